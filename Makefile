@@ -1,0 +1,110 @@
+# The newcomer's interface: each target installs and builds what it needs first, and is quick the second time.
+
+PYTHON ?= python3
+JOBS ?= $(shell nproc)
+VENV := .venv
+BENCH_VENV := .venv-bench
+PY := $(VENV)/bin/python
+RELEASE := build/release
+STAMPS := build/stamps
+
+DEBIAN_PACKAGES := libprotozero-dev rapidjson-dev libfmt-dev libcli11-dev libyaml-cpp-dev zlib1g-dev libeigen3-dev \
+	libgtest-dev libbenchmark-dev ccache ninja-build cmake g++ python3-venv python3-dev clang-format
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+CXX_FILES = $(shell find src include tests python examples -name '*.h' -o -name '*.cpp')
+PY_DIRS = $(wildcard python tests/python bench examples)
+SOURCES := $(shell find src include python cmake CMakeLists.txt -type f -not -name '*.pyc' 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help deps venv build install demo test test-cpp test-python test-package test-dev bench format check docs clean
+
+help:  ## this list
+	@sed -nE 's/^([a-z-]+):.*## *(.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+deps:  ## the Debian packages, where they are missing
+	@missing=$$(for p in $(DEBIAN_PACKAGES); do \
+	  dpkg-query -W -f='$${db:Status-Abbrev}' $$p 2>/dev/null | grep -q '^ii' || echo $$p; done); \
+	if [ -n "$$missing" ]; then \
+	  echo "installing" $$missing; \
+	  $(SUDO) apt-get -qq update && \
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $$missing; \
+	fi
+
+$(VENV)/.stamp: tools/requirements.txt | deps
+	@echo "making $(VENV)"
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
+venv: $(VENV)/.stamp  ## the virtual environment of the tests
+
+$(RELEASE)/build.ninja: CMakeLists.txt CMakePresets.json $(VENV)/.stamp
+	cmake --preset release -DTONNX_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(PY)
+	@touch $@
+
+build: deps $(RELEASE)/build.ninja  ## the binary, the libraries and the Python module
+	@cmake --build $(RELEASE) -j $(JOBS)
+
+$(STAMPS)/package: $(SOURCES) pyproject.toml $(VENV)/.stamp
+	@mkdir -p $(@D)
+	@echo "installing the Python package into $(VENV)"
+	@$(PY) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps .
+	@touch $@
+
+install: $(STAMPS)/package  ## the Python package into .venv
+
+demo: build install  ## converts a real model, shows the code, compares it with ONNX Runtime
+	@$(PY) examples/demo.py
+
+test: build test-cpp test-python test-package  ## every test
+	@echo "all tests pass"
+
+test-cpp: build
+	@ctest --preset release -j $(JOBS)
+
+test-python: build install
+	@$(PY) -m ruff check -q $(PY_DIRS)
+	@TONNX_CLI=$(CURDIR)/$(RELEASE)/tonnx $(PY) -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
+
+test-package: build
+	@rm -rf build/prefix build/example
+	@cmake --install $(RELEASE) --prefix build/prefix >/dev/null
+	@cmake -S examples/cpp -B build/example -G Ninja -DCMAKE_PREFIX_PATH=$(CURDIR)/build/prefix >/dev/null
+	@cmake --build build/example >/dev/null
+	@ctest --test-dir build/example --output-on-failure
+
+test-dev: deps $(VENV)/.stamp install  ## the C++ tests and the hostile files under the sanitizers
+	@test -f build/dev/build.ninja || cmake --preset dev
+	@cmake --build build/dev -j $(JOBS)
+	@ctest --preset dev -j $(JOBS)
+	@TONNX_CLI=$(CURDIR)/build/dev/tonnx TONNX_SANITIZED=1 $(PY) -m pytest -q -n $(JOBS) tests/python/test_hostile.py
+
+$(BENCH_VENV)/.stamp: tools/requirements.txt bench/requirements.txt | deps
+	@echo "making $(BENCH_VENV)"
+	@test -x $(BENCH_VENV)/bin/python || $(PYTHON) -m venv $(BENCH_VENV)
+	@$(BENCH_VENV)/bin/python -m pip install -q --disable-pip-version-check -r tools/requirements.txt
+	@$(BENCH_VENV)/bin/python -m pip install -q --disable-pip-version-check --no-deps -r bench/requirements.txt
+	@touch $@
+
+bench: build $(BENCH_VENV)/.stamp  ## speed, memory and accuracy side by side with the other converters
+	@PYTHONPATH=$(RELEASE)/python $(BENCH_VENV)/bin/python bench/bench.py --cli $(RELEASE)/tonnx $(BENCH_ARGS)
+
+format: $(VENV)/.stamp  ## formats the C++ and the Python
+	@clang-format -i $(CXX_FILES)
+	@$(PY) -m ruff format -q $(PY_DIRS)
+	@$(PY) -m ruff check -q --fix $(PY_DIRS)
+
+check: $(VENV)/.stamp  ## says what make format would change
+	@clang-format --dry-run -Werror $(CXX_FILES)
+	@$(PY) -m ruff format --check -q $(PY_DIRS)
+	@$(PY) -m ruff check -q $(PY_DIRS)
+
+docs: build  ## docs/operators.md from the operator tables
+	@mkdir -p docs build/docs
+	@$(RELEASE)/tonnx ops --markdown > build/docs/operators.md
+	@mv build/docs/operators.md docs/operators.md
+	@echo "docs/operators.md is up to date"
+
+clean:  ## removes what was built; keeps the virtual environments
+	@rm -rf build

@@ -1,0 +1,22 @@
+// main.cpp - converts one model with the C++ library: convert_model model.onnx model.py.
+
+#include <tonnx/tonnx.h>
+
+#include <exception>
+#include <iostream>
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::cerr << "usage: convert_model model.onnx model.py\n";
+    return 1;
+  }
+  try {
+    const tonnx::OnnxModel model = tonnx::OnnxModel::read(argv[1]);
+    std::cout << argv[1] << ": " << model.node_count() << " node" << (model.node_count() == 1 ? "" : "s") << '\n';
+    tonnx::convert(argv[1], argv[2], tonnx::Options{});
+  } catch (const std::exception& e) {
+    std::cerr << "error: " << e.what() << '\n';
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,57 @@
+// tonnx.h - the public C++ interface: read a model, look at it, convert it.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tonnx {
+
+const char* version();
+
+/// What went wrong, with the "while ..." lines behind it in what().
+class ConversionError : public std::runtime_error {
+ public:
+  enum class Kind { BadFile, InvalidModel, Unsupported, Internal };
+  ConversionError(Kind kind, const std::string& text) : std::runtime_error(text), kind_(kind) {}
+  Kind kind() const { return kind_; }
+
+ private:
+  Kind kind_;
+};
+
+struct Options {
+  std::optional<int64_t> opset;                              // of the ONNX that is written; nothing: that of the source
+  std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
+  std::optional<bool> external_data;                         // weights of the ONNX that is written in a file of their own
+};
+
+/// An ONNX model whose weights stay in the mapped file.
+class OnnxModel {
+ public:
+  static OnnxModel read(const std::string& path);
+
+  OnnxModel(OnnxModel&&) noexcept;
+  OnnxModel& operator=(OnnxModel&&) noexcept;
+  ~OnnxModel();
+
+  size_t node_count() const;
+  int64_t opset() const;
+  std::vector<std::string> input_names() const;
+  std::vector<std::string> output_names() const;
+  /// The graph as text, one line a node.
+  std::string text() const;
+
+ private:
+  struct Content;
+  explicit OnnxModel(std::unique_ptr<Content> content);
+  std::unique_ptr<Content> content_;
+};
+
+/// Converts by the endings of the names, as `tonnx convert` does. Throws ConversionError, and leaves no half file.
+void convert(const std::string& source, const std::string& target, const Options& options = {});
+
+}  // namespace tonnx

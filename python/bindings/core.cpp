@@ -1,0 +1,283 @@
+// core.cpp - the binding: what the Python package needs of the core, and nothing more.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "convert/pipeline.h"
+#include "formats/onnx/onnx.h"
+#include "ir/text.h"
+
+namespace nb = nanobind;
+using namespace tonnx;
+
+namespace {
+
+/// Memory that tensors in Python are views of: a mapped file, or a buffer of ours. Kept alive by them.
+struct Buffer {
+  std::shared_ptr<const ByteOwner> owner;
+};
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  const auto* buffer = nb::inst_ptr<Buffer>(self);
+  // The mapping is private: a view may be written to, and only the pages that are written are copied.
+  return PyBuffer_FillInfo(view, self, const_cast<uint8_t*>(buffer->owner->begin()), static_cast<Py_ssize_t>(buffer->owner->size()), 0,
+                           flags);
+}
+
+PyType_Slot kBufferSlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
+
+/// Bytes of a Python object, which they keep alive.
+class PythonBytes : public ByteOwner {
+ public:
+  explicit PythonBytes(nb::bytes object) : object_(std::move(object)) {}
+  ~PythonBytes() override {
+    nb::gil_scoped_acquire gil;
+    object_.reset();
+  }
+  const uint8_t* begin() const override { return reinterpret_cast<const uint8_t*>(object_.c_str()); }
+  size_t size() const override { return object_.size(); }
+
+ private:
+  nb::bytes object_;
+};
+
+/// The buffers that the tensors of one conversion lie in, each handed out once.
+class BufferTable {
+ public:
+  nb::object buffer_of(const Bytes& bytes) {
+    for (const auto& [owner, object] : known_) {
+      if (owner == bytes.owner().get()) return object;
+    }
+    nb::object object = nb::cast(Buffer{bytes.owner()});
+    known_.emplace_back(bytes.owner().get(), object);
+    return object;
+  }
+
+ private:
+  std::vector<std::pair<const ByteOwner*, nb::object>> known_;
+};
+
+/// (buffer, offset, dtype, sizes): what torch.frombuffer needs. Nothing to map where there are no elements.
+nb::tuple describe_tensor(const Tensor& tensor, BufferTable& buffers) {
+  const Bytes& data = tensor.data;
+  nb::list dims;
+  for (const int64_t dim : tensor.dims) dims.append(dim);
+  const std::string dtype(info(tensor.dtype).torch);
+  if (data.empty()) return nb::make_tuple(nb::none(), 0, dtype, nb::tuple(dims));
+  return nb::make_tuple(buffers.buffer_of(data), data.data() - data.owner()->begin(), dtype, nb::tuple(dims));
+}
+
+nb::object attribute_object(const AttrValue& value, BufferTable& buffers);
+
+nb::object graph_object(const Graph&) { return nb::none(); }
+
+nb::object attribute_object(const AttrValue& value, BufferTable& buffers) {
+  if (const auto* b = value.get<bool>()) return nb::bool_(*b);
+  if (const auto* i = value.get<int64_t>()) return nb::int_(*i);
+  if (const auto* f = value.get<double>()) return nb::float_(*f);
+  if (const auto* s = value.get<std::string>()) {
+    PyObject* text = PyUnicode_DecodeUTF8(s->data(), static_cast<Py_ssize_t>(s->size()), "replace");
+    return nb::steal(text);
+  }
+  if (const auto* t = value.get<TensorPtr>()) return describe_tensor(*widened(*t), buffers);
+  if (const auto* g = value.get<GraphPtr>()) return graph_object(**g);
+  nb::list list;
+  if (const auto* all = value.get<std::vector<int64_t>>()) {
+    for (const int64_t i : *all) list.append(i);
+  } else if (const auto* all_floats = value.get<std::vector<double>>()) {
+    for (const double f : *all_floats) list.append(f);
+  } else if (const auto* all_texts = value.get<std::vector<std::string>>()) {
+    for (const std::string& s : *all_texts) list.append(attribute_object(AttrValue(s), buffers));
+  } else if (const auto* items = value.get<AttrList>()) {
+    for (const AttrValue& item : *items) list.append(attribute_object(item, buffers));
+  } else {
+    return nb::none();
+  }
+  return list;
+}
+
+nb::dict node_object(const Node& node, BufferTable& buffers) {
+  nb::dict result;
+  nb::list inputs, outputs;
+  for (const Value* value : node.inputs()) inputs.append(value ? value->name : "");
+  for (const Value* value : node.outputs()) outputs.append(value ? value->name : "");
+  nb::dict attributes;
+  for (const Attribute& attribute : node.attributes) {
+    attributes[attribute.name.c_str()] = attribute_object(attribute.value, buffers);
+  }
+  result["name"] = node.name;
+  result["domain"] = node.domain.str();
+  result["operation_type"] = node.op.str();
+  result["inputs"] = nb::tuple(inputs);
+  result["outputs"] = nb::tuple(outputs);
+  result["attributes"] = attributes;
+  const int schema = node.domain.empty() ? schema_version(node.op.view(), node.version) : 0;
+  result["version"] = schema > 0 ? schema : node.version;
+  return result;
+}
+
+/// A model that was read, and what it was lowered to.
+class Conversion {
+ public:
+  explicit Conversion(Model model) : model_(std::move(model)) {}
+
+  Model& model() { return model_; }
+
+  void prepare(std::vector<ExternalNode> external) {
+    options_.external = std::move(external);
+    tonnx::prepare(model_, options_);
+  }
+
+  void lower(std::vector<ExternalMapping> mappings) {
+    options_.mappings = std::move(mappings);
+    lowered_ = lower_for_python(model_, options_);
+  }
+
+  nb::list external_nodes() {
+    nb::list result;
+    for (const Node* node : tonnx::external_nodes(model_, options_)) result.append(node_object(*node, buffers_));
+    return result;
+  }
+
+  nb::dict graph() {
+    nb::dict result;
+    nb::list inputs, outputs, nodes;
+    for (const Value* value : model_.graph->inputs()) {
+      if (!value->constant && !value->sparse) inputs.append(value->name);
+    }
+    for (const Value* value : model_.graph->outputs()) outputs.append(value->name);
+    for (const Node& node : *model_.graph) nodes.append(node_object(node, buffers_));
+    nb::dict initializers;
+    for (const Value* value : model_.graph->initializers()) {
+      const TensorPtr tensor = value->constant ? value->constant : densified(*value->sparse);
+      if (tensor->dtype != DType::String) initializers[value->name.c_str()] = describe_tensor(*widened(tensor), buffers_);
+    }
+    result["name"] = model_.graph->name;
+    result["inputs"] = nb::tuple(inputs);
+    result["outputs"] = nb::tuple(outputs);
+    result["nodes"] = nodes;
+    result["initializers"] = initializers;
+    return result;
+  }
+
+  PythonModule write(const PythonOptions& options) { return write_python(*lowered_, model_, options); }
+
+  nb::tuple source_and_state(const std::string& title, const std::vector<std::string>& constructors) {
+    PythonOptions options;
+    options.title = title;
+    options.weights_file = "its weights in memory";
+    for (const std::string& constructor : constructors) options.external.push_back({"", constructor, {}});
+    const PythonModule module = write(options);
+    nb::list state;
+    for (const StateTensor& tensor : module.state) {
+      state.append(nb::make_tuple(tensor.name, describe_tensor(*tensor.tensor, buffers_), tensor.transposed, tensor.trainable));
+    }
+    return nb::make_tuple(module.source, state, module.external_names);
+  }
+
+ private:
+  Model model_;
+  LoweringOptions options_;
+  GraphPtr lowered_;
+  BufferTable buffers_;
+};
+
+ConvertOptions options_of(std::optional<int64_t> opset, const std::map<std::string, std::vector<int64_t>>& input_shapes,
+                          std::optional<bool> external_data) {
+  ConvertOptions options;
+  options.opset = opset;
+  options.input_shapes = input_shapes;
+  options.external_data = external_data;
+  return options;
+}
+
+
+DType torch_dtype(const std::string& name) {
+  for (int i = 1; i < kDTypeCount; ++i) {
+    if (info(static_cast<DType>(i)).torch == name) return static_cast<DType>(i);
+  }
+  fail_unsupported("weights of {} are not supported", name);
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  m.attr("__version__") = TONNX_VERSION;
+  m.attr("newest_opset") = kNewestOpset;
+
+  static nb::object error_type = nb::steal(PyErr_NewException("tonnx._core.CoreError", PyExc_RuntimeError, nullptr));
+  m.attr("CoreError") = error_type;
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const Error& e) {
+      nb::object value = error_type(nb::str(e.what()), nb::str(name_of(e.kind())));
+      PyErr_SetObject(error_type.ptr(), value.ptr());
+    }
+  });
+
+  m.def("run_cli", [](const std::vector<std::string>& arguments) {
+    std::vector<const char*> argv;
+    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+    return cli::run(static_cast<int>(argv.size()), argv.data());
+  });
+
+  nb::class_<Buffer>(m, "Buffer", nb::type_slots(kBufferSlots));
+
+  nb::class_<Conversion>(m, "Conversion")
+      .def_static("read_file", [](const std::string& path) { return Conversion(read_onnx(path)); })
+      .def_static("read_bytes",
+                  [](nb::bytes data, const std::string& folder) {
+                    auto owner = std::make_shared<const PythonBytes>(std::move(data));
+                    return Conversion(read_onnx(Bytes(owner, owner->begin(), owner->size()), folder));
+                  })
+      .def("set_input_shapes",
+           [](Conversion& self, const std::map<std::string, std::vector<int64_t>>& shapes) { set_input_shapes(self.model(), shapes); })
+      .def("prepare",
+           [](Conversion& self, const std::vector<std::tuple<std::string, std::string, int64_t>>& external) {
+             std::vector<ExternalNode> nodes;
+             for (const auto& [domain, op, version] : external) nodes.push_back({domain, op, version});
+             self.prepare(std::move(nodes));
+           })
+      .def("lower",
+           [](Conversion& self, const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>>& mappings) {
+             std::vector<ExternalMapping> all;
+             for (const auto& [inputs, outputs] : mappings) all.push_back({inputs, outputs});
+             self.lower(std::move(all));
+           })
+      .def("external_nodes", &Conversion::external_nodes)
+      .def("graph", &Conversion::graph)
+      .def("source_and_state", &Conversion::source_and_state)
+      .def("write_python",
+           [](Conversion& self, const std::string& path, const std::string& title, const std::vector<std::string>& imports,
+              const std::vector<std::string>& constructors, const std::vector<std::vector<nb::tuple>>& states) {
+             PythonOptions options;
+             options.title = title;
+             options.weights_file = title + ".safetensors";
+             for (size_t i = 0; i < constructors.size(); ++i) {
+               ExternalModule module{imports[i], constructors[i], {}};
+               for (const nb::tuple& entry : states[i]) {
+                 auto tensor = std::make_shared<Tensor>();
+                 tensor->dtype = torch_dtype(nb::cast<std::string>(entry[1]));
+                 tensor->dims = nb::cast<std::vector<int64_t>>(entry[2]);
+                 const auto data = nb::cast<nb::bytes>(entry[3]);
+                 tensor->data = Bytes::own(std::string(data.c_str(), data.size()));
+                 module.state.push_back({nb::cast<std::string>(entry[0]), tensor, false, nb::cast<bool>(entry[4])});
+               }
+               options.external.push_back(std::move(module));
+             }
+             write_python_files(self.write(options), path);
+           })
+      .def("write_onnx",
+           [](Conversion& self, const std::string& path, std::optional<int64_t> opset, std::optional<bool> external_data) {
+             convert_model(self.model(), path, options_of(opset, {}, external_data));
+           },
+           nb::arg("path"), nb::arg("opset").none() = nb::none(), nb::arg("external_data").none() = nb::none())
+      .def("text", [](Conversion& self) { return print(self.model()); });
+}

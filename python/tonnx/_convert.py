@@ -1,0 +1,108 @@
+"""tonnx.convert: a model in, an nn.Module or a file out."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, overload
+
+from tonnx import _core, _registry
+from tonnx._error import Error, translated
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class SerializableModel(Protocol):
+    """What onnx.ModelProto has."""
+
+    def SerializeToString(self) -> bytes: ...
+
+
+Source = str | os.PathLike[str] | bytes | SerializableModel
+
+
+@overload
+def convert(
+    source: Source, target: None = None, *, input_shapes: Mapping[str, Sequence[int]] | None = None
+) -> nn.Module: ...
+
+
+@overload
+def convert(
+    source: Source,
+    target: str | os.PathLike[str],
+    *,
+    opset: int | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    external_data: bool | None = None,
+) -> None: ...
+
+
+def convert(
+    source: Source,
+    target: str | os.PathLike[str] | None = None,
+    *,
+    opset: int | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    external_data: bool | None = None,
+) -> nn.Module | None:
+    """Converts an ONNX model.
+
+    `source` is a path, the bytes of a model, or an onnx.ModelProto. Without a target the model comes back as an nn.Module in
+    eval mode, ready to be called or trained; its weights are views of the mapped file. With one, its ending says what is
+    written: `.py` (and the weights beside it in `.safetensors`) or `.onnx`.
+
+    `opset` and `external_data` are for a target in ONNX: the opset it is to have, and whether its weights go to a file of
+    their own. `input_shapes` fixes the shapes of inputs; -1 leaves a size as it is.
+    """
+    with translated():
+        conversion, title = _read(source)
+        if input_shapes:
+            conversion.set_input_shapes({name: list(shape) for name, shape in input_shapes.items()})
+        if target is None:
+            return _to_module(conversion, title)
+        path = os.fspath(target)
+        ending = Path(path).suffix
+        if ending == ".onnx":
+            conversion.write_onnx(path, opset=opset, external_data=external_data)
+        elif ending == ".py":
+            _to_python(conversion, path)
+        else:
+            raise Error(f"cannot write '{path}': tonnx writes .py and .onnx", "unsupported")
+    return None
+
+
+def _read(source: Source) -> tuple[_core.Conversion, str]:
+    if isinstance(source, bytes):
+        return _core.Conversion.read_bytes(source, ""), "model"
+    if hasattr(source, "SerializeToString"):
+        return _core.Conversion.read_bytes(source.SerializeToString(), ""), "model"
+    if isinstance(source, str | os.PathLike):
+        path = os.fspath(source)
+        return _core.Conversion.read_file(path), re.sub(r"\W", "_", Path(path).stem) or "model"
+    raise TypeError(f"a model is a path, bytes or an onnx.ModelProto, not {type(source).__name__}")
+
+
+def _lower(conversion: _core.Conversion) -> _registry.ExternalModules:
+    conversion.prepare(_registry.registered())
+    external = _registry.run_converters(conversion)
+    conversion.lower(external.mappings)
+    return external
+
+
+def _to_module(conversion: _core.Conversion, title: str) -> nn.Module:
+    from tonnx._build import build
+
+    external = _lower(conversion)
+    constructors = [f"EXTERNAL[{i}]" for i in range(len(external.modules))]
+    source, state, _ = conversion.source_and_state(title, constructors)
+    return build(source, title, state, external.modules)
+
+
+def _to_python(conversion: _core.Conversion, path: str) -> None:
+    external = _lower(conversion)
+    imports, constructors = external.constructors()
+    conversion.write_python(path, Path(path).stem, imports, constructors, external.states())

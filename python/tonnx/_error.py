@@ -1,0 +1,29 @@
+"""The error that every part of the package raises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tonnx._core import CoreError
+
+
+class Error(Exception):
+    """What is wrong with a model, with the place where it was found.
+
+    `kind` says who must act: "bad_file", "invalid_model", "unsupported", or "internal" (a mistake of tonnx itself).
+    """
+
+    def __init__(self, text: str, kind: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turns the errors of the core into Error."""
+    try:
+        yield
+    except CoreError as e:
+        text, kind = e.args
+        raise Error(text, kind) from None

@@ -1,0 +1,207 @@
+"""Converters of the user's own, registered for an operator as in onnx2torch."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tonnx._error import Error
+
+if TYPE_CHECKING:
+    import numpy
+    import torch
+
+    from tonnx._core import Conversion, TensorDescription
+
+
+class OnnxTensor:
+    """A constant of the model."""
+
+    def __init__(self, name: str, description: TensorDescription) -> None:
+        self.name = name
+        self._description = description
+
+    def to_torch(self) -> torch.Tensor:
+        """A copy, so that a module may own it."""
+        from tonnx._build import tensor_of
+
+        return tensor_of(self._description).clone()
+
+    def to_numpy(self) -> numpy.ndarray[Any, Any]:
+        return self.to_torch().numpy()
+
+
+@dataclass(frozen=True)
+class OnnxNode:
+    """The node that a converter is asked to convert."""
+
+    name: str
+    operation_type: str
+    domain: str
+    input_values: tuple[str, ...]
+    output_values: tuple[str, ...]
+    attributes: Mapping[str, Any]
+
+    @property
+    def unique_name(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class OnnxGraph:
+    """The graph around the node."""
+
+    name: str
+    input_values: tuple[str, ...]
+    output_values: tuple[str, ...]
+    nodes: Mapping[str, OnnxNode]
+    initializers: Mapping[str, OnnxTensor]
+
+
+class OnnxMapping(NamedTuple):
+    """The values that the module takes and gives, by name; an empty name is None."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+class OperationConverterResult(NamedTuple):
+    """What a converter returns: the module, and the values it is connected to."""
+
+    torch_module: torch.nn.Module
+    onnx_mapping: OnnxMapping
+
+
+Converter = Callable[[OnnxNode, OnnxGraph], OperationConverterResult]
+
+_converters: dict[tuple[str, str, int], Converter] = {}
+
+
+def add_converter(operation_type: str, version: int, domain: str = "") -> Callable[[Converter], Converter]:
+    """Registers the decorated function for an operator; it goes before tonnx's own conversion of that operator.
+
+    `version` is the opset version that the operator's definition came with, or the version of the domain that the model
+    imports where the operator is not of the standard.
+    """
+    key = ("" if domain == "ai.onnx" else domain, operation_type, version)
+
+    def register(converter: Converter) -> Converter:
+        if key in _converters:
+            raise ValueError(f"a converter for {operation_type} version {version} of '{domain}' is already registered")
+        _converters[key] = converter
+        return converter
+
+    return register
+
+
+def onnx_mapping_from_node(node: OnnxNode) -> OnnxMapping:
+    """All inputs and outputs of the node, in their order."""
+    return OnnxMapping(inputs=node.input_values, outputs=node.output_values)
+
+
+def registered() -> list[tuple[str, str, int]]:
+    return list(_converters)
+
+
+@dataclass
+class ExternalModules:
+    """The modules that registered converters gave for the nodes of one model, in the order of the nodes."""
+
+    modules: list[torch.nn.Module] = field(default_factory=list)
+    mappings: list[tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
+
+    def constructors(self) -> tuple[list[str], list[str]]:
+        """For each module the import of its class and the call that makes it anew."""
+        imports, calls = [], []
+        for module in self.modules:
+            kind = type(module)
+            if kind.__module__ == "__main__" or "<locals>" in kind.__qualname__:
+                raise Error(
+                    f"{kind.__qualname__} cannot be imported by generated code: define it at the top of a module of its own",
+                    "unsupported",
+                )
+            outer = kind.__qualname__.split(".")[0]
+            imports.append(f"from {kind.__module__} import {outer}")
+            calls.append(f"{kind.__qualname__}({_arguments_of(module)})")
+        return imports, calls
+
+    def states(self) -> list[list[tuple[str, str, list[int], bytes, bool]]]:
+        """The weights of each module: name, dtype, sizes, bytes, trainable."""
+        import torch
+
+        result = []
+        for module in self.modules:
+            parameters = {name for name, _ in module.named_parameters()}
+            entries = []
+            for name, tensor in module.state_dict().items():
+                flat = tensor.detach().cpu().contiguous().reshape(-1)
+                data = bytes(flat.view(torch.uint8).numpy()) if flat.numel() else b""
+                dtype = str(tensor.dtype).removeprefix("torch.")
+                entries.append((name, dtype, list(tensor.shape), data, name in parameters))
+            result.append(entries)
+        return result
+
+
+def _arguments_of(module: torch.nn.Module) -> str:
+    """The arguments that the module was made with, where it keeps them as attributes of the same names."""
+    texts = []
+    for name, parameter in inspect.signature(type(module)).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        value = getattr(module, name, parameter.default)
+        if value is parameter.default and value is not parameter.empty:
+            continue
+        if isinstance(value, bool | int | float | str | None) or _is_plain(value):
+            texts.append(f"{name}={value!r}".replace("'", '"') if isinstance(value, str) else f"{name}={value!r}")
+        else:
+            raise Error(
+                f"{type(module).__qualname__} cannot be made anew by generated code: its argument '{name}' is not kept as a "
+                "plain value in an attribute of that name",
+                "unsupported",
+            )
+    return ", ".join(texts)
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(v, bool | int | float | str | None) for v in value)
+
+
+def _node_of(description: dict[str, Any]) -> OnnxNode:
+    def attribute(value: Any) -> Any:
+        is_tensor = isinstance(value, tuple) and len(value) == 4
+        return OnnxTensor("", value).to_torch() if is_tensor else value
+
+    return OnnxNode(
+        name=description["name"],
+        operation_type=description["operation_type"],
+        domain=description["domain"],
+        input_values=description["inputs"],
+        output_values=description["outputs"],
+        attributes={name: attribute(value) for name, value in description["attributes"].items()},
+    )
+
+
+def run_converters(conversion: Conversion) -> ExternalModules:
+    """Calls the registered converter of each node that has one."""
+    result = ExternalModules()
+    descriptions = conversion.external_nodes()
+    if not descriptions:
+        return result
+    whole = conversion.graph()
+    nodes = [_node_of(d) for d in whole["nodes"]]
+    graph = OnnxGraph(
+        name=whole["name"],
+        input_values=whole["inputs"],
+        output_values=whole["outputs"],
+        nodes={node.name or f"{node.operation_type}_{i}": node for i, node in enumerate(nodes)},
+        initializers={name: OnnxTensor(name, d) for name, d in whole["initializers"].items()},
+    )
+    for description in descriptions:
+        node = _node_of(description)
+        key = (node.domain, node.operation_type, description["version"])
+        module, mapping = _converters[key](node, graph)
+        result.modules.append(module)
+        result.mappings.append((tuple(mapping.inputs), tuple(mapping.outputs)))
+    return result

@@ -1,0 +1,81 @@
+// convert.cpp - tonnx convert: one file into another.
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "convert/pipeline.h"
+
+namespace tonnx::cli {
+namespace {
+
+struct Arguments {
+  std::string source, target;
+  int64_t opset = 0;
+  std::vector<std::string> input_shapes;
+  bool external_data = false;
+  bool no_external_data = false;
+};
+
+/// `name:1,3,224,224`; -1 or ? leaves a dimension as it is. A name may have colons itself.
+std::pair<std::string, std::vector<int64_t>> parse_shape(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  require(colon != std::string::npos && colon > 0, "--input-shape '{}' is not of the form name:1,3,224,224", text);
+  std::vector<int64_t> dims;
+  size_t start = colon + 1;
+  while (start <= text.size() && colon + 1 < text.size()) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    const std::string item = text.substr(start, end - start);
+    int64_t value = -1;
+    if (item != "?") {
+      const auto [last, error] = std::from_chars(item.data(), item.data() + item.size(), value);
+      require(error == std::errc() && last == item.data() + item.size() && value >= -1,
+              "'{}' in --input-shape '{}' is not a size", item, text);
+    }
+    dims.push_back(value);
+    start = end + 1;
+  }
+  return {text.substr(0, colon), dims};
+}
+
+/// A bar on a terminal, for conversions that take long enough to be noticed.
+void show_progress(uint64_t done, uint64_t total) {
+  constexpr uint64_t kWorthShowing = uint64_t{1} << 30;
+  if (total < kWorthShowing || isatty(STDERR_FILENO) == 0) return;
+  const int width = 40;
+  const int filled = static_cast<int>(static_cast<double>(done) / static_cast<double>(total) * width);
+  std::fprintf(stderr, "\r[%.*s%*s] %.1f of %.1f GB", filled, "########################################", width - filled, "",
+               static_cast<double>(done) / 1e9, static_cast<double>(total) / 1e9);
+  if (done == total) std::fprintf(stderr, "\n");
+}
+
+void convert(const Arguments& a) {
+  ConvertOptions options;
+  if (a.opset != 0) options.opset = a.opset;
+  for (const std::string& text : a.input_shapes) options.input_shapes.insert(parse_shape(text));
+  if (a.external_data) options.external_data = true;
+  if (a.no_external_data) options.external_data = false;
+  options.progress = show_progress;
+  convert_file(a.source, a.target, options);
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand("convert", "Convert a model; the endings of the two names say from what and to what");
+  auto a = std::make_shared<Arguments>();
+  command->add_option("source", a->source, "model.onnx")->required();
+  command->add_option("target", a->target, "model.py (its weights go to model.safetensors) or model.onnx")->required();
+  command->add_option("--opset", a->opset, "opset of the ONNX that is written (1 to 28)")->check(CLI::Range(1, 28));
+  command->add_option("--input-shape", a->input_shapes, "name:1,3,224,224 fixes the shape of an input; ? leaves a size as it is")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  CLI::Option* external = command->add_flag("--external-data", a->external_data, "write the weights of an ONNX file to a file of their own");
+  command->add_flag("--no-external-data", a->no_external_data, "keep the weights in the ONNX file")->excludes(external);
+  command->callback([a, &run] { run = [a] { convert(*a); }; });
+}
+
+}  // namespace tonnx::cli

@@ -1,0 +1,73 @@
+// ops.cpp - tonnx ops: what is supported, per operator and opset; also the source of docs/operators.md.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "cli/commands.h"
+#include "ops/op_def.h"
+
+#include <fmt/format.h>
+
+namespace tonnx::cli {
+namespace {
+
+struct Row {
+  std::string domain, name, family, versions, note;
+  bool lowers;
+};
+
+std::vector<Row> rows() {
+  std::vector<Row> result;
+  for (const OpFamily* family : op_families()) {
+    for (const OnnxOp& op : family->onnx) {
+      const ParsedSignature signature = parse_onnx_signature(op.sig.text());
+      std::vector<int> versions{op.since};
+      for (const OpsetStep& step : op.history) versions.push_back(step.to);
+      result.push_back({signature.domain.empty() ? "ai.onnx" : signature.domain, signature.name, std::string(family->name),
+                        fmt::format("{}", fmt::join(versions, ", ")), std::string(op.note), op.lower != nullptr});
+    }
+  }
+  std::sort(result.begin(), result.end(), [](const Row& a, const Row& b) { return std::pair(a.domain, a.name) < std::pair(b.domain, b.name); });
+  return result;
+}
+
+void print_markdown() {
+  fmt::print("# Operators\n\nMade by `make docs` from the operator tables; a test fails when it is stale.\n\n");
+  size_t supported = 0;
+  const std::vector<Row> all = rows();
+  for (const Row& row : all) supported += row.lowers;
+  fmt::print("{} ONNX operators go to PyTorch, from every version in the list up to opset {}.\n\n", supported, kNewestOpset);
+  fmt::print("| domain | operator | versions | to PyTorch | family | notes |\n|---|---|---|---|---|---|\n");
+  for (const Row& row : all) {
+    fmt::print("| {} | {} | {} | {} | {} | {} |\n", row.domain, row.name, row.versions, row.lowers ? "yes" : "no", row.family, row.note);
+  }
+  fmt::print("\n## In PyTorch\n\nThe aten operators that models are lowered to, and how generated code spells them.\n\n| aten | Python | nn module |\n|---|---|---|\n");
+  std::map<std::string, std::string> aten;
+  for (const OpFamily* family : op_families()) {
+    for (const AtenOp& op : family->aten) {
+      const std::string spelling = op.python.empty() ? "an expression" : fmt::format("`{}`", op.python);
+      aten[std::string(op.sig.name())] = fmt::format("| {} | {} | {} |\n", op.sig.name(), op.python == "|" ? "`\\|`" : spelling, op.module ? "yes" : "");
+    }
+  }
+  for (const auto& [name, line] : aten) fmt::print("{}", line);
+}
+
+void print_plain() {
+  for (const Row& row : rows()) {
+    fmt::print("{:<24} {:<28} {}{}{}\n", row.domain, row.name, row.versions, row.lowers ? "" : "  (not to PyTorch yet)",
+               row.note.empty() ? "" : "  " + row.note);
+  }
+}
+
+}  // namespace
+
+void add_ops(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand("ops", "List the operators that are supported, with their versions");
+  auto markdown = std::make_shared<bool>(false);
+  command->add_flag("--markdown", *markdown, "as docs/operators.md has it");
+  command->callback([markdown, &run] { run = [markdown] { *markdown ? print_markdown() : print_plain(); }; });
+}
+
+}  // namespace tonnx::cli

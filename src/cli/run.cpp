@@ -1,0 +1,50 @@
+// run.cpp - the command line: parses it, runs one subcommand, and turns errors into text and exit codes.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <new>
+
+#include "base/error.h"
+#include "cli/commands.h"
+
+namespace {
+
+enum ExitCode { kBadInput = 1, kUnsupported = 2, kInternal = 70 };
+
+int report(const tonnx::Error& e) {
+  std::fprintf(stderr, "error: %s\n", e.what());
+  switch (e.kind()) {
+    case tonnx::ErrorKind::BadFile:
+    case tonnx::ErrorKind::InvalidModel: return kBadInput;
+    case tonnx::ErrorKind::Unsupported: return kUnsupported;
+    case tonnx::ErrorKind::Internal: break;
+  }
+  std::fprintf(stderr, "  this is a mistake of tonnx, not of the model\n");
+  return kInternal;
+}
+
+}  // namespace
+
+int tonnx::cli::run(int argc, const char* const* argv) {
+  CLI::App app("Carries neural networks between ONNX and PyTorch.", "tonnx");
+  app.set_version_flag("--version", "tonnx " TONNX_VERSION);
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 done, 1 bad input, 2 not supported, 70 internal error.");
+  Run command;
+  add_convert(app, command);
+  add_print(app, command);
+  add_ops(app, command);
+  try {
+    app.parse(argc, argv);
+    command();
+    std::fflush(stdout);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : kBadInput;
+  } catch (const tonnx::Error& e) {
+    return report(e);
+  } catch (const std::bad_alloc&) {
+    return report(tonnx::Error(tonnx::ErrorKind::BadFile, "out of memory"));
+  } catch (const std::exception& e) {
+    return report(tonnx::Error(tonnx::ErrorKind::Internal, e.what()));
+  }
+  return 0;
+}

@@ -1,0 +1,239 @@
+// aten_builder.cpp - binds arguments to aten schemas and appends the nodes.
+#include <algorithm>
+
+#include "base/error.h"
+#include "convert/lowering.h"
+#include "ops/lowering.h"
+
+namespace tonnx {
+namespace {
+
+bool equals_default(const AttrValue& value, const AttrValue& otherwise, bool is_list) {
+  if (value.is_none() || otherwise.is_none()) return value.is_none() && otherwise.is_none();
+  if (value.get<Operand>()) return false;
+  const auto number = [](const AttrValue& v) -> std::optional<double> {
+    if (const auto* b = v.get<bool>()) return *b ? 1.0 : 0.0;
+    if (const auto* i = v.get<int64_t>()) return static_cast<double>(*i);
+    if (const auto* f = v.get<double>()) return *f;
+    return std::nullopt;
+  };
+  // ONNX keeps floats in 32 bits, so that 1e-05 of a file is not quite that of a signature
+  if (const auto a = number(value), b = number(otherwise); a && b) return static_cast<float>(*a) == static_cast<float>(*b);
+  if (const auto *a = value.get<std::string>(), *b = otherwise.get<std::string>(); a && b) return *a == *b;
+  if (is_list) {
+    const auto* list = value.get<std::vector<int64_t>>();
+    if (list == nullptr) return false;
+    if (const auto* all = otherwise.get<std::vector<int64_t>>()) return *list == *all;
+    if (const auto* one = otherwise.get<int64_t>()) {
+      return std::all_of(list->begin(), list->end(), [&](int64_t v) { return v == *one; });
+    }
+  }
+  return false;
+}
+
+Type type_of_result(const Param& param) {
+  if (param.type == "SymInt" || param.type == "int") return Type::number(param.is_list ? Type::Kind::IntList : Type::Kind::Int);
+  if (param.type == "float") return Type::number(Type::Kind::Float);
+  if (param.type == "bool") return Type::number(Type::Kind::Bool);
+  return Type::tensor(DType::Undefined);
+}
+
+}  // namespace
+
+AttrValue AtenBuilder::attr_of(Node& node, const Arg& arg) {
+  const auto operand = [&](Value* value) {
+    const auto index = static_cast<uint32_t>(node.inputs().size());
+    node.add_input(value);
+    return AttrValue(Operand{index});
+  };
+  if (arg.is_value_) return operand(arg.value_);
+  if (arg.is_values_) {
+    AttrList list;
+    for (Value* value : arg.values_) list.push_back(value ? operand(value) : AttrValue());
+    return list;
+  }
+  if (arg.is_list_) {
+    if (std::all_of(arg.list_.begin(), arg.list_.end(), [](const IntArg& i) { return i.value == nullptr; })) {
+      std::vector<int64_t> numbers;
+      for (const IntArg& i : arg.list_) numbers.push_back(i.number);
+      return numbers;
+    }
+    AttrList list;
+    for (const IntArg& i : arg.list_) list.push_back(i.value ? operand(i.value) : AttrValue(i.number));
+    return list;
+  }
+  return arg.constant_;
+}
+
+void AtenBuilder::bind(Node& node, const ParsedSignature& signature, std::vector<NamedArg>& args) {
+  std::vector<const Arg*> bound(signature.inputs.size(), nullptr);
+  size_t position = 0;
+  for (const NamedArg& arg : args) {
+    int at = arg.name ? signature.find_input(arg.name) : static_cast<int>(position++);
+    if (at < 0 || at >= static_cast<int>(bound.size()) || bound[static_cast<size_t>(at)] != nullptr) {
+      throw Error(ErrorKind::Internal, fmt::format("{}::{} has no argument '{}'", signature.domain, signature.name, arg.name ? arg.name : std::to_string(at)));
+    }
+    bound[static_cast<size_t>(at)] = &arg.value;
+  }
+  for (size_t i = 0; i < bound.size(); ++i) {
+    const Param& param = signature.inputs[i];
+    if (bound[i] == nullptr) {
+      if (!param.has_default) throw Error(ErrorKind::Internal, fmt::format("{}::{} needs its argument '{}'", signature.domain, signature.name, param.name));
+      continue;
+    }
+    AttrValue value = attr_of(node, *bound[i]);
+    if (param.has_default && equals_default(value, param.default_value, param.is_list)) continue;
+    node.attributes.push_back({param.name, std::move(value), AttrType::None, {}, {}});
+  }
+}
+
+Node* AtenBuilder::call(std::string_view name, std::vector<NamedArg> args) {
+  const std::string full = name.find("::") == std::string_view::npos ? fmt::format("aten::{}", name) : std::string(name);
+  const AtenOpEntry* entry = find_aten_op(full);
+  if (entry == nullptr) throw Error(ErrorKind::Internal, fmt::format("the tables have no {}", full));
+  const ParsedSignature& signature = entry->signature;
+  Graph& graph = lowering_->aten();
+  Node* node = graph.add_node(signature.domain, signature.name);
+  node->overload = signature.overload;
+  const Node* source = lowering_->current();
+  if (source != nullptr) node->name = source->name;
+  bind(*node, signature, args);
+  const bool returns_list = signature.outputs.size() == 1 && signature.outputs[0].is_list && signature.outputs[0].type == "Tensor";
+  if (!returns_list) {
+    const std::string base = source != nullptr && source->output(0) ? source->output(0)->name : signature.name;
+    for (const Param& output : signature.outputs) graph.add_output_to(node, graph.unique_name(base), type_of_result(output));
+  }
+  return node;
+}
+
+Values AtenBuilder::call_list(size_t count, std::string_view name, std::vector<NamedArg> args) {
+  Node* node = call(name, std::move(args));
+  Graph& graph = lowering_->aten();
+  for (size_t i = 0; i < count; ++i) graph.add_output_to(node, graph.unique_name(node->op.str()), Type::tensor(DType::Undefined));
+  return Values(node->outputs());
+}
+
+Value* AtenBuilder::constant(TensorPtr tensor, std::string_view wish) {
+  return lowering_->aten().add_initializer(std::string(wish), std::move(tensor));
+}
+
+IntArg AtenBuilder::number_op(const char* op, const IntArg& a, const IntArg& b) { return (*this)(op, a, b); }
+
+IntArg AtenBuilder::add(const IntArg& a, const IntArg& b) {
+  if (!a.value && !b.value) return a.number + b.number;
+  if (b.is(0)) return a;
+  if (a.is(0)) return b;
+  if (!b.value && b.number < 0) return number_op("_operator::sub", a, -b.number);
+  return number_op("_operator::add", a, b);
+}
+
+IntArg AtenBuilder::sub(const IntArg& a, const IntArg& b) {
+  if (!a.value && !b.value) return a.number - b.number;
+  return b.is(0) ? a : number_op("_operator::sub", a, b);
+}
+
+IntArg AtenBuilder::mul(const IntArg& a, const IntArg& b) {
+  if (!a.value && !b.value) return a.number * b.number;
+  if (a.is(1)) return b;
+  return b.is(1) ? a : number_op("_operator::mul", a, b);
+}
+
+IntArg AtenBuilder::floor_div(const IntArg& a, const IntArg& b) {
+  if (!a.value && !b.value) return *tonnx::floor_div(Dim(a.number), Dim(b.number)).constant();
+  return b.is(1) ? a : number_op("_operator::floordiv", a, b);
+}
+
+IntArg AtenBuilder::max(const IntArg& a, const IntArg& b) {
+  if (!a.value && !b.value) return std::max(a.number, b.number);
+  return number_op("torch::sym_max", a, b);
+}
+
+IntArg AtenBuilder::min(const IntArg& a, const IntArg& b) {
+  if (!a.value && !b.value) return std::min(a.number, b.number);
+  return number_op("torch::sym_min", a, b);
+}
+
+IntArg AtenBuilder::size(Value* x, int64_t dim) { return lowering_->size_of(x, dim); }
+
+Value* OnnxNode::find_input(std::string_view name) const {
+  const Value* found = value(name);
+  return found ? lowering_->tensor_of(found) : nullptr;
+}
+
+Value* OnnxNode::input(std::string_view name) const {
+  Value* found = find_input(name);
+  require(found != nullptr, "input '{}' is missing", name);
+  return found;
+}
+
+std::vector<Value*> OnnxNode::inputs(std::string_view variadic) const {
+  std::vector<Value*> result;
+  for (const Value* each : values(variadic)) result.push_back(each ? lowering_->tensor_of(each) : nullptr);
+  return result;
+}
+
+IntArg OnnxNode::int_arg(const Dim& dim) const { return lowering_->int_of(dim); }
+
+IntArg OnnxNode::size(std::string_view input_name, int64_t dim) const {
+  if (const Shape* shape = find_shape(input_name)) {
+    if (const auto number = shape->at(static_cast<size_t>(dim)).constant()) return *number;
+  }
+  return lowering_->size_of(input(input_name), dim);
+}
+
+IntArgs OnnxNode::int_args(std::string_view name, std::optional<size_t> count) const {
+  if (const auto dims = find_dims(name)) {
+    IntArgs result;
+    for (const Dim& dim : *dims) result.push_back(lowering_->int_of(dim));
+    return result;
+  }
+  if (!count) {
+    if (const Shape* shape = find_shape(name); shape && shape->size() == 1 && shape->at(0).is_constant()) {
+      count = static_cast<size_t>(*shape->at(0).constant());
+    }
+  }
+  if (!count) fail_unsupported("input '{}' is not constant, and how many elements it has is not known", name);
+  AtenBuilder aten(*lowering_);
+  Value* list = aten("tonnx::tolist", input(name));
+  IntArgs result;
+  for (size_t i = 0; i < *count; ++i) result.push_back(aten("tonnx::list_item", list, static_cast<int64_t>(i)));
+  return result;
+}
+
+Arg OnnxNode::int_list(std::string_view name) const {
+  if (find_dims(name)) return int_args(name);
+  return AtenBuilder(*lowering_)("tonnx::tolist", input(name));
+}
+
+IntArg OnnxNode::int_arg(std::string_view name) const {
+  if (const auto dims = find_dims(name)) {
+    require(dims->size() == 1, "input '{}' has {} elements where one is needed", name, dims->size());
+    return lowering_->int_of((*dims)[0]);
+  }
+  return AtenBuilder(*lowering_)("tonnx::item", input(name));
+}
+
+std::optional<double> OnnxNode::find_scalar(std::string_view name) const {
+  const TensorPtr constant = find_constant(name);
+  if (!constant || constant->count() != 1) return std::nullopt;
+  const auto values = floats_of(*constant);
+  return values ? std::optional((*values)[0]) : std::nullopt;
+}
+
+void OnnxNode::require_all_used() const {
+  const ParsedSignature& sig = entry_->signature;
+  for (const Attribute& attribute : node_->attributes) {
+    const int at = sig.find_attribute(attribute.name);
+    if (at < 0 || (used_attributes_ >> (at & 63) & 1) != 0) continue;
+    const Param& param = sig.attributes[static_cast<size_t>(at)];
+    if (param.has_default && equals_default(attribute.value, param.default_value, true)) continue;
+    fail_unsupported("attribute '{}' is not supported", attribute.name);
+  }
+  for (size_t i = 0; i < node_->inputs().size() && i < 64; ++i) {
+    if (node_->inputs()[i] != nullptr && (used_inputs_ >> i & 1) == 0) {
+      fail_unsupported("input '{}' is not supported", i < sig.inputs.size() ? sig.inputs[i].name : std::to_string(i));
+    }
+  }
+}
+
+}  // namespace tonnx

@@ -1,0 +1,259 @@
+// lowering.cpp - walks an ONNX graph and calls each operator's own lowering.
+#include "convert/lowering.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+
+namespace tonnx {
+
+void Lowering::define(const Value* onnx, Value* aten) {
+  values_[onnx] = aten;
+  if (aten == nullptr) return;
+  if (aten->type.kind == Type::Kind::Unknown || (aten->type.is_tensor() && aten->type.dtype == DType::Undefined)) {
+    aten->type = onnx->type;
+  }
+  if (!onnx->type.shape || aten->constant) return;
+  for (size_t i = 0; i < onnx->type.shape->size(); ++i) {
+    const Dim& dim = (*onnx->type.shape)[i];
+    if (!dim.is_constant()) where_[dim.text()] = {aten, static_cast<int64_t>(i)};
+  }
+}
+
+Value* Lowering::constant_of(const Value* value) {
+  TensorPtr tensor = value->constant;
+  if (!tensor) tensor = densified(*value->sparse);
+  if (tensor->dtype == DType::String) fail_unsupported("PyTorch has no tensors of strings");
+  Value* made = aten_->add_initializer(value->name, widened(tensor));
+  made->trainable = value->producer == nullptr && is_float(made->constant->dtype);
+  return made;
+}
+
+Value* Lowering::tensor_of(const Value* value) {
+  const auto at = values_.find(value);
+  if (at != values_.end() && at->second != nullptr) return at->second;
+  Value* made = nullptr;
+  if (value->constant || value->sparse) {
+    made = constant_of(value);
+  } else if (value->known_ints) {
+    IntArgs ints;
+    for (const Dim& dim : *value->known_ints) ints.push_back(int_of(dim));
+    made = tensor_of_ints(ints, value->type.rank() == 0, value->type.dtype);
+  }
+  ensure(made != nullptr, "a value is used that was never lowered");
+  values_[value] = made;
+  return made;
+}
+
+Value* Lowering::tensor_of_ints(const IntArgs& ints, bool is_scalar, DType dtype) {
+  const bool all_numbers = std::all_of(ints.begin(), ints.end(), [](const IntArg& i) { return i.value == nullptr; });
+  if (all_numbers) {
+    std::vector<double> numbers;
+    std::vector<int64_t> exact;
+    for (const IntArg& i : ints) {
+      numbers.push_back(static_cast<double>(i.number));
+      exact.push_back(i.number);
+    }
+    if (dtype == DType::Int64) {
+      auto tensor = std::make_shared<Tensor>(*make_ints(std::move(exact)));
+      if (is_scalar) tensor->dims.clear();
+      return aten_->add_initializer("shape", tensor);
+    }
+    std::vector<int64_t> dims;
+    if (!is_scalar) dims.push_back(static_cast<int64_t>(ints.size()));
+    return aten_->add_initializer("shape", make_floats(dtype, dims, numbers));
+  }
+  AtenBuilder aten(*this);
+  if (is_scalar) return aten("tonnx::int_scalar", ints.at(0), Kw{"dtype", dtype});
+  return aten("tonnx::int_tensor", ints, Kw{"dtype", dtype});
+}
+
+IntArg Lowering::size_of(Value* aten, int64_t dim) {
+  if (aten->type.shape) {
+    if (const auto number = aten->type.shape->at(static_cast<size_t>(dim)).constant()) return *number;
+  }
+  Value*& made = size_values_[aten][dim];
+  if (made == nullptr) made = AtenBuilder(*this)("sym_size.int", aten, dim);
+  return made;
+}
+
+IntArg Lowering::int_of(const Dim& dim) {
+  if (const auto number = dim.constant()) return *number;
+  const std::string text = dim.text();
+  const auto known = sizes_.find(text);
+  if (known != sizes_.end()) return known->second;
+  const auto remember = [&](const IntArg& arg) {
+    if (arg.value != nullptr && sizes_.emplace(text, arg.value).second) {
+      if (const auto symbol = dim.symbol_name()) arg.value->name = aten_->unique_name(*symbol);
+    }
+    return arg;
+  };
+  if (current_ != nullptr) {
+    for (const Value* input : current_->inputs()) {
+      if (input == nullptr || !input->type.shape || !values_.contains(input)) continue;
+      const auto at = std::find(input->type.shape->begin(), input->type.shape->end(), dim);
+      if (at != input->type.shape->end()) return remember(size_of(values_[input], at - input->type.shape->begin()));
+    }
+  }
+  if (const auto at = where_.find(text); at != where_.end()) return remember(size_of(at->second.first, at->second.second));
+  AtenBuilder aten(*this);
+  IntArg sum = dim.constant_term();
+  bool first = true;
+  for (const auto& [product, coefficient] : dim.terms()) {
+    IntArg term = int_of_atom(*product[0]);
+    for (size_t i = 1; i < product.size(); ++i) term = aten.mul(term, int_of_atom(*product[i]));
+    if (coefficient != 1 && coefficient != -1) term = aten.mul(term, std::abs(coefficient));
+    if (coefficient > 0) {
+      sum = first && sum.is(0) ? term : first ? term : aten.add(sum, term);
+      if (first && dim.constant_term() != 0) sum = aten.add(sum, dim.constant_term());
+    } else {
+      sum = aten.sub(sum, term);
+    }
+    first = false;
+  }
+  return remember(sum);
+}
+
+IntArg Lowering::int_of_atom(const Dim::Atom& atom) {
+  AtenBuilder aten(*this);
+  switch (atom.kind) {
+    case '/': return aten.floor_div(int_of(atom.a), int_of(atom.b));
+    case '>': return aten.max(int_of(atom.a), int_of(atom.b));
+    case '<': return aten.min(int_of(atom.a), int_of(atom.b));
+    case '%': return aten.sub(int_of(atom.a), aten.mul(aten.floor_div(int_of(atom.a), int_of(atom.b)), int_of(atom.b)));
+    default: break;
+  }
+  const auto at = where_.find(atom.text);
+  if (at == where_.end()) fail_unsupported("no tensor at hand has the size '{}'", atom.text);
+  return int_of(Dim::symbol(atom.text));
+}
+
+bool is_external(const Node& node, const LoweringOptions& options) {
+  const int schema = node.domain.empty() ? schema_version(node.op.view(), node.version) : 0;
+  const int64_t version = schema > 0 ? schema : node.version;
+  return std::any_of(options.external.begin(), options.external.end(), [&](const ExternalNode& e) {
+    return e.op == node.op.view() && e.domain == node.domain.view() && e.version == version;
+  });
+}
+
+namespace {
+
+std::string label(const Node& node) {
+  const int schema = node.domain.empty() ? schema_version(node.op.view(), node.version) : 0;
+  const int64_t version = schema > 0 ? schema : node.version;
+  return node.domain.empty() ? fmt::format("{}-{}", node.op.view(), version)
+                             : fmt::format("{}::{}-{}", node.domain.view(), node.op.view(), version);
+}
+
+/// One line for each operator that is not supported, with the nodes that have it.
+void require_supported(const Graph& graph, const LoweringOptions& options) {
+  std::map<std::string, std::vector<std::string>> missing;
+  for (const Node& node : graph) {
+    if (is_external(node, options)) continue;
+    const OnnxOpEntry* entry = find_onnx_op(node.domain.view(), node.op.view());
+    if (entry == nullptr || entry->op->lower == nullptr) {
+      missing[label(node)].push_back(node.name.empty() && node.output(0) ? node.output(0)->name : node.name);
+    }
+  }
+  if (missing.empty()) return;
+  size_t count = 0;
+  std::string text;
+  for (const auto& [op, names] : missing) {
+    count += names.size();
+    text += fmt::format("\n  {}: {} node{}, '{}'{}", op, names.size(), names.size() == 1 ? "" : "s", names[0],
+                        names.size() > 1 ? " and others" : "");
+  }
+  throw Error(ErrorKind::Unsupported,
+              fmt::format("{} node{} cannot be converted:{}", count, count == 1 ? "" : "s", text));
+}
+
+void lower_node(const Node& node, Lowering& lowering) {
+  const OnnxOpEntry* entry = find_onnx_op(node.domain.view(), node.op.view());
+  OnnxNode view(node, *entry, lowering);
+  AtenBuilder aten(lowering);
+  const Values outputs = entry->op->lower(view, aten);
+  view.require_all_used();
+  for (size_t i = 0; i < node.outputs().size(); ++i) {
+    if (node.output(i) == nullptr) continue;
+    if (i < outputs.size() && outputs[i] != nullptr) {
+      lowering.define(node.output(i), outputs[i]);
+    } else if (!node.output(i)->uses.empty()) {
+      fail_unsupported("output {} cannot be given", i);
+    }
+  }
+}
+
+void lower_external(const Node& node, size_t index, Lowering& lowering, const LoweringOptions& options) {
+  const auto find = [&](const std::vector<Value*>& values, const std::string& name) {
+    const auto at = std::find_if(values.begin(), values.end(), [&](const Value* value) { return value && value->name == name; });
+    require(at != values.end(), "the converter maps '{}', which is not a value of the node", name);
+    return *at;
+  };
+  ExternalMapping mapping;
+  if (index < options.mappings.size()) {
+    mapping = options.mappings[index];
+  } else {
+    for (const Value* value : node.inputs()) mapping.inputs.push_back(value ? value->name : "");
+    for (const Value* value : node.outputs()) mapping.outputs.push_back(value ? value->name : "");
+  }
+  Graph& aten = lowering.aten();
+  Node* call = aten.add_node("tonnx", "call_module");
+  call->name = node.name;
+  AttrList arguments;
+  for (const std::string& name : mapping.inputs) {
+    if (name.empty()) {
+      arguments.emplace_back();
+      continue;
+    }
+    arguments.emplace_back(Operand{static_cast<uint32_t>(call->inputs().size())});
+    call->add_input(lowering.tensor_of(find(node.inputs(), name)));
+  }
+  call->attributes.push_back({"index", static_cast<int64_t>(index), AttrType::None, {}, {}});
+  call->attributes.push_back({"arguments", std::move(arguments), AttrType::None, {}, {}});
+  for (const std::string& name : mapping.outputs) {
+    const Value* output = name.empty() ? nullptr : find(node.outputs(), name);
+    Value* made = aten.add_output_to(call, aten.unique_name(output ? output->name : "unused"), output ? output->type : Type{});
+    if (output != nullptr) lowering.define(output, made);
+  }
+}
+
+}  // namespace
+
+std::vector<const Node*> external_nodes(const Model& model, const LoweringOptions& options) {
+  std::vector<const Node*> result;
+  for (const Node& node : *model.graph) {
+    if (is_external(node, options)) result.push_back(&node);
+  }
+  return result;
+}
+
+GraphPtr lower(const Model& model, const LoweringOptions& options) {
+  const Graph& source = *model.graph;
+  require_supported(source, options);
+  auto result = std::make_shared<Graph>();
+  result->name = source.name;
+  Lowering lowering(*result);
+  size_t external_count = 0;
+  for (const Value* input : source.inputs()) {
+    if (input->constant || input->sparse) continue;  // a weight that may be overridden: nobody does
+    Value* made = result->add_input(input->name, input->type);
+    made->type.dtype = widened(made->type.dtype);
+    lowering.define(input, made);
+  }
+  for (const Node& node : source) {
+    in_context([&] { return fmt::format("lowering node '{}' ({})", node.name, label(node)); }, [&] {
+      lowering.set_current(&node);
+      if (is_external(node, options)) return lower_external(node, external_count++, lowering, options);
+      // what follows from shapes, and constants, are made where they are needed, in the form that is needed
+      const Value* first = node.output(0);
+      if (first != nullptr && node.outputs().size() == 1 && (first->known_ints || first->constant)) return;
+      lower_node(node, lowering);
+    });
+  }
+  lowering.set_current(nullptr);
+  for (const Value* output : source.outputs()) result->add_output(lowering.tensor_of(output));
+  return result;
+}
+
+}  // namespace tonnx

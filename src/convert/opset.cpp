@@ -1,0 +1,231 @@
+// opset.cpp - applies the steps of the opset history.
+#include "convert/opset.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "ops/infer.h"
+#include "ops/node_view.h"
+#include "ops/op_def.h"
+#include "ops/opset_step.h"
+
+namespace tonnx {
+namespace {
+
+std::string describe(const Node& node, int64_t opset) {
+  const std::string name = node.name.empty() && node.output(0) ? node.output(0)->name : node.name;
+  const int version = node.domain.empty() ? schema_version(node.op.view(), opset) : 0;
+  return fmt::format("node '{}' ({}-{})", name, node.op.view(), version > 0 ? version : opset);
+}
+
+class Upgrade {
+ public:
+  explicit Upgrade(const std::function<bool(const Node&)>& leave_alone) : leave_alone_(leave_alone) {}
+
+  void walk(Graph& graph) {
+    name_unknown_dims(graph);
+    for (Node* node = graph.first(); node != nullptr;) {
+      Node* next = node->next;
+      visit(*node);
+      node = next;
+    }
+  }
+
+ private:
+  /// Sizes that the file does not say get a symbol each, so that they can be reasoned about.
+  void name_unknown_dims(Graph& graph) {
+    for (Value* input : graph.inputs()) {
+      if (!input->type.shape) continue;
+      for (size_t i = 0; i < input->type.shape->size(); ++i) {
+        Dim& dim = (*input->type.shape)[i];
+        if (dim == Dim::symbol("")) dim = Dim::symbol(fmt::format("{}_dim{}", input->name, i));
+      }
+    }
+  }
+
+  void visit(Node& node) {
+    const OnnxOpEntry* entry = find_onnx_op(node.domain.view(), node.op.view());
+    if (entry == nullptr || (leave_alone_ && leave_alone_(node))) {
+      for (const GraphPtr& subgraph : subgraphs_of(node)) walk(*subgraph);
+      return;
+    }
+    in_context([&] { return "bringing " + describe(node, node.version) + " to the newest opset"; }, [&] {
+      std::vector<Node*> behind;
+      for (const OpsetStep& step : entry->op->history) {
+        if (step.to <= node.version) continue;
+        if (step.up != nullptr) {
+          OnnxEdit edit(node, step.to, true);
+          step.up(edit);
+          for (Node* made : edit.created()) {
+            const bool is_before = std::any_of(made->outputs().begin(), made->outputs().end(), [&](const Value* output) {
+              return output && std::any_of(output->uses.begin(), output->uses.end(), [&](const Use& use) { return use.user == &node; });
+            });
+            if (is_before) visit_chain(*made); else behind.push_back(made);
+          }
+        }
+        node.version = step.to;
+      }
+      if (node.domain.empty()) node.version = kNewestOpset;
+      for (const GraphPtr& subgraph : subgraphs_of(node)) walk(*subgraph);
+      // a step may have turned the node into another operator
+      const OnnxOpEntry* now = find_onnx_op(node.domain.view(), node.op.view());
+      ensure(now != nullptr, "an opset step leads to an operator that the tables do not have");
+      infer(node, *now);
+      for (Node* made : behind) visit(*made);
+    });
+  }
+
+  /// A node that a step put in front of another, and those it needs that the same step made.
+  void visit_chain(Node& node) {
+    for (Value* input : node.inputs()) {
+      if (input && input->producer && input->type.kind == Type::Kind::Unknown && input->producer->version != kNewestOpset) {
+        visit_chain(*input->producer);
+      }
+    }
+    if (node.version != kNewestOpset) visit(node);
+  }
+
+  void infer(Node& node, const OnnxOpEntry& entry) {
+    check_against_signature(node, entry);
+    std::vector<Type> declared;
+    for (const Value* output : node.outputs()) declared.push_back(output ? output->type : Type{});
+    if (entry.op->infer != nullptr) {
+      InferNode view(node, entry, fresh_);
+      entry.op->infer(view);
+    }
+    for (size_t i = 0; i < declared.size(); ++i) {
+      Value* output = node.output(i);
+      if (output == nullptr) continue;
+      Type& found = output->type;
+      if (found.kind == Type::Kind::Unknown || (found.is_tensor() && !found.shape && declared[i].is_tensor() && declared[i].shape)) {
+        const DType dtype = found.dtype;
+        found = declared[i];
+        if (dtype != DType::Undefined) found.dtype = dtype;
+      }
+      if (!found.shape) continue;
+      for (Dim& dim : *found.shape) {
+        if (dim == Dim::symbol("")) dim = fresh_.next();
+      }
+    }
+  }
+
+  const std::function<bool(const Node&)>& leave_alone_;
+  FreshDims fresh_;
+};
+
+/// The step that cannot be taken down, as one line; empty where all went well.
+std::string step_down(Node& node, const OnnxOpEntry& entry, int64_t target) {
+  const auto& history = entry.op->history;
+  for (auto step = history.rbegin(); step != history.rend(); ++step) {
+    if (step->to > node.version || step->to <= target) continue;
+    try {
+      if (step->adds != 0) {
+        for (const auto* list : {&node.inputs(), &node.outputs()}) {
+          for (const Value* value : *list) {
+            if (value && contains(step->adds, value->type.dtype)) {
+              fail_step(node, fmt::format("opset {} does not take {}", step->to - 1, name_of(value->type.dtype)));
+            }
+          }
+        }
+      }
+      if (step->down != nullptr) {
+        OnnxEdit edit(node, step->to, false);
+        step->down(edit);
+        for (Node* made : edit.created()) {
+          const OnnxOpEntry* other = find_onnx_op("", made->op.view());
+          const std::string why = other ? step_down(*made, *other, target) : "";
+          if (!why.empty()) return why;
+        }
+      }
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::Unsupported) throw;
+      return e.text();
+    }
+    node.version = step->to - 1;
+  }
+  return "";
+}
+
+/// Whether the operator means the same at both opsets, by the standard's own list of versions.
+bool unchanged_between(std::string_view op, int64_t a, int64_t b) {
+  const int version = schema_version(op, a);
+  return version != 0 && version == schema_version(op, b);
+}
+
+void change(Graph& graph, int64_t target, std::vector<std::string>& obstacles) {
+  for (Node* node = graph.first(); node != nullptr;) {
+    Node* next = node->next;
+    for (const GraphPtr& subgraph : subgraphs_of(*node)) change(*subgraph, target, obstacles);
+    if (node->domain.empty() && !unchanged_between(node->op.view(), node->version, target)) {
+      const OnnxOpEntry* entry = find_onnx_op("", node->op.view());
+      if (schema_version(node->op.view(), target) == 0) {
+        obstacles.push_back(fmt::format("node '{}' ({}): opset {} does not have the operator", node->name, node->op.view(), target));
+      } else if (entry == nullptr) {
+        obstacles.push_back(fmt::format("node '{}' ({}): the history of the operator is not known to tonnx", node->name, node->op.view()));
+      } else if (target < node->version) {
+        const std::string why = step_down(*node, *entry, target);
+        if (!why.empty()) obstacles.push_back(why);
+      } else {
+        std::vector<Node*> todo{node};
+        while (!todo.empty()) {
+          Node* current = todo.back();
+          todo.pop_back();
+          const OnnxOpEntry* of = find_onnx_op("", current->op.view());
+          if (of == nullptr) continue;
+          for (const OpsetStep& step : of->op->history) {
+            if (step.to <= current->version || step.to > target) continue;
+            if (step.up != nullptr) {
+              OnnxEdit edit(*current, step.to, true);
+              try {
+                step.up(edit);
+              } catch (const Error& e) {
+                if (e.kind() != ErrorKind::Unsupported) throw;
+                obstacles.push_back(e.text());
+              }
+              todo.insert(todo.end(), edit.created().begin(), edit.created().end());
+            }
+            current->version = step.to;
+          }
+        }
+      }
+    }
+    node->version = node->domain.empty() ? target : node->version;
+    node = next;
+  }
+}
+
+/// The IR version that brought each opset, so that a runtime of that time takes the file.
+int64_t least_ir_version(int64_t opset) {
+  struct Row { int64_t opset, ir; };
+  constexpr Row kRows[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9}, {15, 8}, {12, 7}, {11, 6}, {10, 5}, {9, 4}, {1, 3}};
+  for (const Row& row : kRows) {
+    if (opset >= row.opset) return row.ir;
+  }
+  return 3;
+}
+
+}  // namespace
+
+void upgrade_and_infer(Graph& graph, const std::function<bool(const Node&)>& leave_alone) {
+  Upgrade(leave_alone).walk(graph);
+}
+
+void change_opset(Model& model, int64_t target) {
+  if (target < 1 || target > kNewestOpset) {
+    fail_unsupported("opset {} is not known: tonnx knows 1 to {}", target, kNewestOpset);
+  }
+  if (model.opset("") == target) return;
+  std::vector<std::string> obstacles;
+  change(*model.graph, target, obstacles);
+  if (!obstacles.empty()) {
+    std::string text = fmt::format("the model cannot be brought from opset {} to {}:", model.opset(""), target);
+    for (const std::string& line : obstacles) text += "\n  " + line;
+    throw Error(ErrorKind::Unsupported, text);
+  }
+  for (auto& [domain, version] : model.opsets) {
+    if (domain.empty()) version = target;
+  }
+  model.ir_version = std::max(model.ir_version, least_ir_version(target));
+}
+
+}  // namespace tonnx

@@ -1,0 +1,99 @@
+// pipeline.cpp - chains reading, lowering and writing.
+#include "convert/pipeline.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/output_file.h"
+#include "convert/opset.h"
+#include "formats/onnx/onnx.h"
+#include "formats/safetensors/safetensors.h"
+#include "passes/passes.h"
+
+namespace tonnx {
+namespace fs = std::filesystem;
+
+void set_input_shapes(Model& model, const std::map<std::string, std::vector<int64_t>>& shapes) {
+  for (const auto& [name, dims] : shapes) {
+    const auto& inputs = model.graph->inputs();
+    const auto at = std::find_if(inputs.begin(), inputs.end(), [&](const Value* value) { return value->name == name; });
+    if (at == inputs.end()) {
+      std::vector<std::string_view> known;
+      for (const Value* value : inputs) known.emplace_back(value->name);
+      fail_invalid("the model has no input '{}'; it has: {}", name, fmt::join(known, ", "));
+    }
+    Value& input = **at;
+    require(input.type.is_tensor(), "input '{}' is not a tensor", name);
+    require(!input.type.shape || input.type.shape->size() == dims.size(), "input '{}' has {} dimensions, and {} are given", name,
+            input.type.shape ? input.type.shape->size() : 0, dims.size());
+    if (!input.type.shape) input.type.shape = Shape(dims.size(), Dim::symbol(""));
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (dims[i] >= 0) (*input.type.shape)[i] = dims[i];
+    }
+    model.graph->input_declarations[static_cast<size_t>(at - inputs.begin())] = {};
+  }
+  if (shapes.empty()) return;
+  // what the file says of other values held for the old shapes
+  model.graph->value_declarations.clear();
+  for (const Node& node : *model.graph) {
+    for (Value* output : node.outputs()) {
+      if (output != nullptr) output->type.shape.reset();
+    }
+  }
+  for (size_t i = 0; i < model.graph->outputs().size(); ++i) model.graph->output_declarations[i] = {};
+}
+
+void prepare(Model& model, const LoweringOptions& options) {
+  inline_functions(model);
+  upgrade_and_infer(*model.graph, [&](const Node& node) { return is_external(node, options); });
+}
+
+GraphPtr lower_for_python(const Model& model, const LoweringOptions& options) {
+  GraphPtr graph = lower(model, options);
+  recognise_linear(*graph);
+  remove_dead_code(*graph);
+  return graph;
+}
+
+void write_python_files(const PythonModule& module, const std::string& path,
+                        const std::function<void(uint64_t, uint64_t)>& progress) {
+  in_context([&] { return "writing " + path; }, [&] {
+    std::vector<OutputFile> files;
+    files.reserve(2);
+    files.emplace_back(path);
+    files[0].write(std::string_view(module.source));
+    if (!module.state.empty()) {
+      files.emplace_back(fs::path(path).replace_extension(".safetensors").string());
+      write_safetensors(files[1], module.state, progress);
+    }
+    commit_all(files);
+  });
+}
+
+void convert_model(Model& model, const std::string& target, const ConvertOptions& options) {
+  set_input_shapes(model, options.input_shapes);
+  const std::string extension = fs::path(target).extension().string();
+  if (extension == ".onnx") {
+    if (options.opset) change_opset(model, *options.opset);
+    return write_onnx(model, target, {.external_data = options.external_data});
+  }
+  if (extension == ".py") {
+    prepare(model);
+    PythonOptions python;
+    python.title = fs::path(target).stem().string();
+    python.weights_file = python.title + ".safetensors";
+    return write_python_files(write_python(*lower_for_python(model), model, python), target, options.progress);
+  }
+  fail_unsupported("cannot write '{}': tonnx writes .py and .onnx", target);
+}
+
+void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options) {
+  const std::string extension = fs::path(source).extension().string();
+  if (extension != ".onnx") fail_unsupported("cannot read '{}': tonnx reads .onnx", source);
+  in_context([&] { return "converting " + source; }, [&] {
+    Model model = read_onnx(source);
+    convert_model(model, target, options);
+  });
+}
+
+}  // namespace tonnx

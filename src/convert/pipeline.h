@@ -1,0 +1,36 @@
+// pipeline.h - whole conversions, from a file to a file.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "convert/lowering.h"
+#include "formats/python/python.h"
+
+namespace tonnx {
+
+struct ConvertOptions {
+  std::optional<int64_t> opset;                              // of the ONNX that is written
+  std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
+  std::optional<bool> external_data;
+  std::function<void(uint64_t, uint64_t)> progress;          // bytes of weights written, and all of them
+};
+
+/// Converts by the endings of the names: .onnx to .onnx or .py.
+void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options = {});
+void convert_model(Model& model, const std::string& target, const ConvertOptions& options = {});
+
+/// Gives inputs other shapes than the file does.
+void set_input_shapes(Model& model, const std::map<std::string, std::vector<int64_t>>& shapes);
+
+/// Inlines functions, brings the model to the newest opset and infers types; but for nodes that are taken over.
+void prepare(Model& model, const LoweringOptions& options = {});
+/// The aten graph of a model that was prepared, simplified for Python.
+GraphPtr lower_for_python(const Model& model, const LoweringOptions& options = {});
+
+/// Writes NAME.py and, where there are weights, NAME.safetensors.
+void write_python_files(const PythonModule& module, const std::string& path,
+                        const std::function<void(uint64_t, uint64_t)>& progress = nullptr);
+
+}  // namespace tonnx

@@ -1,0 +1,111 @@
+// rope.cpp - encodes protobuf fields.
+#include "formats/onnx/rope.h"
+
+#include <cstring>
+
+namespace tonnx::onnx {
+namespace {
+
+constexpr size_t kShort = 256;  // shorter runs are copied, longer ones referred to
+constexpr uint32_t kVarint = 0, kLengthDelimited = 2, kFixed32 = 5;
+
+}  // namespace
+
+std::string& Rope::tail() {
+  if (pieces_.empty() || pieces_.back().bytes.data() != nullptr) pieces_.emplace_back();
+  return pieces_.back().own;
+}
+
+void Rope::add_plain_varint(uint64_t value) {
+  std::string& text = tail();
+  do {
+    text.push_back(static_cast<char>((value & 0x7F) | (value > 0x7F ? 0x80 : 0)));
+    ++size_;
+    value >>= 7;
+  } while (value != 0);
+}
+
+void Rope::add_tag(uint32_t field, uint32_t wire_type) { add_plain_varint((uint64_t{field} << 3) | wire_type); }
+
+void Rope::add_varint(uint32_t field, uint64_t value) {
+  add_tag(field, kVarint);
+  add_plain_varint(value);
+}
+
+void Rope::add_float(uint32_t field, float value) {
+  add_tag(field, kFixed32);
+  char bytes[4];
+  std::memcpy(bytes, &value, 4);
+  tail().append(bytes, 4);
+  size_ += 4;
+}
+
+void Rope::add_text(uint32_t field, std::string_view text) {
+  add_tag(field, kLengthDelimited);
+  add_plain_varint(text.size());
+  tail().append(text);
+  size_ += text.size();
+}
+
+void Rope::add_optional_text(uint32_t field, std::string_view text) {
+  if (!text.empty()) add_text(field, text);
+}
+
+void Rope::append_bytes(const Bytes& bytes) {
+  size_ += bytes.size();
+  if (bytes.size() < kShort) {
+    tail().append(bytes.view());
+  } else if (!pieces_.empty() && pieces_.back().bytes.data() != nullptr &&
+             pieces_.back().bytes.data() + pieces_.back().bytes.size() == bytes.data()) {
+    Bytes& last = pieces_.back().bytes;
+    last = Bytes(last.owner(), last.data(), last.size() + bytes.size());
+  } else {
+    pieces_.push_back({{}, bytes});
+  }
+}
+
+void Rope::add_bytes(uint32_t field, const Bytes& bytes) {
+  add_tag(field, kLengthDelimited);
+  add_plain_varint(bytes.size());
+  append_bytes(bytes);
+}
+
+void Rope::add_encoded(const Bytes& fields) { append_bytes(fields); }
+
+void Rope::add_message(uint32_t field, Rope&& message) {
+  add_tag(field, kLengthDelimited);
+  add_plain_varint(message.size_);
+  for (Piece& piece : message.pieces_) {
+    if (piece.bytes.data() != nullptr) {
+      pieces_.push_back(std::move(piece));
+    } else {
+      tail().append(piece.own);
+    }
+  }
+  size_ += message.size_;
+}
+
+void Rope::add_packed(uint32_t field, const std::vector<int64_t>& values) {
+  Rope content;
+  for (const int64_t value : values) content.add_plain_varint(static_cast<uint64_t>(value));
+  add_message(field, std::move(content));
+}
+
+void Rope::write_to(OutputFile& file) const {
+  for (const Piece& piece : pieces_) {
+    if (piece.bytes.data() != nullptr) {
+      file.write(piece.bytes);
+    } else {
+      file.write(std::string_view(piece.own));
+    }
+  }
+}
+
+void Rope::append_to(std::string& text) const {
+  text.reserve(text.size() + size_);
+  for (const Piece& piece : pieces_) {
+    text += piece.bytes.data() != nullptr ? piece.bytes.view() : std::string_view(piece.own);
+  }
+}
+
+}  // namespace tonnx::onnx

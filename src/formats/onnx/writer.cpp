@@ -1,0 +1,302 @@
+// writer.cpp - a model to an ONNX file: what did not change is copied as it was read, weights from file to file.
+#include <filesystem>
+
+#include "base/error.h"
+#include "formats/onnx/fields.h"
+#include "formats/onnx/onnx.h"
+#include "formats/onnx/rope.h"
+
+namespace tonnx {
+namespace onnx {
+namespace {
+
+constexpr uint64_t kMessageLimit = (uint64_t{1} << 31) - 1;  // protobuf's own
+constexpr uint64_t kExternalAlignment = 4096;                 // so that a runtime can map each tensor
+
+Rope entry_rope(std::string_view key, std::string_view value) {
+  Rope rope;
+  rope.add_text(entry::key, key);
+  rope.add_text(entry::value, value);
+  return rope;
+}
+
+void add_metadata(Rope& rope, uint32_t field, const Metadata& metadata) {
+  for (const auto& [key, value] : metadata) rope.add_message(field, entry_rope(key, value));
+}
+
+class Writer {
+ public:
+  /// With no file for external data, all weights go into the message.
+  Writer(OutputFile* external, int64_t threshold) : external_(external), threshold_(threshold) {}
+
+  Rope model_rope(const Model& model);
+
+ private:
+  Rope graph_rope(const Graph& graph);
+  Rope node_rope(const Node& node);
+  Rope attribute_rope(const Attribute& attribute);
+  Rope tensor_rope(const Tensor& tensor, const std::string& name, bool may_move);
+  static Rope function_rope(const Function& function);
+  static Rope value_info_rope(const Value& value);
+  static Rope type_rope(const Type& type);
+
+  OutputFile* external_;
+  int64_t threshold_;
+};
+
+Rope Writer::type_rope(const Type& value_type) {
+  Rope rope;
+  switch (value_type.kind) {
+    case Type::Kind::Tensor:
+    case Type::Kind::SparseTensor: {
+      Rope inner;
+      inner.add_integer(tensor_type::elem_type, static_cast<int64_t>(value_type.dtype));
+      if (value_type.shape) {
+        Rope shape_rope;
+        for (const Dim& dim : *value_type.shape) {
+          Rope dim_rope;
+          if (const auto constant = dim.constant()) {
+            dim_rope.add_integer(dimension::dim_value, *constant);
+          } else if (const std::string text = dim.text(); !text.empty()) {
+            dim_rope.add_text(dimension::dim_param, text);
+          }
+          shape_rope.add_message(shape::dim, std::move(dim_rope));
+        }
+        inner.add_message(tensor_type::shape, std::move(shape_rope));
+      }
+      rope.add_message(value_type.is_tensor() ? type::tensor : type::sparse_tensor, std::move(inner));
+      break;
+    }
+    case Type::Kind::Sequence:
+    case Type::Kind::Optional: {
+      Rope inner;
+      if (!value_type.elements.empty()) inner.add_message(1, type_rope(value_type.elements[0]));
+      rope.add_message(value_type.kind == Type::Kind::Sequence ? type::sequence : type::optional, std::move(inner));
+      break;
+    }
+    case Type::Kind::Map: {
+      Rope inner;
+      inner.add_integer(map_type::key_type, static_cast<int64_t>(value_type.dtype));
+      if (!value_type.elements.empty()) inner.add_message(map_type::value_type, type_rope(value_type.elements[0]));
+      rope.add_message(type::map, std::move(inner));
+      break;
+    }
+    default: break;
+  }
+  return rope;
+}
+
+Rope Writer::value_info_rope(const Value& value) {
+  Rope rope;
+  rope.add_text(value_info::name, value.name);
+  if (value.type.kind != Type::Kind::Unknown) rope.add_message(value_info::type, type_rope(value.type));
+  return rope;
+}
+
+Rope Writer::tensor_rope(const Tensor& value, const std::string& name, bool may_move) {
+  Rope rope;
+  const bool moves = external_ != nullptr && may_move && static_cast<int64_t>(value.data.size()) >= threshold_;
+  if (!moves && !value.external && !value.source.empty() && value.source_name == name) {
+    rope.add_encoded(value.source);
+    return rope;
+  }
+  for (const int64_t dim : value.dims) rope.add_integer(tensor::dims, dim);
+  rope.add_integer(tensor::data_type, static_cast<int64_t>(value.dtype));
+  rope.add_optional_text(tensor::name, name);
+  rope.add_optional_text(tensor::doc_string, value.doc);
+  if (value.dtype == DType::String) {
+    for (const std::string& text : value.strings) rope.add_text(tensor::string_data, text);
+  } else if (moves) {
+    external_->pad_to(kExternalAlignment);
+    const uint64_t offset = external_->position();
+    external_->write(value.data);
+    const std::string location = std::filesystem::path(external_->path()).filename().string();
+    rope.add_message(tensor::external_data, entry_rope("location", location));
+    rope.add_message(tensor::external_data, entry_rope("offset", std::to_string(offset)));
+    rope.add_message(tensor::external_data, entry_rope("length", std::to_string(value.data.size())));
+    rope.add_integer(tensor::data_location, 1);
+  } else {
+    rope.add_bytes(tensor::raw_data, value.data);
+  }
+  add_metadata(rope, tensor::metadata_props, value.metadata);
+  return rope;
+}
+
+Rope Writer::attribute_rope(const Attribute& value) {
+  Rope rope;
+  rope.add_text(attribute::name, value.name);
+  rope.add_optional_text(attribute::ref_attr_name, value.reference);
+  rope.add_optional_text(attribute::doc_string, value.doc);
+  const AttrType attr_type = value.type == AttrType::None ? attr_type_of(value.value) : value.type;
+  ensure(attr_type != AttrType::None, "an attribute that ONNX cannot express is written");
+  rope.add_integer(attribute::type, static_cast<int64_t>(attr_type));
+  const AttrValue& v = value.value;
+  if (const auto* f = v.get<double>()) rope.add_float(attribute::f, static_cast<float>(*f));
+  if (const auto* i = v.get<int64_t>()) rope.add_integer(attribute::i, *i);
+  if (const auto* b = v.get<bool>()) rope.add_integer(attribute::i, *b);
+  if (const auto* s = v.get<std::string>()) rope.add_text(attribute::s, *s);
+  if (const auto* t = v.get<TensorPtr>()) rope.add_message(attribute::t, tensor_rope(**t, (*t)->source_name, false));
+  if (const auto* g = v.get<GraphPtr>()) rope.add_message(attribute::g, graph_rope(**g));
+  if (const auto* s = v.get<SparseTensorPtr>()) rope.add_bytes(attribute::sparse_tensor, (*s)->source);
+  if (const auto* t = v.get<Type>()) rope.add_message(attribute::tp, type_rope(*t));
+  if (const auto* all = v.get<std::vector<double>>()) {
+    for (const double f : *all) rope.add_float(attribute::floats, static_cast<float>(f));
+  }
+  if (const auto* all = v.get<std::vector<int64_t>>()) {
+    for (const int64_t i : *all) rope.add_integer(attribute::ints, i);
+  }
+  if (const auto* all = v.get<std::vector<std::string>>()) {
+    for (const std::string& s : *all) rope.add_text(attribute::strings, s);
+  }
+  if (const auto* all = v.get<AttrList>()) {
+    for (const AttrValue& item : *all) {
+      if (const auto* t = item.get<TensorPtr>()) rope.add_message(attribute::tensors, tensor_rope(**t, (*t)->source_name, false));
+      if (const auto* g = item.get<GraphPtr>()) rope.add_message(attribute::graphs, graph_rope(**g));
+      if (const auto* s = item.get<SparseTensorPtr>()) rope.add_bytes(attribute::sparse_tensors, (*s)->source);
+      if (const auto* t = item.get<Type>()) rope.add_message(attribute::type_protos, type_rope(*t));
+    }
+  }
+  return rope;
+}
+
+/// True where a tensor of the node, or of a graph inside it, was outside the file: its message points to the old place.
+bool refers_to_external(const Node& value) {
+  const auto tensor_does = [](const AttrValue& v) {
+    const auto* t = v.get<TensorPtr>();
+    return t != nullptr && (*t)->external;
+  };
+  for (const Attribute& attribute : value.attributes) {
+    if (tensor_does(attribute.value)) return true;
+  }
+  for (const GraphPtr& subgraph : subgraphs_of(value)) {
+    for (const Value* initializer : subgraph->initializers()) {
+      if (initializer->constant && initializer->constant->external) return true;
+    }
+    for (const Node& inner : *subgraph) {
+      if (refers_to_external(inner)) return true;
+    }
+  }
+  return false;
+}
+
+Rope Writer::node_rope(const Node& value) {
+  Rope rope;
+  if (!value.source.empty() && !refers_to_external(value)) {
+    rope.add_encoded(value.source);
+    return rope;
+  }
+  for (const Value* input : value.inputs()) rope.add_text(node::input, input ? input->name : "");
+  for (const Value* output : value.outputs()) rope.add_text(node::output, output ? output->name : "");
+  rope.add_optional_text(node::name, value.name);
+  rope.add_text(node::op_type, value.op.view());
+  for (const Attribute& attribute : value.attributes) rope.add_message(node::attribute, attribute_rope(attribute));
+  rope.add_optional_text(node::doc_string, value.doc);
+  rope.add_optional_text(node::domain, value.domain.view());
+  rope.add_optional_text(node::overload, value.overload.view());
+  add_metadata(rope, node::metadata_props, value.metadata);
+  return rope;
+}
+
+Rope Writer::graph_rope(const Graph& value) {
+  Rope rope;
+  for (const Node& node : value) rope.add_message(graph::node, node_rope(node));
+  rope.add_text(graph::name, value.name);
+  for (const Value* initializer : value.initializers()) {
+    if (initializer->sparse) {
+      rope.add_bytes(graph::sparse_initializer, initializer->sparse->source);
+    } else {
+      rope.add_message(graph::initializer, tensor_rope(*initializer->constant, initializer->name, true));
+    }
+  }
+  rope.add_optional_text(graph::doc_string, value.doc);
+  const auto declare = [&](uint32_t field, const Value& of, const Bytes* declared) {
+    if (declared != nullptr && !declared->empty()) {
+      rope.add_bytes(field, *declared);
+    } else {
+      rope.add_message(field, value_info_rope(of));
+    }
+  };
+  for (size_t i = 0; i < value.inputs().size(); ++i) {
+    declare(graph::input, *value.inputs()[i], i < value.input_declarations.size() ? &value.input_declarations[i] : nullptr);
+  }
+  for (size_t i = 0; i < value.outputs().size(); ++i) {
+    declare(graph::output, *value.outputs()[i], i < value.output_declarations.size() ? &value.output_declarations[i] : nullptr);
+  }
+  for (const auto& [of, declared] : value.value_declarations) {
+    const bool gone = of != nullptr && of->producer == nullptr && !of->constant && !of->sparse && of->uses.empty();
+    if (!gone) rope.add_bytes(graph::value_info, declared);
+  }
+  rope.add_encoded(value.extra);
+  add_metadata(rope, graph::metadata_props, value.metadata);
+  return rope;
+}
+
+Rope Writer::function_rope(const Function& value) {
+  Rope rope;
+  rope.add_encoded(value.source);
+  return rope;
+}
+
+Rope Writer::model_rope(const Model& value) {
+  Rope rope;
+  rope.add_integer(model::ir_version, value.ir_version);
+  rope.add_optional_text(model::producer_name, value.producer_name);
+  rope.add_optional_text(model::producer_version, value.producer_version);
+  rope.add_optional_text(model::domain, value.domain);
+  if (value.model_version != 0) rope.add_integer(model::model_version, value.model_version);
+  rope.add_optional_text(model::doc_string, value.doc);
+  rope.add_message(model::graph, graph_rope(*value.graph));
+  for (const auto& [domain, version] : value.opsets) {
+    Rope import;
+    import.add_text(opset::domain, domain);
+    import.add_integer(opset::version, version);
+    rope.add_message(model::opset_import, std::move(import));
+  }
+  add_metadata(rope, model::metadata_props, value.metadata);
+  for (const Function& function : value.functions) rope.add_message(model::functions, function_rope(function));
+  rope.add_encoded(value.extra);
+  return rope;
+}
+
+/// Bytes of all weights of the main graph, and whether any of them was external.
+std::pair<uint64_t, bool> weigh(const Model& value) {
+  uint64_t bytes = 0;
+  bool external = false;
+  for (const Value* initializer : value.graph->initializers()) {
+    if (!initializer->constant) continue;
+    bytes += initializer->constant->data.size();
+    external |= initializer->constant->external;
+  }
+  return {bytes, external};
+}
+
+}  // namespace
+}  // namespace onnx
+
+std::string write_onnx_bytes(const Model& model) {
+  const onnx::Rope rope = onnx::Writer(nullptr, 0).model_rope(model);
+  if (rope.size() > onnx::kMessageLimit) fail_unsupported("the model passes 2 GB, and must be written to a file");
+  std::string bytes;
+  rope.append_to(bytes);
+  return bytes;
+}
+
+void write_onnx(const Model& model, const std::string& path, const OnnxWriteOptions& options) {
+  in_context([&] { return "writing " + path; }, [&] {
+    const auto [bytes, was_external] = onnx::weigh(model);
+    const bool past_limit = bytes > onnx::kMessageLimit - (uint64_t{64} << 20);  // room for all that is not weights
+    const bool external = options.external_data.value_or(was_external || past_limit);
+    std::vector<OutputFile> files;
+    files.reserve(2);
+    files.emplace_back(path);
+    if (external) files.emplace_back(path + ".data");
+    const onnx::Rope rope = onnx::Writer(external ? &files[1] : nullptr, options.external_threshold).model_rope(model);
+    if (rope.size() > onnx::kMessageLimit) {
+      fail_unsupported("the model file would pass the 2 GB that protobuf can hold; write it with external data");
+    }
+    rope.write_to(files[0]);
+    commit_all(files);
+  });
+}
+
+}  // namespace tonnx

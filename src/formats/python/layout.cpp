@@ -1,0 +1,102 @@
+// layout.cpp - the line-breaking rules: first what is inside the last brackets on one line, then one item a line.
+#include "formats/python/layout.h"
+
+#include <vector>
+
+namespace tonnx::python {
+namespace {
+
+bool opens(char c) { return c == '(' || c == '[' || c == '{'; }
+bool closes(char c) { return c == ')' || c == ']' || c == '}'; }
+
+/// Calls `use(i, depth)` for every character outside strings; depth counts brackets around it.
+template <class Use>
+void scan(std::string_view text, Use&& use) {
+  int depth = 0;
+  char quote = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote != 0) {
+      if (c == '\\') ++i;
+      else if (c == quote) quote = 0;
+      continue;
+    }
+    if (c == '"' || c == '\'') quote = c;
+    if (closes(c)) --depth;
+    use(i, depth);
+    if (opens(c)) ++depth;
+  }
+}
+
+/// The outermost brackets that close last: where the statement is to be broken.
+bool find_last_brackets(std::string_view text, size_t& open, size_t& close) {
+  bool found = false;
+  size_t last_open = 0;
+  scan(text, [&](size_t i, int depth) {
+    if (depth != 0) return;
+    if (opens(text[i])) last_open = i;
+    if (closes(text[i]) && i > last_open + 1) {
+      open = last_open;
+      close = i;
+      found = true;
+    }
+  });
+  return found;
+}
+
+std::vector<std::string_view> split_items(std::string_view body) {
+  std::vector<std::string_view> items;
+  size_t start = 0;
+  const auto push = [&](size_t end) {
+    std::string_view item = body.substr(start, end - start);
+    while (!item.empty() && item.front() == ' ') item.remove_prefix(1);
+    if (!item.empty()) items.push_back(item);
+  };
+  scan(body, [&](size_t i, int depth) {
+    if (depth == 0 && body[i] == ',') {
+      push(i);
+      start = i + 1;
+    }
+  });
+  push(body.size());
+  return items;
+}
+
+void lay_out_into(std::string& out, std::string_view text, size_t indent, std::string_view behind) {
+  const std::string margin(indent, ' ');
+  size_t open = 0, close = 0;
+  if (indent + text.size() + behind.size() <= kLineWidth || !find_last_brackets(text, open, close)) {
+    out += margin;
+    out += text;
+    out += behind;
+    out += '\n';
+    return;
+  }
+  const std::string_view body = text.substr(open + 1, close - open - 1);
+  out += margin;
+  out += text.substr(0, open + 1);
+  out += '\n';
+  const std::vector<std::string_view> items = split_items(body);
+  const bool starred = body.starts_with('*') && items.size() == 1;
+  if (indent + 4 + body.size() <= kLineWidth && !body.ends_with(',')) {
+    out += std::string(indent + 4, ' ');
+    out += body;
+    out += '\n';
+  } else {
+    for (const std::string_view item : items) lay_out_into(out, item, indent + 4, starred ? "" : ",");
+  }
+  out += margin;
+  out += text.substr(close);
+  out += behind;
+  out += '\n';
+}
+
+}  // namespace
+
+std::string lay_out(std::string_view statement, size_t indent) {
+  std::string out;
+  lay_out_into(out, statement, indent, "");
+  return out;
+}
+
+}  // namespace tonnx::python

@@ -1,0 +1,13 @@
+// layout.h - breaks long lines the way Python's formatters do, so that their check passes.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace tonnx::python {
+
+inline constexpr size_t kLineWidth = 120;
+
+/// One statement, indented; broken inside its brackets where it is too long.
+std::string lay_out(std::string_view statement, size_t indent);
+
+}  // namespace tonnx::python

@@ -1,0 +1,36 @@
+// names.h - turns the names of ONNX into Python identifiers that say what they name.
+#pragma once
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace tonnx::python {
+
+/// Letters, digits and underscores, not starting with a digit, not a keyword; empty where nothing is left.
+std::string identifier(std::string_view text);
+
+/// Whether a name was made up by an exporter (`onnx::MatMul_12`, `Conv_3`, `345`) and says nothing.
+bool is_made_up(std::string_view name);
+
+/// `/layer1/layer1.0/conv1/Conv` gives `layer1.0.conv1`; empty where the name of the node says nothing.
+std::string path_of_node(std::string_view node_name);
+
+/// `layer1.0.conv1.weight` gives `layer1.0.conv1`; empty where the name of the weight says nothing.
+std::string path_of_weight(std::string_view weight_name);
+
+/// Names that are taken, and new ones that are not.
+class NameSet {
+ public:
+  void reserve(std::string_view name) { taken_.emplace(name); }
+  bool contains(std::string_view name) const { return taken_.contains(name); }
+  /// `wish`, or `wish_2` and so on.
+  std::string add(const std::string& wish);
+
+ private:
+  std::set<std::string, std::less<>> taken_;
+};
+
+/// What an attribute of the model must not be called, as nn.Module has it.
+const std::set<std::string, std::less<>>& module_attributes();
+
+}  // namespace tonnx::python

@@ -1,0 +1,40 @@
+// python.h - an aten graph as a Python file: an nn.Module as a person would write it.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ir/model.h"
+
+namespace tonnx {
+
+/// One entry of the module's state dict.
+struct StateTensor {
+  std::string name;
+  TensorPtr tensor;
+  bool transposed = false;  // to be stored with its two dimensions swapped
+  bool trainable = false;
+};
+
+/// How a module that a converter of the user's own made is written down.
+struct ExternalModule {
+  std::string import_line;  // `from my_package.layers import MyLayer`; empty in memory
+  std::string constructor;  // `MyLayer(alpha=0.5)`
+  std::vector<StateTensor> state;  // names within the module
+};
+
+struct PythonOptions {
+  std::string weights_file;  // as `load` looks for it; only its ending counts beside the file
+  std::string title;         // the file's name without its ending
+  std::vector<ExternalModule> external;  // one for each node that was taken over
+};
+
+struct PythonModule {
+  std::string source;
+  std::vector<StateTensor> state;
+  std::vector<std::string> external_names;  // the attribute that each module of PythonOptions::external is
+};
+
+/// `origin` is the model that the graph comes from: it is only described.
+PythonModule write_python(const Graph& graph, const Model& origin, const PythonOptions& options);
+
+}  // namespace tonnx

@@ -1,0 +1,94 @@
+// writer.cpp - header and data of a safetensors file.
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "formats/safetensors/safetensors.h"
+
+namespace tonnx {
+namespace {
+
+constexpr size_t kTransposeBuffer = 8 << 20;
+
+std::string header_of(const std::vector<StateTensor>& state) {
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer<rapidjson::StringBuffer> json(buffer);
+  json.StartObject();
+  json.Key("__metadata__");
+  json.StartObject();
+  json.Key("format");
+  json.String("pt");
+  json.EndObject();
+  uint64_t offset = 0;
+  for (const StateTensor& entry : state) {
+    const std::string_view type = info(entry.tensor->dtype).safetensors;
+    if (type.empty()) fail_unsupported("safetensors has no type for {} ('{}')", name_of(entry.tensor->dtype), entry.name);
+    json.Key(entry.name.c_str(), static_cast<rapidjson::SizeType>(entry.name.size()));
+    json.StartObject();
+    json.Key("dtype");
+    json.String(type.data(), static_cast<rapidjson::SizeType>(type.size()));
+    json.Key("shape");
+    json.StartArray();
+    std::vector<int64_t> dims = entry.tensor->dims;
+    if (entry.transposed) std::swap(dims[0], dims[1]);
+    for (const int64_t dim : dims) json.Int64(dim);
+    json.EndArray();
+    json.Key("data_offsets");
+    json.StartArray();
+    json.Uint64(offset);
+    offset += entry.tensor->data.size();
+    json.Uint64(offset);
+    json.EndArray();
+    json.EndObject();
+  }
+  json.EndObject();
+  std::string header(buffer.GetString(), buffer.GetSize());
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  return header;
+}
+
+/// A matrix with rows and columns swapped, some rows of the result at a time.
+void write_transposed(OutputFile& file, const Tensor& tensor) {
+  const auto rows = static_cast<size_t>(tensor.dims[0]), columns = static_cast<size_t>(tensor.dims[1]);
+  const auto step = static_cast<size_t>(info(tensor.dtype).bits / 8);
+  if (rows == 0 || columns == 0) return;
+  const size_t at_once = std::max<size_t>(1, std::min(columns, kTransposeBuffer / (rows * step)));
+  std::string buffer(at_once * rows * step, '\0');
+  const auto* data = reinterpret_cast<const char*>(tensor.data.data());
+  for (size_t first = 0; first < columns; first += at_once) {
+    const size_t count = std::min(at_once, columns - first);
+    for (size_t r = 0; r < rows; ++r) {
+      const char* source = data + (r * columns + first) * step;
+      for (size_t c = 0; c < count; ++c) std::memcpy(buffer.data() + (c * rows + r) * step, source + c * step, step);
+    }
+    file.write(std::string_view(buffer).substr(0, count * rows * step));
+  }
+}
+
+}  // namespace
+
+void write_safetensors(OutputFile& file, const std::vector<StateTensor>& state,
+                       const std::function<void(uint64_t, uint64_t)>& progress) {
+  const std::string header = header_of(state);
+  const uint64_t size = header.size();
+  char length[8];
+  std::memcpy(length, &size, 8);
+  file.write(std::string_view(length, 8));
+  file.write(std::string_view(header));
+  uint64_t total = 0, done = 0;
+  for (const StateTensor& entry : state) total += entry.tensor->data.size();
+  for (const StateTensor& entry : state) {
+    if (entry.transposed) {
+      write_transposed(file, *entry.tensor);
+    } else {
+      file.write(entry.tensor->data);
+    }
+    done += entry.tensor->data.size();
+    if (progress) progress(done, total);
+  }
+}
+
+}  // namespace tonnx

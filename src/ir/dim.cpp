@@ -1,0 +1,248 @@
+// dim.cpp - arithmetic on symbolic dimensions.
+#include "ir/dim.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace tonnx {
+namespace {
+
+int64_t add(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) fail_invalid("a dimension overflows 64 bits");
+  return sum;
+}
+int64_t multiply(int64_t a, int64_t b) {
+  int64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) fail_invalid("a dimension overflows 64 bits");
+  return product;
+}
+int64_t floor_divide(int64_t a, int64_t b) {
+  const int64_t q = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+}
+
+std::string text_of(const Dim::Product& product) {
+  std::string text;
+  for (const Dim::AtomPtr& atom : product) text += (text.empty() ? "" : "*") + atom->text;
+  return text;
+}
+
+}  // namespace
+
+Dim Dim::from(Terms terms, int64_t constant) {
+  std::erase_if(terms, [](const auto& term) { return term.second.coefficient == 0; });
+  Dim dim(constant);
+  if (!terms.empty()) dim.terms_ = std::make_shared<const Terms>(std::move(terms));
+  return dim;
+}
+
+Dim Dim::of_atom(AtomPtr atom) {
+  Terms terms;
+  std::string text = atom->text;
+  terms.emplace(std::move(text), Term{{std::move(atom)}, 1});
+  return from(std::move(terms), 0);
+}
+
+Dim Dim::symbol(std::string_view name) {
+  return of_atom(std::make_shared<const Atom>(Atom{'s', std::string(name), {}, {}}));
+}
+
+Dim Dim::apply(char kind, const Dim& a, const Dim& b) {
+  std::string text;
+  switch (kind) {
+    case '/': text = fmt::format("floor(({})/({}))", a.text(), b.text()); break;
+    case '%': text = fmt::format("mod({}, {})", a.text(), b.text()); break;
+    case '>': text = fmt::format("max({}, {})", a.text(), b.text()); break;
+    default: text = fmt::format("min({}, {})", a.text(), b.text()); break;
+  }
+  return of_atom(std::make_shared<const Atom>(Atom{kind, std::move(text), a, b}));
+}
+
+std::optional<std::string> Dim::symbol_name() const {
+  if (!terms_ || constant_ != 0 || terms_->size() != 1) return std::nullopt;
+  const Term& term = terms_->begin()->second;
+  if (term.coefficient != 1 || term.product.size() != 1 || term.product[0]->kind != 's') return std::nullopt;
+  return term.product[0]->text;
+}
+
+bool Dim::is_non_negative() const {
+  if (constant_ < 0) return false;
+  if (!terms_) return true;
+  const auto atom_is = [](const AtomPtr& atom) {
+    switch (atom->kind) {
+      case 's': return true;
+      case '>': return atom->a.is_non_negative() || atom->b.is_non_negative();
+      case '%': return atom->b.is_non_negative();
+      default: return atom->a.is_non_negative() && atom->b.is_non_negative();
+    }
+  };
+  return std::all_of(terms_->begin(), terms_->end(), [&](const auto& entry) {
+    const Term& term = entry.second;
+    return term.coefficient > 0 && std::all_of(term.product.begin(), term.product.end(), atom_is);
+  });
+}
+
+std::vector<std::pair<Dim::Product, int64_t>> Dim::terms() const {
+  std::vector<std::pair<Product, int64_t>> result;
+  if (terms_) {
+    for (const auto& [text, term] : *terms_) result.emplace_back(term.product, term.coefficient);
+  }
+  return result;
+}
+
+Dim operator+(const Dim& a, const Dim& b) {
+  const int64_t constant = add(a.constant_, b.constant_);
+  if (!b.terms_) {
+    Dim sum = a;
+    sum.constant_ = constant;
+    return sum;
+  }
+  Dim::Terms terms = a.terms_ ? *a.terms_ : Dim::Terms{};
+  for (const auto& [text, term] : *b.terms_) {
+    auto [at, fresh] = terms.emplace(text, term);
+    if (!fresh) at->second.coefficient = add(at->second.coefficient, term.coefficient);
+  }
+  return Dim::from(std::move(terms), constant);
+}
+
+Dim operator-(const Dim& a, const Dim& b) { return a + b * Dim(-1); }
+
+Dim operator*(const Dim& a, const Dim& b) {
+  if (a.is_constant() && b.is_constant()) return multiply(a.constant_, b.constant_);
+  if (a.is(1)) return b;
+  if (b.is(1)) return a;
+  Dim::Terms terms;
+  const auto accumulate = [&](Dim::Product product, int64_t coefficient) {
+    std::string text = text_of(product);
+    auto [at, fresh] = terms.emplace(std::move(text), Dim::Term{std::move(product), coefficient});
+    if (!fresh) at->second.coefficient = add(at->second.coefficient, coefficient);
+  };
+  for (const auto& [product, coefficient] : a.terms()) accumulate(product, multiply(coefficient, b.constant_));
+  for (const auto& [product, coefficient] : b.terms()) accumulate(product, multiply(coefficient, a.constant_));
+  for (const auto& [left, left_coefficient] : a.terms()) {
+    for (const auto& [right, right_coefficient] : b.terms()) {
+      Dim::Product product = left;
+      product.insert(product.end(), right.begin(), right.end());
+      std::sort(product.begin(), product.end(), [](const auto& x, const auto& y) { return x->text < y->text; });
+      accumulate(std::move(product), multiply(left_coefficient, right_coefficient));
+    }
+  }
+  return Dim::from(std::move(terms), multiply(a.constant_, b.constant_));
+}
+
+bool operator==(const Dim& a, const Dim& b) {
+  if (a.constant_ != b.constant_ || a.is_constant() != b.is_constant()) return false;
+  if (a.is_constant() || a.terms_ == b.terms_) return true;
+  return std::equal(a.terms_->begin(), a.terms_->end(), b.terms_->begin(), b.terms_->end(),
+                    [](const auto& x, const auto& y) {
+                      return x.first == y.first && x.second.coefficient == y.second.coefficient;
+                    });
+}
+
+std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
+  if (a == b) return Dim(1);
+  if (b.is_constant()) {
+    const int64_t divisor = b.constant_;
+    if (divisor == 0 || a.constant_ % divisor != 0) return std::nullopt;
+    Dim::Terms terms = a.terms_ ? *a.terms_ : Dim::Terms{};
+    for (auto& [text, term] : terms) {
+      if (term.coefficient % divisor != 0) return std::nullopt;
+      term.coefficient /= divisor;
+    }
+    return Dim::from(std::move(terms), a.constant_ / divisor);
+  }
+  const auto divisors = b.terms();
+  if (divisors.size() != 1 || b.constant_ != 0 || a.constant_ != 0) return std::nullopt;
+  const auto& [divisor, by] = divisors[0];
+  Dim quotient;
+  for (auto [product, coefficient] : a.terms()) {
+    if (coefficient % by != 0) return std::nullopt;
+    for (const Dim::AtomPtr& atom : divisor) {
+      const auto at = std::find_if(product.begin(), product.end(), [&](const auto& x) { return x->text == atom->text; });
+      if (at == product.end()) return std::nullopt;
+      product.erase(at);
+    }
+    Dim term(coefficient / by);
+    for (const Dim::AtomPtr& atom : product) term = term * Dim::of_atom(atom);
+    quotient = quotient + term;
+  }
+  return quotient;
+}
+
+Dim floor_div(const Dim& a, const Dim& b) {
+  if (b.is(0)) fail_invalid("a dimension is divided by zero");
+  if (a.is_constant() && b.is_constant()) return floor_divide(a.constant_, b.constant_);
+  if (const auto exact = exact_div(a, b)) return *exact;
+  if (b.is_constant() && b.constant_ > 0 && a.constant_ != floor_divide(a.constant_, b.constant_) * b.constant_) {
+    // floor((x + k*b + r)/b) = k + floor((x + r)/b)
+    const int64_t whole = floor_divide(a.constant_, b.constant_);
+    if (whole != 0) return Dim(whole) + floor_div(a - Dim(multiply(whole, b.constant_)), b);
+  } else if (b.is_constant() && b.constant_ > 0 && a.constant_ != 0) {
+    return Dim(a.constant_ / b.constant_) + floor_div(a - Dim(a.constant_), b);
+  }
+  return Dim::apply('/', a, b);
+}
+
+Dim ceil_div(const Dim& a, const Dim& b) {
+  if (b.is_constant()) return floor_div(a + Dim(b.constant_ - 1), b);
+  return Dim(0) - floor_div(Dim(0) - a, b);
+}
+
+Dim mod(const Dim& a, const Dim& b) {
+  if (b.is(0)) fail_invalid("a dimension is divided by zero");
+  if (a.is_constant() && b.is_constant()) return a.constant_ - floor_divide(a.constant_, b.constant_) * b.constant_;
+  if (exact_div(a, b)) return 0;
+  return Dim::apply('%', a, b);
+}
+
+Dim max(const Dim& a, const Dim& b) {
+  if (a.is_constant() && b.is_constant()) return std::max(a.constant_, b.constant_);
+  if ((a - b).is_non_negative()) return a;
+  if ((b - a).is_non_negative()) return b;
+  return a.text() < b.text() ? Dim::apply('>', a, b) : Dim::apply('>', b, a);
+}
+
+Dim min(const Dim& a, const Dim& b) {
+  if (a.is_constant() && b.is_constant()) return std::min(a.constant_, b.constant_);
+  if ((a - b).is_non_negative()) return b;
+  if ((b - a).is_non_negative()) return a;
+  return a.text() < b.text() ? Dim::apply('<', a, b) : Dim::apply('<', b, a);
+}
+
+std::string Dim::text() const {
+  if (!terms_) return std::to_string(constant_);
+  std::string text;
+  for (const auto& [product, term] : *terms_) {
+    int64_t coefficient = term.coefficient;
+    if (!text.empty()) {
+      text += coefficient < 0 ? " - " : " + ";
+      if (coefficient < 0) coefficient = -coefficient;
+    }
+    if (coefficient == -1) {
+      text += "-";
+    } else if (coefficient != 1) {
+      text += std::to_string(coefficient) + "*";
+    }
+    text += product;
+  }
+  if (constant_ != 0) text += (constant_ < 0 ? " - " : " + ") + std::to_string(std::abs(constant_));
+  return text;
+}
+
+Dim count_of(const Shape& shape) {
+  Dim count(1);
+  for (const Dim& dim : shape) count = count * dim;
+  return count;
+}
+
+std::string text_of(const Shape& shape) {
+  std::string text = "[";
+  for (const Dim& dim : shape) text += (text.size() > 1 ? ", " : "") + dim.text();
+  return text + "]";
+}
+
+}  // namespace tonnx

@@ -1,0 +1,157 @@
+// graph.h - the graph of a model in static single assignment: values, nodes, subgraphs; one type for ONNX and aten.
+#pragma once
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/attribute.h"
+#include "ir/symbol.h"
+
+namespace tonnx {
+
+struct Node;
+class Graph;
+
+/// Where a value is used: an input of a node, or, with no node, an output of its graph.
+struct Use {
+  Node* user;
+  uint32_t index;
+};
+
+struct Value {
+  std::string name;  // unique in its graph and those around it
+  Type type;
+  Graph* graph = nullptr;
+  Node* producer = nullptr;  // null for inputs and initializers
+  uint32_t output_index = 0;
+  TensorPtr constant;      // set for initializers
+  SparseTensorPtr sparse;  // set beside `constant` where the file had it in sparse form
+  std::vector<Use> uses;
+  std::optional<std::vector<Dim>> known_ints;  // its elements, where they follow from shapes; filled by inference
+  bool trainable = false;                      // in aten: a parameter, and not a constant
+};
+
+struct Node {
+  Symbol domain;
+  Symbol op;
+  Symbol overload;
+  int64_t version = 0;  // in ONNX: the opset that its meaning follows
+  std::string name;
+  std::vector<Attribute> attributes;
+  Metadata metadata;
+  std::string doc;
+  Bytes source;  // the message it was read from; empty once anything about it has changed
+
+  Graph* graph = nullptr;
+  Node* previous = nullptr;
+  Node* next = nullptr;
+
+  const std::vector<Value*>& inputs() const { return inputs_; }
+  const std::vector<Value*>& outputs() const { return outputs_; }
+  Value* input(size_t i) const { return i < inputs_.size() ? inputs_[i] : nullptr; }
+  Value* output(size_t i = 0) const { return i < outputs_.size() ? outputs_[i] : nullptr; }
+
+  void set_input(size_t i, Value* value);  // grows the list with absent inputs as needed
+  void add_input(Value* value) { set_input(inputs_.size(), value); }
+  void resize_inputs(size_t count);
+  void resize_outputs(size_t count);
+
+  const Attribute* find_attribute(std::string_view name) const;
+  void set_attribute(std::string_view name, AttrValue value, AttrType type = AttrType::None);
+  /// Takes the attribute away and returns its value; None where there is none.
+  AttrValue take_attribute(std::string_view name);
+  /// To be called after any change that is made to the fields directly: it, and all nodes around it, differ from the file.
+  void mark_changed();
+
+ private:
+  friend class Graph;
+  std::vector<Value*> inputs_;   // null: an optional input that is absent
+  std::vector<Value*> outputs_;  // null: an optional output that is absent
+};
+
+/// Owns its nodes and values. A node of a subgraph may use values of the graphs around it.
+class Graph {
+ public:
+  std::string name;
+  std::string doc;
+  Metadata metadata;
+  Node* owner = nullptr;  // the node that this is a subgraph of
+  Bytes extra;            // fields of the file's graph that are carried along as they are (quantization annotations)
+  // How the file declares inputs, outputs and other values (ValueInfoProto); empty once the declaration is changed.
+  std::vector<Bytes> input_declarations;
+  std::vector<Bytes> output_declarations;
+  std::vector<std::pair<Value*, Bytes>> value_declarations;
+
+  Graph() = default;
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  const std::vector<Value*>& inputs() const { return inputs_; }
+  const std::vector<Value*>& outputs() const { return outputs_; }
+  const std::vector<Value*>& initializers() const { return initializers_; }
+
+  Value* add_input(std::string name, Type type);
+  /// A constant; the name is made unique.
+  Value* add_initializer(std::string name, TensorPtr tensor);
+  void add_initializer(Value* value);  // an input that has a default
+  void add_output(Value* value);
+  void set_output(size_t i, Value* value);
+  void remove_initializer(Value* value);
+  void remove_input(size_t i);
+
+  /// Appends a node, or inserts it before `before`. Outputs are given names with new_value.
+  Node* add_node(Symbol domain, Symbol op, Node* before = nullptr);
+  Value* add_output_to(Node* node, std::string name, Type type = {});
+  /// Makes `value`, which `node` does not produce, the node's output number i; its former producer loses it.
+  void move_output(Value* value, Node* node, size_t i);
+  /// Removes a node whose outputs nobody uses.
+  void erase(Node* node);
+  void replace_uses(Value* old_value, Value* new_value);
+
+  /// A name that no value of this graph has: `wish` itself, or `wish_2` and so on.
+  std::string unique_name(std::string_view wish);
+
+  Node* first() const { return first_; }
+  Node* last() const { return last_; }
+  size_t node_count() const { return node_count_; }
+
+  class Iterator {
+   public:
+    explicit Iterator(Node* node) : node_(node) {}
+    Node& operator*() const { return *node_; }
+    Iterator& operator++() {
+      node_ = node_->next;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return node_ != other.node_; }
+
+   private:
+    Node* node_;
+  };
+  Iterator begin() const { return Iterator(first_); }
+  Iterator end() const { return Iterator(nullptr); }
+
+ private:
+  Value* new_value(std::string name, Type type);
+
+  std::deque<Node> node_storage_;
+  std::deque<Value> value_storage_;
+  Node* first_ = nullptr;
+  Node* last_ = nullptr;
+  size_t node_count_ = 0;
+  std::vector<Value*> inputs_;
+  std::vector<Value*> outputs_;
+  std::vector<Value*> initializers_;
+  std::unordered_map<std::string, unsigned> names_;  // name -> the last number tried behind it
+};
+
+/// The graphs among the node's attributes.
+std::vector<GraphPtr> subgraphs_of(const Node& node);
+
+/// Throws Internal where the links between nodes, values and uses do not agree, or a value is used before it is made.
+void check_invariants(const Graph& graph);
+
+}  // namespace tonnx

@@ -1,0 +1,46 @@
+// model.h - a model: its main graph, its functions, and what the file says about it.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace tonnx {
+
+/// A function that the model defines for itself.
+struct Function {
+  Symbol domain;
+  Symbol name;
+  Symbol overload;
+  std::vector<std::string> attributes;      // without a default
+  std::vector<Attribute> default_attributes;
+  GraphPtr body;  // its inputs and outputs are those of the function, its nodes may refer to attributes of the caller
+  Bytes source;
+};
+
+struct Model {
+  int64_t ir_version = 0;
+  std::vector<std::pair<std::string, int64_t>> opsets;  // domain and version
+  std::string producer_name;
+  std::string producer_version;
+  std::string domain;
+  int64_t model_version = 0;
+  std::string doc;
+  Metadata metadata;
+  GraphPtr graph;
+  std::vector<Function> functions;
+  Bytes extra;  // fields of the file that are carried along as they are (training info, device configurations)
+  std::string path;  // where it was read from; empty for bytes in memory
+
+  int64_t opset(std::string_view domain) const;  // 0 where it is not imported
+};
+
+inline int64_t Model::opset(std::string_view wanted) const {
+  for (const auto& [name, version] : opsets) {
+    if (name == wanted || (wanted.empty() && name == "ai.onnx")) return version;
+  }
+  return 0;
+}
+
+}  // namespace tonnx

@@ -1,0 +1,24 @@
+// symbol.h - interned names of operators and domains: cheap to copy and to compare.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace tonnx {
+
+class Symbol {
+ public:
+  Symbol();
+  Symbol(std::string_view text);  // NOLINT: a name is a symbol
+  Symbol(const char* text) : Symbol(std::string_view(text)) {}
+  Symbol(const std::string& text) : Symbol(std::string_view(text)) {}
+
+  std::string_view view() const { return *text_; }
+  const std::string& str() const { return *text_; }
+  bool empty() const { return text_->empty(); }
+  friend bool operator==(Symbol a, Symbol b) { return a.text_ == b.text_; }
+
+ private:
+  const std::string* text_;
+};
+
+}  // namespace tonnx

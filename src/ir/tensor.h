@@ -1,0 +1,60 @@
+// tensor.h - constant data: an element type, sizes, and bytes that mostly lie in a mapped file.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "ir/dtype.h"
+
+namespace tonnx {
+
+using Metadata = std::vector<std::pair<std::string, std::string>>;
+
+/// Little-endian, dense, row-major. Types smaller than a byte are packed, lowest bits first, as in ONNX.
+struct Tensor {
+  DType dtype = DType::Undefined;
+  std::vector<int64_t> dims;
+  Bytes data;                        // empty for strings
+  std::vector<std::string> strings;  // for DType::String
+  std::string doc;
+  Metadata metadata;
+  Bytes source;             // the message it was read from, whole; empty once anything about it has changed
+  std::string source_name;  // the name in that message
+  bool external = false;    // the bytes were beside the model file
+
+  int64_t count() const;
+};
+using TensorPtr = std::shared_ptr<const Tensor>;
+
+struct SparseTensor {
+  TensorPtr values;
+  TensorPtr indices;
+  std::vector<int64_t> dims;
+  Bytes source;
+};
+
+/// The number of elements; throws InvalidModel where it overflows or a size is negative.
+int64_t count_of(const std::vector<int64_t>& dims);
+/// How many bytes that many elements take.
+int64_t byte_size(DType dtype, int64_t count);
+
+/// Elements as numbers. Nothing for strings and complex numbers, and past `limit` elements.
+std::optional<std::vector<int64_t>> ints_of(const Tensor& tensor, int64_t limit = 4096);
+std::optional<std::vector<double>> floats_of(const Tensor& tensor, int64_t limit = 4096);
+
+/// The same values in the type that PyTorch holds them in: nothing changes but for types smaller than a byte.
+TensorPtr widened(const TensorPtr& tensor);
+
+TensorPtr make_ints(std::vector<int64_t> values);                              // int64, one dimension
+TensorPtr make_scalar(DType dtype, double value);                              // no dimension
+TensorPtr make_floats(DType dtype, std::vector<int64_t> dims, const std::vector<double>& values);  // any number type
+/// A dense tensor with the sparse one's values in place.
+TensorPtr densified(const SparseTensor& sparse);
+
+/// Reads and writes one element of any number type but the complex ones.
+double element_as_double(const Tensor& tensor, int64_t index);
+int64_t element_as_int(const Tensor& tensor, int64_t index);
+
+}  // namespace tonnx

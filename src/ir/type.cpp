@@ -1,0 +1,25 @@
+// type.cpp - the text of a type.
+#include "ir/type.h"
+
+namespace tonnx {
+
+std::string text_of(const Type& type) {
+  const auto element = [&] { return type.elements.empty() ? std::string("?") : text_of(type.elements[0]); };
+  const auto array = [&] { return std::string(name_of(type.dtype)) + (type.shape ? text_of(*type.shape) : ""); };
+  switch (type.kind) {
+    case Type::Kind::Unknown: return "?";
+    case Type::Kind::Tensor: return array();
+    case Type::Kind::SparseTensor: return "sparse(" + array() + ")";
+    case Type::Kind::Sequence: return "seq(" + element() + ")";
+    case Type::Kind::Map: return "map(" + std::string(name_of(type.dtype)) + ", " + element() + ")";
+    case Type::Kind::Optional: return "optional(" + element() + ")";
+    case Type::Kind::Opaque: return "opaque";
+    case Type::Kind::Int: return "int";
+    case Type::Kind::Float: return "float";
+    case Type::Kind::Bool: return "bool_";
+    case Type::Kind::IntList: return "int[]";
+  }
+  return "?";
+}
+
+}  // namespace tonnx

@@ -1,0 +1,98 @@
+// ops.cpp - lists the families of operators and finds an operator by its name.
+#include <unordered_map>
+
+#include "base/error.h"
+#include "ir/graph.h"
+#include "ops/op_def.h"
+
+namespace tonnx {
+
+extern const OpFamily kActivationOps;
+extern const OpFamily kUnaryOps;
+extern const OpFamily kBinaryOps;
+extern const OpFamily kCompareOps;
+extern const OpFamily kCastOps;
+extern const OpFamily kShapeOps;
+extern const OpFamily kJoinOps;
+extern const OpFamily kSliceOps;
+extern const OpFamily kCreateOps;
+extern const OpFamily kIndexOps;
+extern const OpFamily kReduceOps;
+extern const OpFamily kMatMulOps;
+extern const OpFamily kSoftmaxOps;
+extern const OpFamily kSizeOps;
+
+namespace {
+
+constexpr const OpFamily* kFamilies[] = {
+    &kActivationOps,
+    &kUnaryOps,
+    &kBinaryOps,
+    &kCompareOps,
+    &kCastOps,
+    &kShapeOps,
+    &kJoinOps,
+    &kSliceOps,
+    &kCreateOps,
+    &kIndexOps,
+    &kReduceOps,
+    &kMatMulOps,
+    &kSoftmaxOps,
+    &kSizeOps,
+};
+
+struct Hash : std::hash<std::string_view> {
+  using is_transparent = void;
+};
+template <class Entry>
+using Table = std::unordered_map<std::string, Entry, Hash, std::equal_to<>>;
+
+Table<OnnxOpEntry> make_onnx_table() {
+  Table<OnnxOpEntry> table;
+  for (const OpFamily* family : kFamilies) {
+    for (const OnnxOp& op : family->onnx) {
+      const bool fresh =
+          table.emplace(op.sig.name(), OnnxOpEntry{&op, family, parse_onnx_signature(op.sig.text())}).second;
+      ensure(fresh, "an ONNX operator is in two tables");
+    }
+  }
+  return table;
+}
+
+Table<AtenOpEntry> make_aten_table() {
+  Table<AtenOpEntry> table;
+  for (const OpFamily* family : kFamilies) {
+    for (const AtenOp& op : family->aten) {
+      const bool fresh =
+          table.emplace(op.sig.name(), AtenOpEntry{&op, family, parse_aten_signature(op.sig.text())}).second;
+      ensure(fresh, "an aten operator is in two tables");
+    }
+  }
+  return table;
+}
+
+}  // namespace
+
+std::span<const OpFamily* const> op_families() { return kFamilies; }
+
+const OnnxOpEntry* find_onnx_op(std::string_view domain, std::string_view name) {
+  static const Table<OnnxOpEntry> table = make_onnx_table();
+  const auto at = domain.empty() ? table.find(name) : table.find(fmt::format("{}::{}", domain, name));
+  return at == table.end() ? nullptr : &at->second;
+}
+
+const AtenOpEntry* find_aten_op(std::string_view name) {
+  static const Table<AtenOpEntry> table = make_aten_table();
+  const auto at = table.find(name);
+  return at == table.end() ? nullptr : &at->second;
+}
+
+const AtenOpEntry& get_aten_op(const Node& node) {
+  const std::string name = node.overload.empty() ? fmt::format("{}::{}", node.domain.view(), node.op.view())
+                                                 : fmt::format("{}::{}.{}", node.domain.view(), node.op.view(), node.overload.view());
+  const AtenOpEntry* entry = find_aten_op(name);
+  if (entry == nullptr) throw Error(ErrorKind::Unsupported, fmt::format("the operator {} is not supported", name));
+  return *entry;
+}
+
+}  // namespace tonnx

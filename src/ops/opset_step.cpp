@@ -1,0 +1,146 @@
+// opset_step.cpp - edits that steps of the opset history are made of.
+#include "ops/opset_step.h"
+
+#include "base/error.h"
+
+namespace tonnx {
+
+int64_t OnnxEdit::i(std::string_view attribute, int64_t otherwise) const {
+  const Attribute* found = node_->find_attribute(attribute);
+  const auto* value = found ? found->value.get<int64_t>() : nullptr;
+  require(found == nullptr || value != nullptr, "attribute '{}' is of the wrong type", attribute);
+  return value ? *value : otherwise;
+}
+
+std::optional<std::vector<int64_t>> OnnxEdit::find_ints(std::string_view attribute) const {
+  const Attribute* found = node_->find_attribute(attribute);
+  if (found == nullptr) return std::nullopt;
+  const auto* value = found->value.get<std::vector<int64_t>>();
+  require(value != nullptr, "attribute '{}' is of the wrong type", attribute);
+  return *value;
+}
+
+std::optional<int64_t> OnnxEdit::rank(size_t input) const {
+  const Value* value = node_->input(input);
+  return value ? value->type.rank() : std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> OnnxEdit::const_ints(size_t input) const {
+  const Value* value = node_->input(input);
+  if (value == nullptr || !value->constant) return std::nullopt;
+  return ints_of(*value->constant);
+}
+
+std::optional<std::vector<double>> OnnxEdit::const_floats(size_t input) const {
+  const Value* value = node_->input(input);
+  if (value == nullptr || !value->constant) return std::nullopt;
+  return floats_of(*value->constant);
+}
+
+Value* OnnxEdit::constant(TensorPtr tensor, std::string_view wish) {
+  const std::string base = node_->output(0) ? node_->output(0)->name : node_->name;
+  return graph().add_initializer(fmt::format("{}_{}", base, wish), std::move(tensor));
+}
+
+Value* OnnxEdit::ints(std::vector<int64_t> values, std::string_view wish) {
+  return constant(make_ints(std::move(values)), wish);
+}
+
+Node* OnnxEdit::make(std::string_view op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes, Node* before) {
+  Node* made = graph().add_node("", op, before);
+  made->version = upwards_ ? to_ : to_ - 1;
+  made->name = node_->name.empty() ? "" : fmt::format("{}/{}", node_->name, op);
+  made->attributes = std::move(attributes);
+  for (Value* input : inputs) made->add_input(input);
+  created_.push_back(made);
+  return made;
+}
+
+Value* OnnxEdit::before(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes) {
+  Node* made = make(op, inputs, std::move(attributes), node_);
+  const std::string base = node_->output(0) ? node_->output(0)->name : "value";
+  return graph().add_output_to(made, graph().unique_name(fmt::format("{}_{}", base, op)));
+}
+
+Node* OnnxEdit::after(size_t i, std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes) {
+  Value* old_output = node_->output(i);
+  Node* made = make(op, {}, std::move(attributes), node_->next);
+  graph().move_output(old_output, made, 0);
+  Value* fresh = graph().add_output_to(node_, graph().unique_name(old_output->name + "_before_" + std::string(op)));
+  const size_t appended = node_->outputs().size() - 1;
+  if (appended != i) {
+    graph().move_output(fresh, node_, i);
+    node_->resize_outputs(appended);
+  }
+  fresh->type.dtype = old_output->type.dtype;
+  for (size_t k = 0; k < inputs.size(); ++k) made->set_input(k, k == 0 && inputs[0] == nullptr ? fresh : inputs[k]);
+  node_->mark_changed();
+  return made;
+}
+
+void fail_step(const Node& node, const std::string& why) {
+  const std::string name = node.name.empty() ? std::string(node.output(0) ? node.output(0)->name : "") : node.name;
+  throw Error(ErrorKind::Unsupported, fmt::format("node '{}' ({}): {}", name, node.op.view(), why));
+}
+
+void drop_attribute(OnnxEdit& edit, std::string_view name) {
+  if (edit.node().find_attribute(name) != nullptr) edit.node().take_attribute(name);
+}
+
+void attribute_to_input(OnnxEdit& edit, std::string_view name, size_t input) {
+  const auto values = edit.find_ints(name);
+  if (!values) return;
+  edit.node().take_attribute(name);
+  edit.node().set_input(input, edit.ints(*values, name));
+}
+
+void input_to_attribute(OnnxEdit& edit, std::string_view name, size_t input) {
+  if (edit.node().input(input) == nullptr) return;
+  const auto values = edit.const_ints(input);
+  if (!values) edit.cannot("input '{}' is not constant, and is an attribute in the older opset", name);
+  edit.node().resize_inputs(input);
+  edit.node().set_attribute(name, *values, AttrType::Ints);
+}
+
+void require_default(OnnxEdit& edit, std::string_view name, int64_t otherwise) {
+  if (edit.i(name, otherwise) != otherwise) edit.cannot("the older opset has no attribute '{}'", name);
+  drop_attribute(edit, name);
+}
+
+void up_legacy_broadcast(OnnxEdit& edit) {
+  const bool requested = edit.i("broadcast", 0) != 0;
+  const Attribute* axis_attribute = edit.node().find_attribute("axis");
+  if (requested && axis_attribute != nullptr) {
+    int64_t axis = edit.i("axis", 0);
+    const auto left = edit.rank(0), right = edit.rank(1);
+    if (!left || !right) edit.cannot("the ranks of its inputs are not known, so that its axis says nothing");
+    if (axis < 0) axis += *left;
+    std::vector<int64_t> added;  // sizes of 1 behind the right side, up to the rank of the left
+    for (int64_t d = *right; d < *left - axis; ++d) added.push_back(d);
+    if (!added.empty()) {
+      edit.node().set_input(1, edit.before("Unsqueeze", {edit.node().input(1), edit.ints(added, "axes")}));
+      edit.created().back()->version = 13;  // axes as an input
+    }
+  }
+  drop_attribute(edit, "broadcast");
+  drop_attribute(edit, "axis");
+}
+
+void down_legacy_broadcast(OnnxEdit& edit) {
+  const Value* a = edit.node().input(0);
+  const Value* b = edit.node().input(1);
+  if (!a || !b || !a->type.shape || !b->type.shape) edit.cannot("the shapes of its inputs are not known");
+  if (*a->type.shape == *b->type.shape) return;
+  // Opset 6 stretches the right side only, and matches it with the last dimensions of the left.
+  const Shape& left = *a->type.shape;
+  const Shape& right = *b->type.shape;
+  bool fits = right.size() <= left.size();
+  for (size_t i = 0; fits && i < right.size(); ++i) {
+    const Dim& x = left[left.size() - right.size() + i];
+    fits = x == right[i] || right[i].is(1);
+  }
+  if (!fits) edit.cannot("opset 6 cannot broadcast {} and {}", text_of(left), text_of(right));
+  edit.node().set_attribute("broadcast", int64_t{1});
+}
+
+}  // namespace tonnx

@@ -1,0 +1,52 @@
+// size.cpp - sizes and integers in aten graphs: sym_size, arithmetic on integers, and lists read from tensors.
+#include "ops/emission.h"
+#include "ops/op_def.h"
+
+namespace tonnx {
+namespace {
+
+std::string device_of(const Emission& e) {
+  return e.device().empty() ? "" : ", device=" + e.device();
+}
+
+std::string dtype_of(const Emission& e) {
+  const auto* dtype = e.constant("dtype")->get<DType>();
+  return dtype && *dtype != DType::Int64 ? ", dtype=" + python_dtype(*dtype) : "";
+}
+
+std::string emit_int_tensor(const Emission& e) {
+  return "torch.tensor([" + join(e.items("values")) + "]" + dtype_of(e) + device_of(e) + ")";
+}
+
+std::string emit_int_scalar(const Emission& e) {
+  return "torch.tensor(" + e.text("value") + dtype_of(e) + device_of(e) + ")";
+}
+
+std::string emit_list_item(const Emission& e) {
+  return e.text("list", precedence::kAtom) + "[" + e.text("index") + "]";
+}
+
+std::string emit_max(const Emission& e) { return "torch.sym_max(" + e.text("a") + ", " + e.text("b") + ")"; }
+std::string emit_min(const Emission& e) { return "torch.sym_min(" + e.text("a") + ", " + e.text("b") + ")"; }
+
+constexpr AtenOp kAten[] = {
+    {.sig = "aten::sym_size.int(Tensor self, int dim) -> SymInt", .python = ".size"},
+    {.sig = "_operator::add(SymInt a, SymInt b) -> SymInt", .python = "+"},
+    {.sig = "_operator::sub(SymInt a, SymInt b) -> SymInt", .python = "-"},
+    {.sig = "_operator::mul(SymInt a, SymInt b) -> SymInt", .python = "*"},
+    {.sig = "_operator::floordiv(SymInt a, SymInt b) -> SymInt", .python = "//"},
+    {.sig = "torch::sym_max(SymInt a, SymInt b) -> SymInt", .emit = emit_max},
+    {.sig = "torch::sym_min(SymInt a, SymInt b) -> SymInt", .emit = emit_min},
+    {.sig = "tonnx::int_tensor(SymInt[] values, *, ScalarType dtype) -> Tensor", .emit = emit_int_tensor},
+    {.sig = "tonnx::int_scalar(SymInt value, *, ScalarType dtype) -> Tensor", .emit = emit_int_scalar},
+    {.sig = "tonnx::tolist(Tensor self) -> int[]", .python = ".tolist"},
+    {.sig = "tonnx::list_item(int[] list, int index) -> SymInt", .emit = emit_list_item},
+    {.sig = "tonnx::item(Tensor self) -> SymInt", .python = ".item"},
+};
+
+}  // namespace
+
+extern const OpFamily kSizeOps;
+constinit const OpFamily kSizeOps{"size", {}, kAten};
+
+}  // namespace tonnx

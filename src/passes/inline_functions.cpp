@@ -1,0 +1,167 @@
+// inline_functions.cpp - replaces calls of model-local functions by their bodies.
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "passes/passes.h"
+
+namespace tonnx {
+namespace {
+
+constexpr int kMaxDepth = 64;           // of functions that call functions
+constexpr size_t kMaxNodes = 10000000;  // a few functions that call each other twice can grow without end
+
+using ValueMap = std::unordered_map<const Value*, Value*>;
+
+class Inliner {
+ public:
+  explicit Inliner(const Model& model) : model_(model) {}
+
+  void walk(Graph& graph, int depth) {
+    for (Node* node = graph.first(); node != nullptr;) {
+      Node* next = node->next;
+      if (const Function* function = find(*node)) {
+        in_context([&] { return fmt::format("inlining function '{}'", function->name.view()); },
+                   [&] { inline_call(graph, *node, *function, depth); });
+      } else {
+        for (const GraphPtr& subgraph : subgraphs_of(*node)) walk(*subgraph, depth);
+      }
+      node = next;
+    }
+  }
+
+ private:
+  const Function* find(const Node& node) const {
+    for (const Function& function : model_.functions) {
+      if (function.name == node.op && function.overload == node.overload &&
+          (function.domain == node.domain || (node.domain.empty() && function.domain.view() == "ai.onnx"))) {
+        return &function;
+      }
+    }
+    return nullptr;
+  }
+
+  void inline_call(Graph& graph, Node& call, const Function& function, int depth) {
+    require(depth < kMaxDepth, "functions call each other more than {} deep", kMaxDepth);
+    const Graph& body = *function.body;
+    require(call.inputs().size() <= body.inputs().size(), "{} inputs for a function of {}", call.inputs().size(), body.inputs().size());
+    ValueMap map;
+    for (size_t i = 0; i < body.inputs().size(); ++i) map[body.inputs()[i]] = call.input(i);
+    Node* before = call.previous;
+    copy_nodes(body, graph, &call, map, call, function);
+    for (size_t i = 0; i < call.outputs().size(); ++i) {
+      Value* old_output = call.output(i);
+      if (old_output == nullptr) continue;
+      require(i < body.outputs().size(), "output {} of a function that has {}", i, body.outputs().size());
+      Value* made = map.at(body.outputs()[i]);
+      require(made != nullptr, "an output of the function is an input that is not given");
+      const bool is_fresh = made->producer != nullptr && made->graph == &graph && std::count(body.outputs().begin(), body.outputs().end(), body.outputs()[i]) == 1 &&
+                            body.outputs()[i]->producer != nullptr;
+      if (is_fresh) {  // the value keeps the name that the caller gave it
+        Node* producer = made->producer;
+        const size_t index = made->output_index;
+        graph.replace_uses(made, old_output);
+        graph.move_output(old_output, producer, index);
+      } else {
+        Node* identity = graph.add_node("", "Identity", &call);
+        identity->version = 1;
+        identity->set_input(0, made);
+        graph.move_output(old_output, identity, 0);
+      }
+    }
+    call.resize_outputs(0);
+    graph.erase(&call);
+    // what the function calls in its turn
+    for (Node* node = before ? before->next : graph.first(); node != call.next;) {
+      Node* next = node->next;
+      if (const Function* inner = find(*node)) {
+        inline_call(graph, *node, *inner, depth + 1);
+      } else {
+        for (const GraphPtr& subgraph : subgraphs_of(*node)) walk(*subgraph, depth + 1);
+      }
+      node = next;
+    }
+  }
+
+  void copy_nodes(const Graph& from, Graph& to, Node* before, ValueMap& map, const Node& call, const Function& function) {
+    for (const Node& node : from) {
+      if (++copied_ > kMaxNodes) fail_invalid("the functions grow past {} nodes", kMaxNodes);
+      Node* copy = to.add_node(node.domain, node.op, before);
+      copy->overload = node.overload;
+      copy->version = node.version;
+      copy->name = call.name.empty() ? node.name : call.name + "/" + node.name;
+      copy->metadata = node.metadata;
+      for (size_t i = 0; i < node.inputs().size(); ++i) {
+        const Value* input = node.inputs()[i];
+        const auto at = map.find(input);
+        copy->set_input(i, at != map.end() ? at->second : const_cast<Value*>(input));
+      }
+      for (const Attribute& attribute : node.attributes) copy_attribute(attribute, *copy, map, call, function);
+      for (size_t i = 0; i < node.outputs().size(); ++i) {
+        const Value* output = node.outputs()[i];
+        if (output == nullptr) {
+          copy->resize_outputs(i + 1);
+        } else {
+          map[output] = to.add_output_to(copy, to.unique_name(output->name), output->type);
+        }
+      }
+    }
+  }
+
+  void copy_attribute(const Attribute& attribute, Node& copy, ValueMap& map, const Node& call, const Function& function) {
+    Attribute result = attribute;
+    if (!attribute.reference.empty()) {
+      const Attribute* given = call.find_attribute(attribute.reference);
+      if (given == nullptr) {
+        const auto at = std::find_if(function.default_attributes.begin(), function.default_attributes.end(),
+                                     [&](const Attribute& a) { return a.name == attribute.reference; });
+        if (at == function.default_attributes.end()) return;  // absent in the caller: absent here
+        given = &*at;
+      }
+      result.value = given->value;
+      result.type = given->type;
+      result.reference.clear();
+    }
+    if (const auto* graph = result.value.get<GraphPtr>()) result.value = copy_graph(**graph, copy, map, call, function);
+    if (auto* list = result.value.get<AttrList>()) {
+      for (AttrValue& item : *list) {
+        if (const auto* graph = item.get<GraphPtr>()) item = copy_graph(**graph, copy, map, call, function);
+      }
+    }
+    copy.attributes.push_back(std::move(result));
+  }
+
+  GraphPtr copy_graph(const Graph& from, Node& owner, ValueMap map, const Node& call, const Function& function) {
+    auto result = std::make_shared<Graph>();
+    result->name = from.name;
+    result->owner = &owner;
+    for (const Value* input : from.inputs()) map[input] = result->add_input(input->name, input->type);
+    for (const Value* value : from.initializers()) {
+      if (map.contains(value)) continue;
+      Value* made = result->add_initializer(value->name, value->constant ? value->constant : make_ints({}));
+      made->constant = value->constant;
+      made->sparse = value->sparse;
+      made->type = value->type;
+      map[value] = made;
+    }
+    copy_nodes(from, *result, nullptr, map, call, function);
+    for (Value* output : from.outputs()) {
+      const auto at = map.find(output);
+      result->add_output(at != map.end() ? at->second : output);
+    }
+    return result;
+  }
+
+  const Model& model_;
+  size_t copied_ = 0;
+};
+
+}  // namespace
+
+void inline_functions(Model& model) {
+  if (model.functions.empty()) return;
+  Inliner(model).walk(*model.graph, 0);
+  model.functions.clear();
+}
+
+}  // namespace tonnx

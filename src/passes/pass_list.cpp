@@ -1,0 +1,15 @@
+// pass_list.cpp - the passes and what each one does, in a sentence.
+#include "passes/passes.h"
+
+namespace tonnx {
+
+std::span<const PassInfo> pass_list() {
+  static constexpr PassInfo kPasses[] = {
+      {"inline_functions", "replaces each call of a function of the model by the function's body"},
+      {"remove_dead_code", "removes nodes and constants that nobody uses"},
+      {"recognise_linear", "makes a product with a constant matrix, and the sum behind it, one linear layer"},
+  };
+  return kPasses;
+}
+
+}  // namespace tonnx

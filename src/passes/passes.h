@@ -1,0 +1,25 @@
+// passes.h - rewrites of graphs; each is one file that numbers its rules, and pass_list.cpp says in a sentence what it does.
+#pragma once
+#include <span>
+#include <string_view>
+
+#include "ir/model.h"
+
+namespace tonnx {
+
+/// Replaces each call of a function of the model by the function's body. Throws InvalidModel on recursion.
+void inline_functions(Model& model);
+
+/// Removes nodes whose outputs nobody uses, and, in aten, initializers that nobody uses.
+void remove_dead_code(Graph& graph);
+
+/// aten: a matrix product with a constant, and the sum with a constant vector behind it, become linear.
+void recognise_linear(Graph& graph);
+
+struct PassInfo {
+  std::string_view name;
+  std::string_view sentence;
+};
+std::span<const PassInfo> pass_list();
+
+}  // namespace tonnx

@@ -1,0 +1,76 @@
+"""What all Python tests share: the command line under test, a folder for each test, the list of known failures."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+KNOWN_FAILURES = Path(__file__).with_name("known_failures.txt")
+NODE_TEST = "node_test"  # the report property that carries (name, why) of one ONNX node test
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-known-failures",
+        action="store_true",
+        help="rewrite known_failures.txt for the node tests of this run: new failures in, passing tests out",
+    )
+
+
+def cli_command() -> list[str]:
+    """TONNX_CLI, or the release build's binary, or the installed package's own command line."""
+    if "TONNX_CLI" in os.environ:
+        return [os.environ["TONNX_CLI"]]
+    binary = REPOSITORY / "build/release/tonnx"
+    return [str(binary)] if binary.exists() else [sys.executable, "-m", "tonnx"]
+
+
+@pytest.fixture(scope="session")
+def cli() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the command line with the given arguments and returns what it said."""
+
+    def run(*args: object, **options: object) -> subprocess.CompletedProcess[str]:
+        command = [*cli_command(), *map(str, args)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)  # type: ignore[call-overload]
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def in_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each test works in an empty folder of its own, so that a stray output is seen and harms nobody."""
+    monkeypatch.chdir(tmp_path)
+    yield
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):  # only the process that sees every report may judge and write
+        return
+    results = {}
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            results.update(value for key, value in getattr(report, "user_properties", ()) if key == NODE_TEST)
+    if not results:
+        return
+    passed = sum(why is None for why in results.values())
+    terminalreporter.write_line(f"ONNX node tests: {passed} of {len(results)} pass")
+    if config.getoption("--update-known-failures"):
+        from known_failures import read, update, write
+
+        before = read(KNOWN_FAILURES)
+        after = update(before, results)
+        write(KNOWN_FAILURES, after)
+        added, removed = len(after.keys() - before.keys()), len(before.keys() - after.keys())
+        terminalreporter.write_line(f"{KNOWN_FAILURES.name}: {len(after)} listed, {added} added, {removed} removed")

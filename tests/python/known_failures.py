@@ -1,0 +1,39 @@
+"""The list of ONNX node tests that do not pass yet: one `name<TAB>reason` per line, sorted by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def read(path: Path) -> dict[str, str]:
+    """{name: reason}; an entry without a reason, or named twice, is an error."""
+    listed: dict[str, str] = {}
+    if not path.exists():
+        return listed
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, tab, reason = line.partition("\t")
+        if not tab or not reason.strip():
+            raise ValueError(f"{path.name}:{number}: no reason given for {name}")
+        if name in listed:
+            raise ValueError(f"{path.name}:{number}: {name} is listed twice")
+        listed[name] = reason.strip()
+    return listed
+
+
+def update(listed: Mapping[str, str], results: Mapping[str, str | None]) -> dict[str, str]:
+    """The list after a run: reasons already written are kept, tests that were not run stay as they are."""
+    after = dict(listed)
+    for name, why in results.items():
+        if why is None:
+            after.pop(name, None)
+        else:
+            after.setdefault(name, why)
+    return after
+
+
+def write(path: Path, listed: Mapping[str, str]) -> None:
+    head = "# ONNX node tests that do not pass yet, and why: name<TAB>reason. Update: pytest --update-known-failures.\n"
+    path.write_text(head + "".join(f"{name}\t{listed[name]}\n" for name in sorted(listed)))
