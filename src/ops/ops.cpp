@@ -22,6 +22,7 @@ extern const OpFamily kReduceOps;
 extern const OpFamily kArgReduceOps;
 extern const OpFamily kScanOps;
 extern const OpFamily kSortOps;
+extern const OpFamily kResizeOps;
 extern const OpFamily kMatMulOps;
 extern const OpFamily kSoftmaxOps;
 extern const OpFamily kSizeOps;
@@ -44,6 +45,7 @@ constexpr const OpFamily* kFamilies[] = {
     &kArgReduceOps,
     &kScanOps,
     &kSortOps,
+    &kResizeOps,
     &kMatMulOps,
     &kSoftmaxOps,
     &kSizeOps,
