@@ -21,6 +21,7 @@ int64_t multiply(int64_t a, int64_t b) {
   return product;
 }
 int64_t floor_divide(int64_t a, int64_t b) {
+  if (b == -1) return multiply(a, -1);
   const int64_t q = a / b;
   return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
 }
