@@ -120,6 +120,10 @@ Value* AtenBuilder::constant(TensorPtr tensor, std::string_view wish) {
   return lowering_->aten().add_initializer(std::string(wish), std::move(tensor));
 }
 
+Value* AtenBuilder::reshaped(Value* constant, std::vector<int64_t> dims) {
+  return lowering_->reshaped(constant, std::move(dims));
+}
+
 IntArg AtenBuilder::number_op(const char* op, const IntArg& a, const IntArg& b) { return (*this)(op, a, b); }
 
 IntArg AtenBuilder::add(const IntArg& a, const IntArg& b) {

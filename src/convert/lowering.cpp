@@ -30,6 +30,18 @@ Value* Lowering::constant_of(const Value* value) {
   return made;
 }
 
+Value* Lowering::reshaped(Value* constant, std::vector<int64_t> dims) {
+  if (constant->constant->dims == dims) return constant;
+  auto [at, fresh] = reshaped_.try_emplace({constant, dims}, nullptr);
+  if (fresh) {
+    auto tensor = std::make_shared<Tensor>(*constant->constant);
+    tensor->dims = std::move(dims);
+    at->second = aten_->add_initializer(constant->name, std::move(tensor));
+    at->second->trainable = constant->trainable;
+  }
+  return at->second;
+}
+
 Value* Lowering::tensor_of(const Value* value) {
   const auto at = values_.find(value);
   if (at != values_.end() && at->second != nullptr) return at->second;
@@ -247,7 +259,12 @@ GraphPtr lower(const Model& model, const LoweringOptions& options) {
       if (is_external(node, options)) return lower_external(node, external_count++, lowering, options);
       // what follows from shapes, and constants, are made where they are needed, in the form that is needed
       const Value* first = node.output(0);
-      if (first != nullptr && node.outputs().size() == 1 && (first->known_ints || first->constant)) return;
+      if (first != nullptr && node.outputs().size() == 1 && (first->known_ints || first->constant)) {
+        for (const Value* input : node.inputs()) {  // one that is handed on stays one weight, and keeps its name
+          if (input && input->constant && input->constant == first->constant) lowering.define(first, lowering.tensor_of(input));
+        }
+        return;
+      }
       lower_node(node, lowering);
     });
   }

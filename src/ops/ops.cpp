@@ -8,6 +8,7 @@
 namespace tonnx {
 
 extern const OpFamily kActivationOps;
+extern const OpFamily kDropoutOps;
 extern const OpFamily kUnaryOps;
 extern const OpFamily kBinaryOps;
 extern const OpFamily kCompareOps;
@@ -31,6 +32,7 @@ namespace {
 
 constexpr const OpFamily* kFamilies[] = {
     &kActivationOps,
+    &kDropoutOps,
     &kUnaryOps,
     &kBinaryOps,
     &kCompareOps,

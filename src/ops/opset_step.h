@@ -90,6 +90,8 @@ template <FixedText Name, int64_t Default>
 void down_require_default(OnnxEdit& edit) {
   require_default(edit, Name.value, Default);
 }
+/// The value, of that rank, with `count` more sizes of 1 behind the others.
+Value* with_trailing_ones(OnnxEdit& edit, Value* value, int64_t rank, int64_t count);
 /// Opsets 1 to 6 broadcast only on request: `broadcast` and `axis`.
 void up_legacy_broadcast(OnnxEdit& edit);
 void down_legacy_broadcast(OnnxEdit& edit);
