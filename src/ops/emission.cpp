@@ -192,7 +192,8 @@ std::vector<std::string> call_arguments(const Emission& e, size_t from) {
       gap = true;
       continue;
     }
-    const bool keyword = gap || param.keyword_only;
+    const bool keyword = gap || param.keyword_only || param.type == "bool";  // keepdim=True says more than True
+    gap = gap || keyword;
     texts.push_back(keyword ? fmt::format("{}={}", param.name, e.text(param.name)) : e.text(param.name));
   }
   return texts;
