@@ -20,6 +20,12 @@ extern const OpFamily kIndexOps;
 extern const OpFamily kReduceOps;
 extern const OpFamily kMatMulOps;
 extern const OpFamily kSoftmaxOps;
+extern const OpFamily kConvOps;
+extern const OpFamily kPoolOps;
+extern const OpFamily kNormBatchOps;
+extern const OpFamily kNormLayerOps;
+extern const OpFamily kSpaceOps;
+extern const OpFamily kPadOps;
 extern const OpFamily kSizeOps;
 
 namespace {
@@ -38,6 +44,12 @@ constexpr const OpFamily* kFamilies[] = {
     &kReduceOps,
     &kMatMulOps,
     &kSoftmaxOps,
+    &kConvOps,
+    &kPoolOps,
+    &kNormBatchOps,
+    &kNormLayerOps,
+    &kSpaceOps,
+    &kPadOps,
     &kSizeOps,
 };
 
