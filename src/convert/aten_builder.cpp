@@ -101,7 +101,10 @@ Node* AtenBuilder::call(std::string_view name, std::vector<NamedArg> args) {
   const bool returns_list = signature.outputs.size() == 1 && signature.outputs[0].is_list && signature.outputs[0].type == "Tensor";
   if (!returns_list) {
     const std::string base = source != nullptr && source->output(0) ? source->output(0)->name : signature.name;
-    for (const Param& output : signature.outputs) graph.add_output_to(node, graph.unique_name(base), type_of_result(output));
+    for (const Param& output : signature.outputs) {
+      const Type type = type_of_result(output);
+      graph.add_output_to(node, graph.unique_name(type.is_tensor() ? base : "n"), type);
+    }
   }
   return node;
 }

@@ -180,7 +180,8 @@ constexpr Infix kInfix[] = {
     {"**", precedence::kPower},
 };
 
-/// The arguments of a call, by the order of the schema: those at their default left out, keywords from the first gap on.
+/// The arguments of a call, by the order of the schema: those at their default left out, keywords from the first gap or
+/// flag on.
 std::vector<std::string> call_arguments(const Emission& e, size_t from) {
   std::vector<std::string> texts;
   bool gap = false;
@@ -192,9 +193,11 @@ std::vector<std::string> call_arguments(const Emission& e, size_t from) {
       gap = true;
       continue;
     }
-    const bool keyword = gap || param.keyword_only || param.type == "bool";  // keepdim=True says more than True
-    gap = gap || keyword;
-    texts.push_back(keyword ? fmt::format("{}={}", param.name, e.text(param.name)) : e.text(param.name));
+    gap = gap || given->value.get<bool>() != nullptr;
+    const bool keyword = gap || param.keyword_only;
+    std::string text = e.text(param.name);
+    if (param.takes_one && text.starts_with('[') && e.items(param.name).size() == 1) text = e.items(param.name)[0];
+    texts.push_back(keyword ? fmt::format("{}={}", param.name, text) : std::move(text));
   }
   return texts;
 }

@@ -1,6 +1,8 @@
 // infer.cpp - inferences that many operators share.
 #include "ops/infer.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace tonnx {
@@ -12,6 +14,16 @@ void InferNode::set(size_t output, Type type) {
 
 void InferNode::set_dims(std::vector<Dim> elements) {
   if (Value* value = node_->output(0)) value->known_ints = std::move(elements);
+}
+
+Dim InferNode::declared_or_fresh(size_t output, size_t dim, size_t rank, const Shape& input) {
+  const Value* value = node_->output(output);
+  const bool fits = value && value->type.shape && value->type.shape->size() == rank;
+  if (fits && value->type.shape->at(dim).is_constant() &&
+      std::all_of(input.begin(), input.end(), [](const Dim& size) { return size.is_constant(); })) {
+    return value->type.shape->at(dim);
+  }
+  return fresh();
 }
 
 void infer_same_as_first(InferNode& n) {

@@ -22,6 +22,9 @@ class InferNode : public NodeView {
   /// The elements of output 0, which has at most one dimension.
   void set_dims(std::vector<Dim> elements);
   Dim fresh() { return fresh_->next(); }
+  /// A size that only the run tells: what the file declares for this dimension of the output, where that is a number and
+  /// the input has no other sizes that vary; otherwise a new name.
+  Dim declared_or_fresh(size_t output, size_t dim, size_t rank, const Shape& input);
 
  private:
   FreshDims* fresh_;

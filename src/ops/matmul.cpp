@@ -6,20 +6,12 @@
 #include "base/error.h"
 #include "ops/emission.h"
 #include "ops/infer.h"
+#include "ops/kernel_type.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
 
 namespace tonnx {
 namespace {
-
-/// PyTorch multiplies no matrices of these types; in 64 bits the result is the same once it is cut to size.
-bool is_wide_unsigned(DType dtype) {
-  return dtype == DType::UInt16 || dtype == DType::UInt32 || dtype == DType::UInt64;
-}
-
-Value* multipliable(AtenBuilder& aten, Value* x, DType dtype) {
-  return is_wide_unsigned(dtype) ? aten("to.dtype", x, DType::Int64) : x;
-}
 
 void check_inner(const Dim& left, const Dim& right) {
   require(!left.is_constant() || !right.is_constant() || left == right,
@@ -42,9 +34,9 @@ void infer_mat_mul(InferNode& n) {
 }
 
 Values lower_mat_mul(const OnnxNode& n, AtenBuilder& aten) {
-  const DType dtype = n.dtype("A");
-  Value* y = aten("matmul", multipliable(aten, n.input("A"), dtype), multipliable(aten, n.input("B"), dtype));
-  return is_wide_unsigned(dtype) ? aten("to.dtype", y, dtype) : y;
+  const DType dtype = n.dtype("A"), kernel = kernel_type(dtype);
+  Value* y = aten("matmul", cast(aten, n.input("A"), dtype, kernel), cast(aten, n.input("B"), dtype, kernel));
+  return cast(aten, y, kernel, dtype);
 }
 
 const Shape* matrix_shape(const NodeView& n, const char* name) {
@@ -94,12 +86,12 @@ Value* scaled(AtenBuilder& aten, Value* x, double by, DType dtype) {
 }
 
 Values lower_gemm(const OnnxNode& n, AtenBuilder& aten) {
-  const DType dtype = n.dtype("A");
+  const DType dtype = n.dtype("A"), kernel = kernel_type(dtype);
   const double alpha = n.f("alpha"), beta = n.f("beta");
   const bool has_c = n.find_input("C") != nullptr && beta != 0.0;
   const bool turn_b = n.flag("transB");
-  Value* a = multipliable(aten, n.input("A"), dtype);
-  Value* b = multipliable(aten, n.input("B"), dtype);
+  Value* a = cast(aten, n.input("A"), dtype, kernel);
+  Value* b = cast(aten, n.input("B"), dtype, kernel);
   if (n.flag("transA")) a = aten("t", a);
   // a linear layer has its weight transposed
   const bool is_linear = !is_integer(dtype) && (turn_b || n.find_constant("B"));
@@ -113,8 +105,8 @@ Values lower_gemm(const OnnxNode& n, AtenBuilder& aten) {
     a = aten("matmul", a, turn_b ? aten("t", b) : b);
   }
   Value* y = scaled(aten, a, alpha, dtype);
-  if (has_c) y = aten("add.Tensor", y, scaled(aten, multipliable(aten, n.input("C"), dtype), beta, dtype));
-  return is_wide_unsigned(dtype) ? aten("to.dtype", y, dtype) : y;
+  if (has_c) y = aten("add.Tensor", y, scaled(aten, cast(aten, n.input("C"), dtype, kernel), beta, dtype));
+  return cast(aten, y, kernel, dtype);
 }
 
 /// Opset 6 stretches C only where it is asked to, and has no dimension of size 1 to stretch.
@@ -220,7 +212,7 @@ void infer_einsum(InferNode& n) {
 Values lower_einsum(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.values("Inputs").at(0)->type.dtype;
   std::vector<Value*> inputs;
-  for (Value* input : n.inputs("Inputs")) inputs.push_back(multipliable(aten, input, dtype));
+  for (Value* input : n.inputs("Inputs")) inputs.push_back(cast(aten, input, dtype, kernel_type(dtype)));
   Value* y = aten("einsum", n.s("equation"), inputs);
   // PyTorch sums integers in 64 bits
   return is_integer(dtype) && dtype != DType::Int64 ? aten("to.dtype", y, dtype) : y;

@@ -222,9 +222,6 @@ constexpr AtenOp kAten[] = {
     {.sig = "torch::local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> "
             "Tensor",
      .emit = emit_lrn},
-    {.sig = "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
-            "dtype=None) -> Tensor",
-     .python = "torch.linalg.vector_norm"},
     {.sig = "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
             "Tensor",
      .python = ".var"},

@@ -17,7 +17,12 @@ extern const OpFamily kJoinOps;
 extern const OpFamily kSliceOps;
 extern const OpFamily kCreateOps;
 extern const OpFamily kIndexOps;
+extern const OpFamily kScatterOps;
 extern const OpFamily kReduceOps;
+extern const OpFamily kArgReduceOps;
+extern const OpFamily kScanOps;
+extern const OpFamily kSortOps;
+extern const OpFamily kResizeOps;
 extern const OpFamily kMatMulOps;
 extern const OpFamily kSoftmaxOps;
 extern const OpFamily kConvOps;
@@ -41,7 +46,12 @@ constexpr const OpFamily* kFamilies[] = {
     &kSliceOps,
     &kCreateOps,
     &kIndexOps,
+    &kScatterOps,
     &kReduceOps,
+    &kArgReduceOps,
+    &kScanOps,
+    &kSortOps,
+    &kResizeOps,
     &kMatMulOps,
     &kSoftmaxOps,
     &kConvOps,

@@ -168,6 +168,11 @@ class ForwardWriter {
     }
   }
 
+  static bool is_number(const Value& value) {
+    const Type::Kind kind = value.type.kind;
+    return kind == Type::Kind::Int || kind == Type::Kind::IntList || kind == Type::Kind::Float;
+  }
+
   /// The name of a size, as `batch`, where the model has one for it.
   std::string number_name(const Value* value, int position) const {
     std::string wish = identifier(value->name);
@@ -179,10 +184,10 @@ class ForwardWriter {
 
   std::string choose_name(const Value* output, const Node& node, int position) {
     if (!last_use_.contains(output)) return "_";
-    if (output->type.kind == Type::Kind::Int || output->type.kind == Type::Kind::IntList) return number_name(output, position);
+    if (is_number(*output)) return number_name(output, position);
     std::string reuse;
     visit_leaves(node, [&](const Value* value) {
-      if (!reuse.empty() || value->type.kind == Type::Kind::Int) return;
+      if (!reuse.empty() || is_number(*value)) return;
       const std::string& name = variable_.at(value);
       if (!parameters_.contains(name) && !is_live(name, position)) reuse = name;
     });
