@@ -150,6 +150,11 @@ IntArg AtenBuilder::floor_div(const IntArg& a, const IntArg& b) {
   return b.is(1) ? a : number_op("_operator::floordiv", a, b);
 }
 
+IntArg AtenBuilder::mod(const IntArg& a, const IntArg& b) {
+  if (!a.value && !b.value) return *tonnx::mod(Dim(a.number), Dim(b.number)).constant();
+  return b.is(1) ? IntArg(0) : number_op("_operator::mod", a, b);
+}
+
 IntArg AtenBuilder::max(const IntArg& a, const IntArg& b) {
   if (!a.value && !b.value) return std::max(a.number, b.number);
   return number_op("torch::sym_max", a, b);

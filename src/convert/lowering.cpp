@@ -133,7 +133,7 @@ IntArg Lowering::int_of_atom(const Dim::Atom& atom) {
     case '/': return aten.floor_div(int_of(atom.a), int_of(atom.b));
     case '>': return aten.max(int_of(atom.a), int_of(atom.b));
     case '<': return aten.min(int_of(atom.a), int_of(atom.b));
-    case '%': return aten.sub(int_of(atom.a), aten.mul(aten.floor_div(int_of(atom.a), int_of(atom.b)), int_of(atom.b)));
+    case '%': return aten.mod(int_of(atom.a), int_of(atom.b));
     default: break;
   }
   const auto at = where_.find(atom.text);

@@ -89,6 +89,7 @@ class AtenBuilder {
   IntArg sub(const IntArg& a, const IntArg& b);
   IntArg mul(const IntArg& a, const IntArg& b);
   IntArg floor_div(const IntArg& a, const IntArg& b);
+  IntArg mod(const IntArg& a, const IntArg& b);  // of the sign of b, as in Python
   IntArg max(const IntArg& a, const IntArg& b);
   IntArg min(const IntArg& a, const IntArg& b);
   /// x.size(dim); a number where the type of x says so.

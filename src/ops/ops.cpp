@@ -26,6 +26,12 @@ extern const OpFamily kSortOps;
 extern const OpFamily kResizeOps;
 extern const OpFamily kMatMulOps;
 extern const OpFamily kSoftmaxOps;
+extern const OpFamily kConvOps;
+extern const OpFamily kPoolOps;
+extern const OpFamily kNormBatchOps;
+extern const OpFamily kNormLayerOps;
+extern const OpFamily kSpaceOps;
+extern const OpFamily kPadOps;
 extern const OpFamily kSizeOps;
 
 namespace {
@@ -50,6 +56,12 @@ constexpr const OpFamily* kFamilies[] = {
     &kResizeOps,
     &kMatMulOps,
     &kSoftmaxOps,
+    &kConvOps,
+    &kPoolOps,
+    &kNormBatchOps,
+    &kNormLayerOps,
+    &kSpaceOps,
+    &kPadOps,
     &kSizeOps,
 };
 

@@ -35,6 +35,7 @@ constexpr AtenOp kAten[] = {
     {.sig = "_operator::sub(SymInt a, SymInt b) -> SymInt", .python = "-"},
     {.sig = "_operator::mul(SymInt a, SymInt b) -> SymInt", .python = "*"},
     {.sig = "_operator::floordiv(SymInt a, SymInt b) -> SymInt", .python = "//"},
+    {.sig = "_operator::mod(SymInt a, SymInt b) -> SymInt", .python = "%"},
     {.sig = "_operator::add.float(Scalar a, Scalar b) -> float", .python = "+"},
     {.sig = "_operator::sub.float(Scalar a, Scalar b) -> float", .python = "-"},
     {.sig = "_operator::mul.float(Scalar a, Scalar b) -> float", .python = "*"},
