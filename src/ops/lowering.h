@@ -80,6 +80,8 @@ class AtenBuilder {
 
   /// A constant of the aten graph that is not trained. `wish` is what its name should be.
   Value* constant(TensorPtr tensor, std::string_view wish = "constant");
+  /// Integers as a tensor of int64 with one dimension.
+  Value* ints(const IntArgs& values);
 
   // Arithmetic on integers, done now where both are numbers.
   IntArg add(const IntArg& a, const IntArg& b);
