@@ -83,6 +83,12 @@ Value* Emission::value(std::string_view argument) const {
   return operand ? node_->input(operand->index) : nullptr;
 }
 
+std::optional<Emission> Emission::inside(std::string_view argument) const {
+  const Value* found = value(argument);
+  if (found == nullptr || found->producer == nullptr || !is_inside_ || !is_inside_(found)) return std::nullopt;
+  return Emission(*found->producer, get_aten_op(*found->producer), text_of_, device_, is_inside_);
+}
+
 const AttrValue* Emission::constant(std::string_view argument) const {
   const AttrValue* found = find(argument);
   if (found != nullptr) return found;

@@ -14,9 +14,13 @@ extern const OpFamily kBinaryOps;
 extern const OpFamily kCompareOps;
 extern const OpFamily kCastOps;
 extern const OpFamily kShapeOps;
+extern const OpFamily kAxesOps;
 extern const OpFamily kJoinOps;
 extern const OpFamily kSliceOps;
+extern const OpFamily kCompressOps;
+extern const OpFamily kPadOps;
 extern const OpFamily kCreateOps;
+extern const OpFamily kDiagonalOps;
 extern const OpFamily kIndexOps;
 extern const OpFamily kScatterOps;
 extern const OpFamily kReduceOps;
@@ -44,9 +48,13 @@ constexpr const OpFamily* kFamilies[] = {
     &kCompareOps,
     &kCastOps,
     &kShapeOps,
+    &kAxesOps,
     &kJoinOps,
     &kSliceOps,
+    &kCompressOps,
+    &kPadOps,
     &kCreateOps,
+    &kDiagonalOps,
     &kIndexOps,
     &kScatterOps,
     &kReduceOps,
