@@ -173,7 +173,7 @@ void require_supported(const Graph& graph, const LoweringOptions& options) {
   std::string text;
   for (const auto& [op, names] : missing) {
     count += names.size();
-    text += fmt::format("\n  {}: {} node{}, '{}'{}", op, names.size(), names.size() == 1 ? "" : "s", names[0],
+    text += fmt::format("\n  {}: {} node{}, '{}'{}", shown(op), names.size(), names.size() == 1 ? "" : "s", shown(names[0]),
                         names.size() > 1 ? " and others" : "");
   }
   throw Error(ErrorKind::Unsupported,
