@@ -38,6 +38,7 @@ Value* Lowering::reshaped(Value* constant, std::vector<int64_t> dims) {
     tensor->dims = std::move(dims);
     at->second = aten_->add_initializer(constant->name, std::move(tensor));
     at->second->trainable = constant->trainable;
+    std::swap(at->second->name, constant->name);  // mostly nobody wants the old form
   }
   return at->second;
 }
@@ -133,7 +134,7 @@ IntArg Lowering::int_of_atom(const Dim::Atom& atom) {
     case '/': return aten.floor_div(int_of(atom.a), int_of(atom.b));
     case '>': return aten.max(int_of(atom.a), int_of(atom.b));
     case '<': return aten.min(int_of(atom.a), int_of(atom.b));
-    case '%': return aten.sub(int_of(atom.a), aten.mul(aten.floor_div(int_of(atom.a), int_of(atom.b)), int_of(atom.b)));
+    case '%': return aten("_operator::mod", int_of(atom.a), int_of(atom.b));
     default: break;
   }
   const auto at = where_.find(atom.text);

@@ -35,6 +35,7 @@ constexpr AtenOp kAten[] = {
     {.sig = "_operator::sub(SymInt a, SymInt b) -> SymInt", .python = "-"},
     {.sig = "_operator::mul(SymInt a, SymInt b) -> SymInt", .python = "*"},
     {.sig = "_operator::floordiv(SymInt a, SymInt b) -> SymInt", .python = "//"},
+    {.sig = "_operator::mod(SymInt a, SymInt b) -> SymInt", .python = "%"},
     {.sig = "torch::sym_max(SymInt a, SymInt b) -> SymInt", .emit = emit_max},
     {.sig = "torch::sym_min(SymInt a, SymInt b) -> SymInt", .emit = emit_min},
     {.sig = "tonnx::int_tensor(SymInt[] values, *, ScalarType dtype) -> Tensor", .emit = emit_int_tensor},
