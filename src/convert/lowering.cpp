@@ -26,7 +26,7 @@ Value* Lowering::constant_of(const Value* value) {
   if (!tensor) tensor = densified(*value->sparse);
   if (tensor->dtype == DType::String) fail_unsupported("PyTorch has no tensors of strings");
   Value* made = aten_->add_initializer(value->name, widened(tensor));
-  made->trainable = value->producer == nullptr && is_float(made->constant->dtype);
+  made->trainable = (value->producer == nullptr || value->trainable) && is_float(made->constant->dtype);
   return made;
 }
 
@@ -134,7 +134,7 @@ IntArg Lowering::int_of_atom(const Dim::Atom& atom) {
     case '/': return aten.floor_div(int_of(atom.a), int_of(atom.b));
     case '>': return aten.max(int_of(atom.a), int_of(atom.b));
     case '<': return aten.min(int_of(atom.a), int_of(atom.b));
-    case '%': return aten("_operator::mod", int_of(atom.a), int_of(atom.b));
+    case '%': return aten.mod(int_of(atom.a), int_of(atom.b));
     default: break;
   }
   const auto at = where_.find(atom.text);
@@ -259,10 +259,14 @@ GraphPtr lower(const Model& model, const LoweringOptions& options) {
       lowering.set_current(&node);
       if (is_external(node, options)) return lower_external(node, external_count++, lowering, options);
       // what follows from shapes, and constants, are made where they are needed, in the form that is needed
-      const Value* first = node.output(0);
-      if (first != nullptr && node.outputs().size() == 1 && (first->known_ints || first->constant)) {
+      if (std::all_of(node.outputs().begin(), node.outputs().end(), [](const Value* output) {
+            return output == nullptr || output->known_ints || output->constant;
+          })) {
+        const Value* first = node.output(0);
         for (const Value* input : node.inputs()) {  // one that is handed on stays one weight, and keeps its name
-          if (input && input->constant && input->constant == first->constant) lowering.define(first, lowering.tensor_of(input));
+          if (first && input && input->constant && input->constant == first->constant) {
+            lowering.define(first, lowering.tensor_of(input));
+          }
         }
         return;
       }

@@ -83,6 +83,12 @@ Value* Emission::value(std::string_view argument) const {
   return operand ? node_->input(operand->index) : nullptr;
 }
 
+std::optional<Emission> Emission::inside(std::string_view argument) const {
+  const Value* found = value(argument);
+  if (found == nullptr || found->producer == nullptr || !is_inside_ || !is_inside_(found)) return std::nullopt;
+  return Emission(*found->producer, get_aten_op(*found->producer), text_of_, device_, is_inside_);
+}
+
 const AttrValue* Emission::constant(std::string_view argument) const {
   const AttrValue* found = find(argument);
   if (found != nullptr) return found;
@@ -184,7 +190,8 @@ constexpr Infix kInfix[] = {
     {"**", precedence::kPower},
 };
 
-/// The arguments of a call, by the order of the schema: those at their default left out, keywords from the first gap on.
+/// The arguments of a call, by the order of the schema: those at their default left out, keywords from the first gap or
+/// flag on.
 std::vector<std::string> call_arguments(const Emission& e, size_t from) {
   std::vector<std::string> texts;
   bool gap = false;
@@ -196,8 +203,11 @@ std::vector<std::string> call_arguments(const Emission& e, size_t from) {
       gap = true;
       continue;
     }
+    gap = gap || given->value.get<bool>() != nullptr;
     const bool keyword = gap || param.keyword_only;
-    texts.push_back(keyword ? fmt::format("{}={}", param.name, e.text(param.name)) : e.text(param.name));
+    std::string text = e.text(param.name);
+    if (param.takes_one && text.starts_with('[') && e.items(param.name).size() == 1) text = e.items(param.name)[0];
+    texts.push_back(keyword ? fmt::format("{}={}", param.name, text) : std::move(text));
   }
   return texts;
 }

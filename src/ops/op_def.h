@@ -62,6 +62,7 @@ struct AtenOp {
   std::string_view python = {};
   EmitFn emit = nullptr;         // where neither fits
   ModuleFn module = nullptr;     // which nn.Module it is, where its weights are constants
+  bool subscript = false;        // x[...]: one on top of another is written as one
   std::string_view note = {};
 };
 
