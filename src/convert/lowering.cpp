@@ -38,6 +38,7 @@ Value* Lowering::reshaped(Value* constant, std::vector<int64_t> dims) {
     tensor->dims = std::move(dims);
     at->second = aten_->add_initializer(constant->name, std::move(tensor));
     at->second->trainable = constant->trainable;
+    std::swap(at->second->name, constant->name);  // mostly nobody wants the old form
   }
   return at->second;
 }
