@@ -84,6 +84,9 @@ class NodeView {
 /// Checks arity, attribute names and types against the signature. Throws InvalidModel.
 void check_against_signature(const Node& node, const OnnxOpEntry& entry);
 
+/// The tensor that a node of the operator Constant gives; null where it gives strings, or says nothing.
+TensorPtr find_tensor_of_constant(const Node& node);
+
 /// The known elements of a value: a constant, or what follows from shapes.
 std::optional<std::vector<Dim>> find_dims(const Value& value);
 

@@ -8,14 +8,19 @@
 namespace tonnx {
 
 extern const OpFamily kActivationOps;
+extern const OpFamily kDropoutOps;
 extern const OpFamily kUnaryOps;
 extern const OpFamily kBinaryOps;
 extern const OpFamily kCompareOps;
 extern const OpFamily kCastOps;
 extern const OpFamily kShapeOps;
+extern const OpFamily kAxesOps;
 extern const OpFamily kJoinOps;
 extern const OpFamily kSliceOps;
+extern const OpFamily kCompressOps;
+extern const OpFamily kPadOps;
 extern const OpFamily kCreateOps;
+extern const OpFamily kDiagonalOps;
 extern const OpFamily kIndexOps;
 extern const OpFamily kScatterOps;
 extern const OpFamily kReduceOps;
@@ -37,14 +42,19 @@ namespace {
 
 constexpr const OpFamily* kFamilies[] = {
     &kActivationOps,
+    &kDropoutOps,
     &kUnaryOps,
     &kBinaryOps,
     &kCompareOps,
     &kCastOps,
     &kShapeOps,
+    &kAxesOps,
     &kJoinOps,
     &kSliceOps,
+    &kCompressOps,
+    &kPadOps,
     &kCreateOps,
+    &kDiagonalOps,
     &kIndexOps,
     &kScatterOps,
     &kReduceOps,
