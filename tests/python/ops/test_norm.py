@@ -153,8 +153,9 @@ def test_group_norm_with_a_scale_for_each_group(constant: tuple) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
 def test_lrn(size: int, dynamic: bool) -> None:
     x = array(2, 7, 5, 3)
-    check("LRN", {"X": x}, 1, dynamic=dynamic, size=size)
-    check("LRN", {"X": x}, 13, dynamic=dynamic, size=size, alpha=0.5, beta=0.6, bias=2.0)
+    reference = size % 2 == 0  # ONNX Runtime takes odd sizes only
+    check("LRN", {"X": x}, 1, dynamic=dynamic, reference=reference, size=size)
+    check("LRN", {"X": x}, 13, dynamic=dynamic, reference=reference, size=size, alpha=0.5, beta=0.6, bias=2.0)
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
@@ -177,7 +178,10 @@ def test_steps_down(tmp_path, monkeypatch) -> None:
     check_opset("BatchNormalization", {"X": X[2]} | WEIGHTS, 15, 7, tuple(WEIGHTS), epsilon=0.1)
     scale = np.array([2, 2, 3, 3], np.float32)
     inputs = {"X": X[2], "scale": scale, "bias": scale}
-    check_opset("GroupNormalization", inputs, 21, 18, ("scale", "bias"), num_groups=2)
+    model = one_node("GroupNormalization", inputs, 21, ("scale", "bias"), num_groups=2)
+    tonnx.convert(model, "down.onnx", opset=18)
+    x = torch.from_numpy(X[2])
+    torch.testing.assert_close(tonnx.convert("down.onnx")(x), tonnx.convert(model)(x))
     with pytest.raises(tonnx.Error, match="the channels differ"):
         model = one_node("GroupNormalization", inputs | {"bias": array(4)}, 21, ("scale", "bias"), num_groups=2)
         tonnx.convert(model, "x.onnx", opset=18)
