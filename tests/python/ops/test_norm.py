@@ -79,6 +79,12 @@ def test_batch_norm_trains() -> None:
     np.testing.assert_allclose(norm.running_mean, want, rtol=1e-5, atol=1e-6)
 
 
+def test_epsilon_of_32_bits() -> None:
+    epsilon = float(np.nextafter(np.float32(1e-5), np.float32(1)))
+    module = check("BatchNormalization", {"X": X[2]} | WEIGHTS, 15, tuple(WEIGHTS), epsilon=epsilon)
+    assert next(module.children()).eps == 1e-5
+
+
 def test_half_input_beside_wide_weights() -> None:
     x = X[2].astype(np.float16)
     values = [normalized(X[2], [weight.reshape(4, 1, 1) for weight in WEIGHTS.values()]).astype(np.float16)]
@@ -152,7 +158,7 @@ def test_group_norm_with_a_scale_for_each_group(constant: tuple) -> None:
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
 def test_lrn(size: int, dynamic: bool) -> None:
-    x = array(2, 7, 5, 3)
+    x = array(7, 7, 3, 2)
     reference = size % 2 == 0  # ONNX Runtime takes odd sizes only
     check("LRN", {"X": x}, 1, dynamic=dynamic, reference=reference, size=size)
     check("LRN", {"X": x}, 13, dynamic=dynamic, reference=reference, size=size, alpha=0.5, beta=0.6, bias=2.0)
