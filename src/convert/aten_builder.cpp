@@ -103,7 +103,12 @@ Node* AtenBuilder::call(std::string_view name, std::vector<NamedArg> args) {
   const bool returns_list = signature.outputs.size() == 1 && signature.outputs[0].is_list && signature.outputs[0].type == "Tensor";
   if (!returns_list) {
     const std::string base = source != nullptr && source->output(0) ? source->output(0)->name : signature.name;
-    for (const Param& output : signature.outputs) graph.add_output_to(node, graph.unique_name(base), type_of_result(output));
+    for (const Param& output : signature.outputs) {
+      const Type type = type_of_result(output);
+      const bool is_tensor = type.is_tensor();
+      const char* number = type.kind == Type::Kind::IntList ? "ints" : "n";
+      graph.add_output_to(node, graph.unique_name(is_tensor ? base : number), type);
+    }
   }
   return node;
 }

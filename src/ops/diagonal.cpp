@@ -20,7 +20,8 @@ DType computable(DType dtype) {
 
 void infer_eye_like(InferNode& n) {
   const Shape* shape = n.find_shape("input");
-  require(shape == nullptr || shape->size() == 2, "the input has {} dimensions, and not two", shape ? shape->size() : 0);
+  require(shape == nullptr || shape->size() == 2, "the input has {} dimensions, and not two",
+          shape ? shape->size() : 0);
   n.set(0, n.find_dtype("dtype").value_or(n.dtype("input")), shape ? *shape : Shape{n.fresh(), n.fresh()});
 }
 

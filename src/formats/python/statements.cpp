@@ -179,10 +179,19 @@ class ForwardWriter {
     }
   }
 
+  /// A plain number or a list of them.
+  static bool is_number(const Value* value) {
+    const Type::Kind kind = value->type.kind;
+    return kind == Type::Kind::Int || kind == Type::Kind::IntList || kind == Type::Kind::Float;
+  }
+
   /// The name of a size, as `batch`, where the model has one for it.
   std::string number_name(const Value* value, int position) const {
     std::string wish = identifier(value->name);
     if (wish.empty() || wish.size() > 24 || is_made_up(value->name) || value->name.find('/') != std::string::npos) wish = "n";
+    for (const std::string_view plain : {"n", "ints"}) {  // what has no name of its own
+      if (wish.starts_with(plain) && wish.find_first_not_of("_0123456789", plain.size()) == std::string::npos) wish = plain;
+    }
     std::string name = wish;
     for (int i = 2; parameters_.contains(name) || is_live(name, position); ++i) name = fmt::format("{}{}", wish, i);
     return name;
@@ -190,10 +199,10 @@ class ForwardWriter {
 
   std::string choose_name(const Value* output, const Node& node, int position) {
     if (!last_use_.contains(output)) return "_";
-    if (output->type.kind == Type::Kind::Int || output->type.kind == Type::Kind::IntList) return number_name(output, position);
+    if (is_number(output)) return number_name(output, position);
     std::string reuse;
     visit_leaves(node, [&](const Value* value) {
-      if (!reuse.empty() || value->type.kind == Type::Kind::Int) return;
+      if (!reuse.empty() || is_number(value)) return;
       const std::string& name = variable_.at(value);
       if (!parameters_.contains(name) && !is_live(name, position)) reuse = name;
     });
