@@ -126,6 +126,10 @@ Value* AtenBuilder::constant(TensorPtr tensor, std::string_view wish) {
 
 Value* AtenBuilder::ints(const IntArgs& values) { return lowering_->tensor_of_ints(values, false, DType::Int64); }
 
+Value* AtenBuilder::reshaped(Value* constant, std::vector<int64_t> dims) {
+  return lowering_->reshaped(constant, std::move(dims));
+}
+
 IntArg AtenBuilder::number_op(const char* op, const IntArg& a, const IntArg& b) { return (*this)(op, a, b); }
 
 IntArg AtenBuilder::add(const IntArg& a, const IntArg& b) {
@@ -150,6 +154,11 @@ IntArg AtenBuilder::mul(const IntArg& a, const IntArg& b) {
 IntArg AtenBuilder::floor_div(const IntArg& a, const IntArg& b) {
   if (!a.value && !b.value) return *tonnx::floor_div(Dim(a.number), Dim(b.number)).constant();
   return b.is(1) ? a : number_op("_operator::floordiv", a, b);
+}
+
+IntArg AtenBuilder::mod(const IntArg& a, const IntArg& b) {
+  if (!a.value && !b.value) return *tonnx::mod(Dim(a.number), Dim(b.number)).constant();
+  return b.is(1) ? IntArg(0) : number_op("_operator::mod", a, b);
 }
 
 IntArg AtenBuilder::max(const IntArg& a, const IntArg& b) {

@@ -26,8 +26,20 @@ Value* Lowering::constant_of(const Value* value) {
   if (!tensor) tensor = densified(*value->sparse);
   if (tensor->dtype == DType::String) fail_unsupported("PyTorch has no tensors of strings");
   Value* made = aten_->add_initializer(value->name, widened(tensor));
-  made->trainable = (value->producer == nullptr || value->trainable) && is_float(made->constant->dtype);
+  made->trainable = value->producer == nullptr && is_float(made->constant->dtype);
   return made;
+}
+
+Value* Lowering::reshaped(Value* constant, std::vector<int64_t> dims) {
+  if (constant->constant->dims == dims) return constant;
+  auto [at, fresh] = reshaped_.try_emplace({constant, dims}, nullptr);
+  if (fresh) {
+    auto tensor = std::make_shared<Tensor>(*constant->constant);
+    tensor->dims = std::move(dims);
+    at->second = aten_->add_initializer(constant->name, std::move(tensor));
+    at->second->trainable = constant->trainable;
+  }
+  return at->second;
 }
 
 Value* Lowering::tensor_of(const Value* value) {
@@ -121,7 +133,7 @@ IntArg Lowering::int_of_atom(const Dim::Atom& atom) {
     case '/': return aten.floor_div(int_of(atom.a), int_of(atom.b));
     case '>': return aten.max(int_of(atom.a), int_of(atom.b));
     case '<': return aten.min(int_of(atom.a), int_of(atom.b));
-    case '%': return aten.sub(int_of(atom.a), aten.mul(aten.floor_div(int_of(atom.a), int_of(atom.b)), int_of(atom.b)));
+    case '%': return aten.mod(int_of(atom.a), int_of(atom.b));
     default: break;
   }
   const auto at = where_.find(atom.text);
@@ -180,6 +192,20 @@ void lower_node(const Node& node, Lowering& lowering) {
       lowering.define(node.output(i), outputs[i]);
     } else if (!node.output(i)->uses.empty()) {
       fail_unsupported("output {} cannot be given", i);
+    }
+  }
+}
+
+/// A weight that a node hands on, maybe in another shape, stays one weight, and keeps its name.
+void hand_on_weights(const Node& node, Lowering& lowering) {
+  const Value* output = node.output(0);
+  if (output == nullptr || !output->constant || !is_float(output->constant->dtype)) return;
+  for (const Value* input : node.inputs()) {
+    if (input == nullptr || !input->constant) continue;
+    const Tensor &from = *input->constant, &to = *output->constant;
+    if (&from == &to) return lowering.define(output, lowering.tensor_of(input));
+    if (from.dtype == to.dtype && from.data.data() == to.data.data() && from.count() == to.count()) {
+      return lowering.define(output, lowering.reshaped(lowering.tensor_of(input), to.dims));
     }
   }
 }
@@ -249,6 +275,7 @@ GraphPtr lower(const Model& model, const LoweringOptions& options) {
       if (std::all_of(node.outputs().begin(), node.outputs().end(), [](const Value* output) {
             return output == nullptr || output->known_ints || output->constant;
           })) {
+        hand_on_weights(node, lowering);
         return;
       }
       lower_node(node, lowering);

@@ -1,6 +1,8 @@
 // infer.cpp - inferences that many operators share.
 #include "ops/infer.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace tonnx {
@@ -44,7 +46,6 @@ void InferNode::keep_elements(std::string_view input) {
     if (count_of(tensor->dims) != from->constant->count()) return;
     tensor->source = {};
     to->constant = std::move(tensor);
-    to->trainable = from->producer == nullptr || from->trainable;
     return;
   }
   if (shape.size() <= 1) {
@@ -61,6 +62,16 @@ std::optional<Shape> InferNode::fresh_shape(std::string_view list) {
   Shape result;
   for (int64_t i = 0; i < rank; ++i) result.push_back(fresh());
   return result;
+}
+
+Dim InferNode::declared_or_fresh(size_t output, size_t dim, size_t rank, const Shape& input) {
+  const Value* value = node_->output(output);
+  const bool fits = value && value->type.shape && value->type.shape->size() == rank;
+  if (fits && value->type.shape->at(dim).is_constant() &&
+      std::all_of(input.begin(), input.end(), [](const Dim& size) { return size.is_constant(); })) {
+    return value->type.shape->at(dim);
+  }
+  return fresh();
 }
 
 void infer_same_as_first(InferNode& n) {

@@ -27,7 +27,7 @@ class NodeView {
   std::vector<const Value*> values(std::string_view input) const;
   size_t output_count() const { return node_->outputs().size(); }
   /// Whether anybody uses the output of that number.
-  bool wants_output(size_t i) const { return node_->output(i) != nullptr; }
+  bool wants_output(size_t i) const { return node_->output(i) != nullptr && !node_->output(i)->uses.empty(); }
 
   const Type& type(std::string_view input) const;
   DType dtype(std::string_view input) const;

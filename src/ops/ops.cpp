@@ -8,6 +8,7 @@
 namespace tonnx {
 
 extern const OpFamily kActivationOps;
+extern const OpFamily kDropoutOps;
 extern const OpFamily kUnaryOps;
 extern const OpFamily kBinaryOps;
 extern const OpFamily kCompareOps;
@@ -21,15 +22,26 @@ extern const OpFamily kPadOps;
 extern const OpFamily kCreateOps;
 extern const OpFamily kDiagonalOps;
 extern const OpFamily kIndexOps;
+extern const OpFamily kScatterOps;
 extern const OpFamily kReduceOps;
+extern const OpFamily kArgReduceOps;
+extern const OpFamily kScanOps;
+extern const OpFamily kSortOps;
+extern const OpFamily kResizeOps;
 extern const OpFamily kMatMulOps;
 extern const OpFamily kSoftmaxOps;
+extern const OpFamily kConvOps;
+extern const OpFamily kPoolOps;
+extern const OpFamily kNormBatchOps;
+extern const OpFamily kNormLayerOps;
+extern const OpFamily kSpaceOps;
 extern const OpFamily kSizeOps;
 
 namespace {
 
 constexpr const OpFamily* kFamilies[] = {
     &kActivationOps,
+    &kDropoutOps,
     &kUnaryOps,
     &kBinaryOps,
     &kCompareOps,
@@ -43,9 +55,19 @@ constexpr const OpFamily* kFamilies[] = {
     &kCreateOps,
     &kDiagonalOps,
     &kIndexOps,
+    &kScatterOps,
     &kReduceOps,
+    &kArgReduceOps,
+    &kScanOps,
+    &kSortOps,
+    &kResizeOps,
     &kMatMulOps,
     &kSoftmaxOps,
+    &kConvOps,
+    &kPoolOps,
+    &kNormBatchOps,
+    &kNormLayerOps,
+    &kSpaceOps,
     &kSizeOps,
 };
 

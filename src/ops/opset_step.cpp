@@ -134,20 +134,29 @@ void require_default(OnnxEdit& edit, std::string_view name, int64_t otherwise) {
   drop_attribute(edit, name);
 }
 
+Value* with_trailing_ones(OnnxEdit& edit, Value* value, int64_t rank, int64_t count) {
+  if (count <= 0) return value;
+  if (value->constant) {
+    auto reshaped = std::make_shared<Tensor>(*value->constant);
+    reshaped->dims.insert(reshaped->dims.end(), static_cast<size_t>(count), 1);
+    reshaped->source = {};
+    return edit.graph().add_initializer(value->name, std::move(reshaped));
+  }
+  std::vector<int64_t> axes;
+  for (int64_t d = rank; d < rank + count; ++d) axes.push_back(d);
+  Value* result = edit.before("Unsqueeze", {value, edit.ints(axes, "axes")});
+  edit.created().back()->version = 13;  // axes as an input
+  return result;
+}
+
 void up_legacy_broadcast(OnnxEdit& edit) {
-  const bool requested = edit.i("broadcast", 0) != 0;
-  const Attribute* axis_attribute = edit.node().find_attribute("axis");
-  if (requested && axis_attribute != nullptr) {
+  if (edit.i("broadcast", 0) != 0 && edit.node().find_attribute("axis") != nullptr && edit.node().input(1) != nullptr) {
     int64_t axis = edit.i("axis", 0);
     const auto left = edit.rank(0), right = edit.rank(1);
     if (!left || !right) edit.cannot("the ranks of its inputs are not known, so that its axis says nothing");
-    if (axis < 0) axis += *left;
-    std::vector<int64_t> added;  // sizes of 1 behind the right side, up to the rank of the left
-    for (int64_t d = *right; d < *left - axis; ++d) added.push_back(d);
-    if (!added.empty()) {
-      edit.node().set_input(1, edit.before("Unsqueeze", {edit.node().input(1), edit.ints(added, "axes")}));
-      edit.created().back()->version = 13;  // axes as an input
-    }
+    if (axis == -1) axis = *left - *right;  // the last dimensions, as without an axis
+    require(axis >= 0 && axis <= *left, "axis {} is out of range for rank {}", axis, *left);
+    edit.node().set_input(1, with_trailing_ones(edit, edit.node().input(1), *right, *left - *right - axis));
   }
   drop_attribute(edit, "broadcast");
   drop_attribute(edit, "axis");

@@ -97,6 +97,8 @@ template <FixedText Name, bool Added = false>
 void down_axes_from_front(OnnxEdit& edit) {
   axes_from_front(edit, Name.value, Added);
 }
+/// The value, of that rank, with `count` more sizes of 1 behind the others.
+Value* with_trailing_ones(OnnxEdit& edit, Value* value, int64_t rank, int64_t count);
 /// Opsets 1 to 6 broadcast only on request: `broadcast` and `axis`.
 void up_legacy_broadcast(OnnxEdit& edit);
 void down_legacy_broadcast(OnnxEdit& edit);

@@ -293,14 +293,13 @@ Values lower_center_crop_pad(const OnnxNode& n, AtenBuilder& aten) {
   return none ? x : aten("constant_pad_nd", x, from_last(edges));
 }
 
-std::string emit_constant_pad(const Emission& e) {
+/// `F.pad(x, (1, 1, 0, 0), value=1.0)`
+std::string emit_pad(const Emission& e) {
+  const bool has_mode = e.signature().find_input("mode") >= 0 && e.has("mode");
+  const std::string mode = has_mode ? ", mode=" + e.text("mode") : "";
   const std::string value = e.has("value") ? ", value=" + e.text("value") : "";
   const std::string pads = e.value("pad") ? e.text("pad") : python_tuple(e.items("pad"));
-  return fmt::format("F.pad({}, {}{})", e.text("self"), pads, value);
-}
-
-std::string emit_pad(const Emission& e) {
-  return fmt::format("F.pad({}, {}, mode={})", e.text("self"), python_tuple(e.items("pad")), e.text("mode"));
+  return fmt::format("F.pad({}, {}{}{})", e.text("self"), pads, mode, value);
 }
 
 constexpr OpsetStep kPadHistory[] = {
@@ -328,7 +327,7 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor", .emit = emit_constant_pad},
+    {.sig = "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor", .emit = emit_pad},
     {.sig = "aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
      .emit = emit_pad},
 };

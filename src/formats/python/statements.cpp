@@ -180,8 +180,8 @@ class ForwardWriter {
   }
 
   /// A plain number or a list of them.
-  static bool is_number(const Value* value) {
-    const Type::Kind kind = value->type.kind;
+  static bool is_number(const Value& value) {
+    const Type::Kind kind = value.type.kind;
     return kind == Type::Kind::Int || kind == Type::Kind::IntList || kind == Type::Kind::Float;
   }
 
@@ -199,10 +199,10 @@ class ForwardWriter {
 
   std::string choose_name(const Value* output, const Node& node, int position) {
     if (!last_use_.contains(output)) return "_";
-    if (is_number(output)) return number_name(output, position);
+    if (is_number(*output)) return number_name(output, position);
     std::string reuse;
     visit_leaves(node, [&](const Value* value) {
-      if (!reuse.empty() || is_number(value)) return;
+      if (!reuse.empty() || is_number(*value)) return;
       const std::string& name = variable_.at(value);
       if (!parameters_.contains(name) && !is_live(name, position)) reuse = name;
     });
