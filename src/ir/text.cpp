@@ -1,7 +1,9 @@
 // text.cpp - prints models and graphs; docs/ir.md has the grammar.
 #include "ir/text.h"
 
+#include <charconv>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/quote.h"
@@ -42,6 +44,18 @@ std::string size_text(const Tensor& tensor) {
   return bytes < 1e9 ? fmt::format("<{:.1f} MB>", bytes / 1e6) : fmt::format("<{:.1f} GB>", bytes / 1e9);
 }
 
+/// Of a number of 16 bits, the shortest text that is rounded to it.
+std::string short_float_text(DType dtype, double value) {
+  const bool is_short = !std::isfinite(value) || (std::fabs(value) < 1e6 && std::trunc(value) == value);
+  for (int digits = 1; !is_short && digits < 9; ++digits) {
+    const std::string text = fmt::format("{:.{}g}", value, digits);
+    double rounded = 0;
+    std::from_chars(text.data(), text.data() + text.size(), rounded);
+    if (bits_of(dtype, rounded) == bits_of(dtype, value)) return float_text(rounded);
+  }
+  return float_text(static_cast<float>(value));
+}
+
 std::string element_text(const Tensor& tensor, int64_t i) {
   const DType dtype = tensor.dtype;
   const auto as_bits = [&] { return fmt::format("0x{:x}", element_bits(tensor, i)); };
@@ -53,8 +67,12 @@ std::string element_text(const Tensor& tensor, int64_t i) {
   if (dtype == DType::UInt64) return std::to_string(element_bits(tensor, i));
   if (is_integer(dtype)) return std::to_string(element_as_int(tensor, i));
   const double value = element_as_double(tensor, i);
-  if (std::isnan(value)) return element_bits(tensor, i) == bits_of(dtype, value) ? "nan" : as_bits();
-  return dtype == DType::Float64 ? float_text(value) : float_text(static_cast<float>(value));
+  if (std::isnan(value)) {
+    const double usual = std::numeric_limits<double>::quiet_NaN();
+    return element_bits(tensor, i) == bits_of(dtype, usual) ? "nan" : as_bits();
+  }
+  if (dtype == DType::Float64) return float_text(value);
+  return info(dtype).bits == 16 ? short_float_text(dtype, value) : float_text(static_cast<float>(value));
 }
 
 const char* type_name(AttrType type) {
@@ -94,7 +112,7 @@ class Printer {
   void print_tensor(const Tensor& tensor, bool with_name);
   void print_sparse(const SparseTensor& sparse, bool with_name);
   void print_notes(const std::string& doc, const Metadata& metadata, const std::string& before);
-  void print_extra(const Bytes& extra, size_t indent);
+  void print_head(const std::string& doc, const Metadata& metadata, const Bytes& extra, size_t indent);
 
   template <class... Args>
   void add(fmt::format_string<Args...> text, Args&&... args) {
@@ -119,13 +137,6 @@ class Printer {
 void Printer::print_notes(const std::string& doc, const Metadata& metadata, const std::string& before) {
   if (!doc.empty()) add("{}doc {}", before, quoted(doc));
   for (const auto& [key, value] : metadata) add("{}metadata {} = {}", before, quoted(key), quoted(value));
-}
-
-void Printer::print_extra(const Bytes& extra, size_t indent) {
-  if (extra.empty()) return;
-  start_line(indent);
-  const bool whole = static_cast<int64_t>(extra.size() / 4) <= options_.max_elements;
-  add("extra {}\n", whole ? quoted(extra.view()) : fmt::format("<{} B>", extra.size()));
 }
 
 void Printer::print_tensor(const Tensor& tensor, bool with_name) {
@@ -284,11 +295,17 @@ void Printer::print_initializer(const Value& value) {
   out_ += '\n';
 }
 
+void Printer::print_head(const std::string& doc, const Metadata& metadata, const Bytes& extra, size_t indent) {
+  const std::string margin(indent, ' ');
+  if (!doc.empty()) add("{}doc {}\n", margin, quoted(doc));
+  for (const auto& [key, value] : metadata) add("{}metadata {} = {}\n", margin, quoted(key), quoted(value));
+  if (extra.empty()) return;
+  const bool whole = static_cast<int64_t>(extra.size() / 4) <= options_.max_elements;
+  add("{}extra {}\n", margin, whole ? quoted(extra.view()) : fmt::format("<{} B>", extra.size()));
+}
+
 void Printer::print_body(const Graph& graph, size_t indent) {
   const std::string margin(indent, ' ');
-  if (!graph.doc.empty()) add("{}doc {}\n", margin, quoted(graph.doc));
-  for (const auto& [key, value] : graph.metadata) add("{}metadata {} = {}\n", margin, quoted(key), quoted(value));
-  print_extra(graph.extra, indent);
   for (const Value* input : graph.inputs()) {
     add("{}input {}", margin, name_text(input));
     if (input->type.kind != Type::Kind::Unknown) add(": {}", text_of(input->type));
@@ -309,6 +326,7 @@ void Printer::print_graph(const Graph& graph, size_t indent) {
   out_ += "graph ";
   if (!graph.name.empty()) add("{} ", word_or_quoted(graph.name));
   out_ += "{\n";
+  print_head(graph.doc, graph.metadata, graph.extra, indent + 2);
   print_body(graph, indent + 2);
   start_line(indent);
   out_ += '}';
@@ -324,6 +342,7 @@ void Printer::print_opsets(const Opsets& opsets, size_t indent) {
 void Printer::print_function(const Function& function) {
   add("function {} {{\n", onnx_operator_text(function.domain.view(), function.name.view(), function.overload.view()));
   print_opsets(function.opsets, 2);
+  print_head(function.body->doc, function.body->metadata, function.body->extra, 2);
   for (const std::string& name : function.attributes) add("  attribute {}\n", word_or_quoted(name));
   for (const Attribute& attribute : function.default_attributes) {
     out_ += "  attribute ";
@@ -344,9 +363,7 @@ std::string Printer::print(const Model& model) {
   if (!model.producer_name.empty() || !model.producer_version.empty()) out_ += '\n';
   if (!model.domain.empty()) add("domain {}\n", quoted(model.domain));
   if (model.model_version != 0) add("version {}\n", model.model_version);
-  if (!model.doc.empty()) add("doc {}\n", quoted(model.doc));
-  for (const auto& [key, value] : model.metadata) add("metadata {} = {}\n", quoted(key), quoted(value));
-  print_extra(model.extra, 0);
+  print_head(model.doc, model.metadata, model.extra, 0);
   out_ += '\n';
   for (const Function& function : model.functions) print_function(function);
   print_graph(*model.graph, 0);

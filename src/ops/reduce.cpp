@@ -27,8 +27,8 @@ bool is_empty(const NodeView& n, std::string_view input) {
   return shape && shape->size() == 1 && shape->at(0).is(0);
 }
 
-/// Where only the run gives the axes: those that follow from the shapes that the file declares. An axis of size 1 may be
-/// among them or not, which makes no difference.
+/// Where only the run gives the axes: those that follow from the shapes that the file declares. An axis of size 1 may
+/// be among them or not, which makes no difference.
 std::optional<std::vector<int64_t>> declared_axes(const NodeView& n) {
   const Shape* data = n.find_shape("data");
   const Value* output = n.node().output(0);
@@ -39,8 +39,10 @@ std::optional<std::vector<int64_t>> declared_axes(const NodeView& n) {
   for (size_t d = 0; d < data->size(); ++d) {
     const Dim& size = (*output->type.shape)[d];
     if (!size.is_constant() || !(*data)[d].is_constant()) return std::nullopt;
-    if (size.is(1)) axes.push_back(static_cast<int64_t>(d));
-    else if (size != (*data)[d]) return std::nullopt;
+    if (size.is(1))
+      axes.push_back(static_cast<int64_t>(d));
+    else if (size != (*data)[d])
+      return std::nullopt;
   }
   return axes.empty() ? std::nullopt : std::optional(axes);
 }

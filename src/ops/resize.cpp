@@ -16,8 +16,9 @@ ResizeRule resize_rule(const NodeView& n) {
   ResizeRule rule;
   const std::string mode = n.s("mode");
   require(mode == "nearest" || mode == "linear" || mode == "cubic", "'{}' is not a mode of Resize", mode);
-  rule.kind = mode == "nearest" ? ResizeRule::Kind::Nearest
-              : mode == "linear" ? ResizeRule::Kind::Linear : ResizeRule::Kind::Cubic;
+  rule.kind = mode == "nearest"  ? ResizeRule::Kind::Nearest
+              : mode == "linear" ? ResizeRule::Kind::Linear
+                                 : ResizeRule::Kind::Cubic;
   rule.transform = n.s("coordinate_transformation_mode");
   constexpr std::string_view kTransforms[] = {"half_pixel",    "half_pixel_symmetric", "pytorch_half_pixel",
                                               "align_corners", "asymmetric",           "tf_crop_and_resize"};
@@ -47,8 +48,8 @@ constexpr int64_t kMostKnown = int64_t{1} << 22;  // past so many numbers they a
 
 std::string aspect_policy(const NodeView& n) {
   std::string policy = n.s("keep_aspect_ratio_policy");
-  require(policy == "stretch" || policy == "not_larger" || policy == "not_smaller", "'{}' is not a keep_aspect_ratio_policy",
-          policy);
+  require(policy == "stretch" || policy == "not_larger" || policy == "not_smaller",
+          "'{}' is not a keep_aspect_ratio_policy", policy);
   return policy;
 }
 
@@ -62,7 +63,8 @@ std::optional<Dim> scaled(const Dim& in, double scale) {
   }
   for (int64_t divisor = 1; divisor <= 64; divisor *= 2) {
     const double product = scale * static_cast<double>(divisor);
-    if (product == std::floor(product) && product < 1e6) return floor_div(in * Dim(static_cast<int64_t>(product)), divisor);
+    if (product == std::floor(product) && product < 1e6)
+      return floor_div(in * Dim(static_cast<int64_t>(product)), divisor);
   }
   return std::nullopt;
 }
@@ -135,7 +137,8 @@ std::vector<ResizeAxis> resize_axes(const NodeView& n) {
       axis.out = scaled(axis.in, *axis.scale);
     }
     if (!sizes.empty()) axis.out = sizes[i];
-    require(!axis.out || !axis.out->is_constant() || *axis.out->constant() >= 0, "a size of {}", axis.out ? axis.out->text() : "");
+    require(!axis.out || !axis.out->is_constant() || *axis.out->constant() >= 0, "a size of {}",
+            axis.out ? axis.out->text() : "");
     result.push_back(std::move(axis));
   }
   if (by_size && policy != "stretch") keep_aspect(result, policy == "not_smaller");
@@ -207,11 +210,13 @@ void infer_resize(InferNode& n) {
 /// Whether the result differs from the input along the axis, as far as can be seen.
 bool changes(ResizeLowering& lowering, const ResizeAxis& axis) {
   const auto known = lowering.known(axis);
-  if (lowering.rule.crops() && !axis.in.is(1)) return !known || known->in != known->out || known->start != 0 || known->end != 1;
+  if (lowering.rule.crops() && !axis.in.is(1))
+    return !known || known->in != known->out || known->start != 0 || known->end != 1;
   if (axis.scale) return *axis.scale != 1.0;
-  if (axis.out) return !(*axis.out == axis.in);
+  if (axis.out && *axis.out == axis.in) return false;
   if (axis.in.is(1) && lowering.declared_size(axis) == 1) return false;
-  // No runtime can do more than leave these two alone in the smooth modes.
+  if (axis.out && axis.in.is_constant()) return true;
+  // No runtime does more than leave these two alone in the smooth modes.
   return lowering.rule.kind == ResizeRule::Kind::Nearest || lowering.rank < 4 || axis.dim > 1;
 }
 
@@ -222,11 +227,13 @@ Values lower_resize(const OnnxNode& n, AtenBuilder& aten) {
   require(!lowering.rule.crops() || is_given(n, "roi"), "tf_crop_and_resize without 'roi'");
   std::vector<ResizeAxis> changed;
   for (const ResizeAxis& axis : lowering.axes) {
-    require(!axis.in.is(0) || !axis.out || !axis.out->is_constant() || axis.out->is(0), "something is made from nothing");
+    require(!axis.in.is(0) || !axis.out || !axis.out->is_constant() || axis.out->is(0),
+            "something is made from nothing");
     if (changes(lowering, axis)) changed.push_back(axis);
   }
   if (changed.empty()) return n.input("X");
-  if (std::any_of(changed.begin(), changed.end(), [](const ResizeAxis& axis) { return axis.in.is(0) || (axis.out && axis.out->is(0)); })) {
+  if (std::any_of(changed.begin(), changed.end(),
+                  [](const ResizeAxis& axis) { return axis.in.is(0) || (axis.out && axis.out->is(0)); })) {
     IntArgs sizes;
     for (const Dim& dim : *n.output_type().shape) sizes.push_back(n.int_arg(dim));
     return aten("zeros", sizes, Kw{"dtype", n.dtype("X")});
@@ -251,7 +258,8 @@ std::string emit_interpolate(const Emission& e) {
       const bool whole = factor == std::floor(factor) && std::fabs(factor) < 1e6;
       factors.push_back(whole ? std::to_string(static_cast<int64_t>(factor)) : python_float(factor));
     }
-    const bool equal = std::all_of(factors.begin(), factors.end(), [&](const std::string& f) { return f == factors[0]; });
+    const bool equal =
+        std::all_of(factors.begin(), factors.end(), [&](const std::string& f) { return f == factors[0]; });
     arguments.push_back("scale_factor=" + (equal ? factors[0] : python_tuple(factors)));
   }
   std::string mode = e.signature().name;  // _upsample_bilinear2d_aa
@@ -289,7 +297,8 @@ void up_two_scales(OnnxEdit& edit) {
 void down_two_scales(OnnxEdit& edit) {
   const Attribute* given = edit.node().find_attribute("scales");
   const auto* found = given ? given->value.get<std::vector<double>>() : nullptr;
-  if (!found || found->size() != 4 || (*found)[0] != 1 || (*found)[1] != 1) edit.cannot("opset 6 scales height and width only");
+  if (!found || found->size() != 4 || (*found)[0] != 1 || (*found)[1] != 1)
+    edit.cannot("opset 6 scales height and width only");
   const std::vector<double> scales = *found;
   drop_attribute(edit, "scales");
   edit.node().set_attribute("height_scale", scales[2], AttrType::Float);
@@ -302,7 +311,8 @@ void up_scales_to_input(OnnxEdit& edit) {
   require(found != nullptr, "attribute 'scales' is missing");
   const std::vector<double> scales = *found;
   drop_attribute(edit, "scales");
-  edit.node().set_input(1, edit.constant(make_floats(DType::Float32, {static_cast<int64_t>(scales.size())}, scales), "scales"));
+  edit.node().set_input(
+      1, edit.constant(make_floats(DType::Float32, {static_cast<int64_t>(scales.size())}, scales), "scales"));
 }
 
 void down_scales_to_attribute(OnnxEdit& edit) {
@@ -339,8 +349,9 @@ void up_from_corner(OnnxEdit& edit) {
     const auto text = [](const char* name, const char* value) {
       return Attribute{name, std::string(value), AttrType::String, {}, {}};
     };
-    node.set_input(0, edit.before("Resize", {node.input(0), no_roi, part(true)},
-                                  {text("coordinate_transformation_mode", "asymmetric"), text("nearest_mode", "ceil")}));
+    node.set_input(0,
+                   edit.before("Resize", {node.input(0), no_roi, part(true)},
+                               {text("coordinate_transformation_mode", "asymmetric"), text("nearest_mode", "ceil")}));
     scale = part(false);
   }
   set_text(edit, "coordinate_transformation_mode", "asymmetric");
@@ -362,7 +373,8 @@ void down_to_corner(OnnxEdit& edit) {
   if (mode == "nearest" && (!grows || text_of(edit, "nearest_mode", "round_prefer_floor") != "floor")) {
     edit.cannot("opset 10 rounds to the nearest in another way");
   }
-  for (const char* name : {"coordinate_transformation_mode", "nearest_mode", "cubic_coeff_a", "exclude_outside", "extrapolation_value"}) {
+  for (const char* name :
+       {"coordinate_transformation_mode", "nearest_mode", "cubic_coeff_a", "exclude_outside", "extrapolation_value"}) {
     drop_attribute(edit, name);
   }
   node.set_input(1, node.input(2));
@@ -378,13 +390,15 @@ void up_drop_empty(OnnxEdit& edit) {
 }
 void down_add_empty(OnnxEdit& edit) {
   for (const size_t i : {size_t{1}, size_t{2}}) {
-    if (!edit.node().input(i)) edit.node().set_input(i, edit.constant(make_floats(DType::Float32, {0}, {}), i == 1 ? "roi" : "scales"));
+    if (!edit.node().input(i))
+      edit.node().set_input(i, edit.constant(make_floats(DType::Float32, {0}, {}), i == 1 ? "roi" : "scales"));
   }
 }
 
 void down_stretch_all(OnnxEdit& edit) {
   require_default(edit, "antialias", 0);
-  if (text_of(edit, "keep_aspect_ratio_policy", "stretch") != "stretch") edit.cannot("opset 17 has no keep_aspect_ratio_policy");
+  if (text_of(edit, "keep_aspect_ratio_policy", "stretch") != "stretch")
+    edit.cannot("opset 17 has no keep_aspect_ratio_policy");
   if (edit.node().find_attribute("axes") != nullptr) edit.cannot("opset 17 has no axes");
   drop_attribute(edit, "keep_aspect_ratio_policy");
 }
@@ -395,7 +409,9 @@ void down_not_symmetric(OnnxEdit& edit) {
 }
 
 constexpr OpsetStep kUpsampleHistory[] = {
-    {.to = 7, .up = up_two_scales, .down = down_two_scales,
+    {.to = 7,
+     .up = up_two_scales,
+     .down = down_two_scales,
      .adds = kSmallInts | dtype_set(DType::UInt32, DType::UInt64, DType::Complex64, DType::Complex128, DType::String)},
     {.to = 9, .up = up_scales_to_input, .down = down_scales_to_attribute},
     {.to = 10, .up = up_to_resize},
@@ -409,17 +425,24 @@ constexpr OpsetStep kResizeHistory[] = {
 
 constexpr OnnxOp kOnnx[] = {
     {.sig = "Upsample(T X, tensor(float) scales, *, str mode=\"nearest\") -> T Y",
-     .since = 1, .history = kUpsampleHistory, .note = "became Resize", .until = 10},
+     .since = 1,
+     .history = kUpsampleHistory,
+     .note = "became Resize",
+     .until = 10},
     {.sig = "Resize(T1 X, T2? roi, tensor(float)? scales, tensor(int64)? sizes, *, int antialias=0, ints? axes, "
             "str coordinate_transformation_mode=\"half_pixel\", float cubic_coeff_a=-0.75, int exclude_outside=0, "
             "float extrapolation_value=0.0, str keep_aspect_ratio_policy=\"stretch\", str mode=\"nearest\", "
             "str nearest_mode=\"round_prefer_floor\") -> T1 Y",
-     .since = 10, .history = kResizeHistory, .infer = infer_resize, .lower = lower_resize,
+     .since = 10,
+     .history = kResizeHistory,
+     .infer = infer_resize,
+     .lower = lower_resize,
      .note = "align_corners with a scale that gives no whole size follows the standard's own test data"},
 };
 
 #define NEAREST(op) "aten::" op ".vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor"
-#define SMOOTH(op) "aten::" op ".vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
+#define SMOOTH(op) \
+  "aten::" op ".vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
 constexpr AtenOp kAten[] = {
     {.sig = NEAREST("upsample_nearest1d"), .emit = emit_interpolate},
     {.sig = NEAREST("upsample_nearest2d"), .emit = emit_interpolate},

@@ -25,8 +25,8 @@ bool is_exact(const ResizeLowering& lowering, const ResizeAxis& axis) {
 bool same_sources(const ResizeLowering& lowering, const KnownAxis& axis, bool by_scale, bool exact) {
   const double written = as_written(axis.scale);
   if (by_scale && static_cast<int64_t>(static_cast<double>(axis.in) * written) != axis.out) return false;
-  const float ratio = by_scale ? static_cast<float>(1.0 / written)
-                               : static_cast<float>(axis.in) / static_cast<float>(axis.out);
+  const float ratio =
+      by_scale ? static_cast<float>(1.0 / written) : static_cast<float>(axis.in) / static_cast<float>(axis.out);
   const std::vector<int64_t> sources = nearest_sources(lowering.rule, axis);
   for (int64_t i = 0; i < axis.out; ++i) {
     const float x = std::floor((static_cast<float>(i) + (exact ? 0.5F : 0.0F)) * ratio);
@@ -69,7 +69,8 @@ std::string nearest_mode(const ResizeLowering& lowering, const std::vector<Resiz
 /// Linear and cubic: whether the samples lie where PyTorch has them.
 bool samples_alike(const ResizeLowering& lowering, const ResizeAxis& axis, bool by_scale) {
   const auto in = axis.in.constant(), out = axis.out ? axis.out->constant() : std::nullopt;
-  if (by_scale && in && out && static_cast<int64_t>(static_cast<double>(*in) * as_written(*axis.scale)) != *out) return false;
+  if (by_scale && in && out && static_cast<int64_t>(static_cast<double>(*in) * as_written(*axis.scale)) != *out)
+    return false;
   if (lowering.keeps_aspect() && !is_exact(lowering, axis)) return false;
   if (lowering.rule.transform == "align_corners") return is_exact(lowering, axis);
   return is_half_pixel(lowering, axis);
@@ -102,7 +103,8 @@ std::string smooth_mode(const ResizeLowering& lowering, const std::vector<Resize
 std::vector<int64_t> interpolate_order(const ResizeLowering& lowering, const std::vector<ResizeAxis>& changed) {
   std::vector<int64_t> kept;
   for (int64_t d = 0; d < lowering.rank; ++d) {
-    const bool changes = std::any_of(changed.begin(), changed.end(), [&](const ResizeAxis& axis) { return axis.dim == d; });
+    const bool changes =
+        std::any_of(changed.begin(), changed.end(), [&](const ResizeAxis& axis) { return axis.dim == d; });
     if (!changes) kept.push_back(d);
   }
   if (lowering.rank < 3 || lowering.rank > 5 || kept.size() < 2) return {};
@@ -123,15 +125,18 @@ Value* interpolated(ResizeLowering& lowering, const std::vector<ResizeAxis>& cha
   const std::vector<int64_t> order = interpolate_order(lowering, changed);
   const bool by_scale = is_given(lowering.n, "scales");
   if (order.empty() || lowering.rule.crops()) return nullptr;
-  if (by_scale && std::any_of(changed.begin(), changed.end(), [](const ResizeAxis& axis) { return !axis.scale; })) return nullptr;
+  if (by_scale && std::any_of(changed.begin(), changed.end(), [](const ResizeAxis& axis) { return !axis.scale; }))
+    return nullptr;
   const bool nearest = lowering.rule.kind == Kind::Nearest;
-  const std::string mode = nearest ? nearest_mode(lowering, changed, by_scale) : smooth_mode(lowering, changed, by_scale);
+  const std::string mode =
+      nearest ? nearest_mode(lowering, changed, by_scale) : smooth_mode(lowering, changed, by_scale);
   if (mode.empty()) return nullptr;
 
   std::vector<double> scales;
   IntArgs sizes;
   for (size_t i = 2; i < order.size(); ++i) {
-    const auto axis = std::find_if(changed.begin(), changed.end(), [&](const ResizeAxis& a) { return a.dim == order[i]; });
+    const auto axis =
+        std::find_if(changed.begin(), changed.end(), [&](const ResizeAxis& a) { return a.dim == order[i]; });
     const bool changes = axis != changed.end();
     if (by_scale) {
       scales.push_back(changes ? *axis->scale : 1.0);
@@ -151,7 +156,8 @@ Value* interpolated(ResizeLowering& lowering, const std::vector<ResizeAxis>& cha
     x = aten((mode == "nearest" ? "upsample_nearest" : "_upsample_nearest_exact") + dims + ".vec", x, size, factors);
   } else {
     const bool antialias = mode.ends_with("_aa");
-    const std::string op = antialias ? "_upsample_" + mode.substr(0, mode.size() - 3) + dims + "_aa" : "upsample_" + mode + dims;
+    const std::string op =
+        antialias ? "_upsample_" + mode.substr(0, mode.size() - 3) + dims + "_aa" : "upsample_" + mode + dims;
     x = aten(op + ".vec", x, size, lowering.rule.transform == "align_corners", factors);
   }
   std::vector<int64_t> back(order.size());

@@ -20,8 +20,14 @@ struct Amount {
 class RunTimeAxis {
  public:
   RunTimeAxis(ResizeLowering& lowering, const ResizeAxis& axis)
-      : lowering_(lowering), n_(lowering.n), aten_(lowering.aten), rule_(lowering.rule), axis_(axis),
-        in_(n_.size("X", axis.dim)), out_(find_out()), scale_(find_scale()) {}
+      : lowering_(lowering),
+        n_(lowering.n),
+        aten_(lowering.aten),
+        rule_(lowering.rule),
+        axis_(axis),
+        in_(n_.size("X", axis.dim)),
+        out_(find_out()),
+        scale_(find_scale()) {}
 
   const IntArg& in() const { return in_; }
   const IntArg& out() const { return out_; }
@@ -86,7 +92,8 @@ class RunTimeAxis {
   /// The scale that fits all axes: the least or the greatest of those that the sizes give.
   Amount shared_scale() {
     const IntArgs& sizes = lowering_.sizes();
-    const char* choose = n_.s("keep_aspect_ratio_policy") == "not_larger" ? "torch::sym_min.float" : "torch::sym_max.float";
+    const char* choose =
+        n_.s("keep_aspect_ratio_policy") == "not_larger" ? "torch::sym_min.float" : "torch::sym_max.float";
     Value* scale = nullptr;
     for (const ResizeAxis& axis : lowering_.axes) {
       Value* each = aten_("_operator::truediv", sizes[axis.at], n_.size("X", axis.dim));
@@ -112,16 +119,19 @@ class RunTimeAxis {
     return {std::nullopt, aten_("_operator::truediv", out_, in_)};
   }
 
+  Amount last_of_out() {
+    const IntArg last = aten_.max(aten_.sub(out_, 1), 1);
+    return last.value ? Amount{std::nullopt, last.value} : Amount{static_cast<double>(last.number), nullptr};
+  }
+
   /// The length that the scale gives, less one; of use only where it is at least 1.
   Amount last_of_width() {
-    if (is_given(n_, "sizes") && !lowering_.keeps_aspect()) {
-      const IntArg last = aten_.max(aten_.sub(out_, 1), 1);
-      return last.value ? Amount{std::nullopt, last.value} : Amount{static_cast<double>(last.number), nullptr};
-    }
+    if (is_given(n_, "sizes") && !lowering_.keeps_aspect()) return last_of_out();
     if (scale_.is_tensor()) {
       return {std::nullopt, aten_("clamp", aten_("sub.Scalar", aten_("mul.Scalar", scale_.value, in_), 1), 1)};
     }
-    if (scale_.number && !in_.value) return {std::max(*scale_.number * static_cast<double>(in_.number) - 1, 1.0), nullptr};
+    if (scale_.number && !in_.value)
+      return {std::max(*scale_.number * static_cast<double>(in_.number) - 1, 1.0), nullptr};
     Value* width = aten_("_operator::mul.float", in_, scale_);
     return {std::nullopt, aten_("torch::sym_max.float", aten_("_operator::sub.float", width, 1), 1.0)};
   }
@@ -136,7 +146,7 @@ class RunTimeAxis {
       return aten_("reshape", multiplied(middle, last), IntArgs{1});
     }
     Value* span = multiplied(aten_("sub.Tensor", end, start), last);
-    x = divided(aten_("mul.Tensor", x, span), last_of_width());
+    x = divided(aten_("mul.Tensor", x, span), last_of_out());
     return aten_("add.Tensor", x, multiplied(start, last));
   }
 

@@ -17,7 +17,7 @@ float source_coordinate(const ResizeRule& rule, const KnownAxis& axis, int64_t i
   if (rule.crops()) {
     const auto start = static_cast<float>(axis.start), end = static_cast<float>(axis.end);
     if (axis.out == 1) return 0.5F * (start + end) * (in - 1);
-    return start * (in - 1) + x * (end - start) * (in - 1) / (width - 1);
+    return start * (in - 1) + x * (end - start) * (in - 1) / (out - 1);
   }
   if (rule.transform == "pytorch_half_pixel" && axis.out == 1) return 0;
   const float centred = (x + 0.5F) / scale - 0.5F;
@@ -91,7 +91,8 @@ Value* resized_known(ResizeLowering& lowering, Value* x, const KnownAxis& axis, 
   }
   if (!rule.crops()) return x;
   std::vector<double> inside;
-  for (const float at : source_coordinates(rule, axis)) inside.push_back(at >= 0 && at <= static_cast<float>(axis.in - 1));
+  for (const float at : source_coordinates(rule, axis))
+    inside.push_back(at >= 0 && at <= static_cast<float>(axis.in - 1));
   if (std::all_of(inside.begin(), inside.end(), [](double v) { return v != 0; })) return x;
   std::vector<int64_t> dims(static_cast<size_t>(lowering.rank - dim), 1);
   dims[0] = axis.out;
