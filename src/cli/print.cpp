@@ -12,10 +12,18 @@ namespace tonnx::cli {
 void add_print(CLI::App& app, Run& run) {
   CLI::App* command = app.add_subcommand("print", "Print the graph as text, one line a node");
   auto source = std::make_shared<std::string>();
+  auto options = std::make_shared<PrintOptions>();
   command->add_option("source", *source, "model.onnx")->required();
-  command->callback([source, &run] {
-    run = [source] {
-      const std::string text = print(read_onnx(*source));
+  command
+      ->add_option("--max-elements", options->max_elements,
+                   "how many elements a constant may have to be printed with its values")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  options->notes = false;
+  command->add_flag("--notes", options->notes, "with the documentation and the metadata of nodes");
+  command->callback([source, options, &run] {
+    run = [source, options] {
+      const std::string text = print(read_onnx(*source), *options);
       std::fwrite(text.data(), 1, text.size(), stdout);
     };
   });

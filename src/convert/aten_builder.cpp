@@ -8,6 +8,8 @@
 namespace tonnx {
 namespace {
 
+constexpr size_t kMaxIntArgs = 1024;
+
 bool equals_default(const AttrValue& value, const AttrValue& otherwise, bool is_list) {
   if (value.is_none() || otherwise.is_none()) return value.is_none() && otherwise.is_none();
   if (value.get<Operand>()) return false;
@@ -120,6 +122,11 @@ Value* AtenBuilder::constant(TensorPtr tensor, std::string_view wish) {
   return lowering_->aten().add_initializer(std::string(wish), std::move(tensor));
 }
 
+Value* AtenBuilder::reshaped(Value* constant, std::vector<int64_t> dims) {
+  return lowering_->reshaped(constant, std::move(dims));
+}
+Value* AtenBuilder::ints(const IntArgs& values) { return lowering_->tensor_of_ints(values, false, DType::Int64); }
+
 IntArg AtenBuilder::number_op(const char* op, const IntArg& a, const IntArg& b) { return (*this)(op, a, b); }
 
 IntArg AtenBuilder::add(const IntArg& a, const IntArg& b) {
@@ -144,6 +151,11 @@ IntArg AtenBuilder::mul(const IntArg& a, const IntArg& b) {
 IntArg AtenBuilder::floor_div(const IntArg& a, const IntArg& b) {
   if (!a.value && !b.value) return *tonnx::floor_div(Dim(a.number), Dim(b.number)).constant();
   return b.is(1) ? a : number_op("_operator::floordiv", a, b);
+}
+
+IntArg AtenBuilder::mod(const IntArg& a, const IntArg& b) {
+  if (!a.value && !b.value) return *tonnx::mod(Dim(a.number), Dim(b.number)).constant();
+  return b.is(1) ? IntArg(0) : number_op("_operator::mod", a, b);
 }
 
 IntArg AtenBuilder::max(const IntArg& a, const IntArg& b) {
@@ -196,6 +208,7 @@ IntArgs OnnxNode::int_args(std::string_view name, std::optional<size_t> count) c
     }
   }
   if (!count) fail_unsupported("input '{}' is not constant, and how many elements it has is not known", name);
+  require(*count <= kMaxIntArgs, "input '{}' has {} elements, and is to be a list of sizes or axes", name, *count);
   AtenBuilder aten(*lowering_);
   Value* list = aten("tonnx::tolist", input(name));
   IntArgs result;

@@ -42,6 +42,10 @@ class Upgrade {
   /// Sizes that the file does not say get a symbol each, so that they can be reasoned about.
   void name_unknown_dims(Graph& graph) {
     for (Value* input : graph.inputs()) {
+      if (input->constant) {  // what the file gives counts more than what it declares
+        const std::vector<int64_t>& dims = input->constant->dims;
+        input->type = Type::tensor(input->constant->dtype, Shape(dims.begin(), dims.end()));
+      }
       if (!input->type.shape) continue;
       for (size_t i = 0; i < input->type.shape->size(); ++i) {
         Dim& dim = (*input->type.shape)[i];

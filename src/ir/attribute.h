@@ -24,9 +24,9 @@ struct Operand {
 struct AttrValue;
 using AttrList = std::vector<AttrValue>;
 
-struct AttrValue : std::variant<std::monostate, bool, int64_t, double, std::string, DType, Operand, Type, TensorPtr,
-                                SparseTensorPtr, GraphPtr, std::vector<int64_t>, std::vector<double>,
-                                std::vector<std::string>, AttrList> {
+struct AttrValue
+    : std::variant<std::monostate, bool, int64_t, double, std::string, DType, Operand, Type, TensorPtr, SparseTensorPtr,
+                   GraphPtr, std::vector<int64_t>, std::vector<double>, std::vector<std::string>, AttrList> {
   using variant::variant;
 
   template <class T>

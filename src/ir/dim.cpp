@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/quote.h"
 
 namespace tonnx {
 namespace {
@@ -21,13 +22,29 @@ int64_t multiply(int64_t a, int64_t b) {
   return product;
 }
 int64_t floor_divide(int64_t a, int64_t b) {
+  if (b == -1) return multiply(a, -1);
   const int64_t q = a / b;
   return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+}
+
+bool divides(int64_t divisor, int64_t value) { return divisor == -1 || (divisor != 0 && value % divisor == 0); }
+
+uint64_t magnitude(int64_t value) {
+  return value < 0 ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+}
+
+// A few products and quotients of sums can grow without end, so that a small file could take all memory.
+constexpr size_t kMaxTerms = 128;
+constexpr size_t kMaxText = 2048;  // of one product
+
+void require_short(const std::string& text) {
+  if (text.size() > kMaxText) fail_unsupported("the expression of a size takes more than {} characters", kMaxText);
 }
 
 std::string text_of(const Dim::Product& product) {
   std::string text;
   for (const Dim::AtomPtr& atom : product) text += (text.empty() ? "" : "*") + atom->text;
+  if (product.size() > 1) require_short(text);
   return text;
 }
 
@@ -35,6 +52,7 @@ std::string text_of(const Dim::Product& product) {
 
 Dim Dim::from(Terms terms, int64_t constant) {
   std::erase_if(terms, [](const auto& term) { return term.second.coefficient == 0; });
+  if (terms.size() > kMaxTerms) fail_unsupported("the expression of a size has more than {} terms", kMaxTerms);
   Dim dim(constant);
   if (!terms.empty()) dim.terms_ = std::make_shared<const Terms>(std::move(terms));
   return dim;
@@ -59,6 +77,7 @@ Dim Dim::apply(char kind, const Dim& a, const Dim& b) {
     case '>': text = fmt::format("max({}, {})", a.text(), b.text()); break;
     default: text = fmt::format("min({}, {})", a.text(), b.text()); break;
   }
+  require_short(text);
   return of_atom(std::make_shared<const Atom>(Atom{kind, std::move(text), a, b}));
 }
 
@@ -69,21 +88,36 @@ std::optional<std::string> Dim::symbol_name() const {
   return term.product[0]->text;
 }
 
-bool Dim::is_non_negative() const {
-  if (constant_ < 0) return false;
-  if (!terms_) return true;
-  const auto atom_is = [](const AtomPtr& atom) {
+bool Dim::is_non_negative() const { return is_at_least(*this, Dim(0)); }
+
+bool Dim::is_non_negative(const Product& product) {
+  return std::all_of(product.begin(), product.end(), [](const AtomPtr& atom) {
     switch (atom->kind) {
       case 's': return true;
       case '>': return atom->a.is_non_negative() || atom->b.is_non_negative();
       case '%': return atom->b.is_non_negative();
       default: return atom->a.is_non_negative() && atom->b.is_non_negative();
     }
-  };
-  return std::all_of(terms_->begin(), terms_->end(), [&](const auto& entry) {
-    const Term& term = entry.second;
-    return term.coefficient > 0 && std::all_of(term.product.begin(), term.product.end(), atom_is);
   });
+}
+
+bool Dim::is_at_least(const Dim& a, const Dim& b) {
+  if (a.constant_ < b.constant_) return false;  // compared, not subtracted: the difference may not fit
+  static const Terms none;
+  const Terms& left = a.terms_ ? *a.terms_ : none;
+  const Terms& right = b.terms_ ? *b.terms_ : none;
+  const auto covers = [](const Product& product, int64_t more, int64_t less) {
+    return more == less || (more > less && is_non_negative(product));
+  };
+  return std::all_of(left.begin(), left.end(),
+                     [&](const auto& entry) {
+                       const auto at = right.find(entry.first);
+                       return covers(entry.second.product, entry.second.coefficient,
+                                     at == right.end() ? 0 : at->second.coefficient);
+                     }) &&
+         std::all_of(right.begin(), right.end(), [&](const auto& entry) {
+           return left.contains(entry.first) || covers(entry.second.product, 0, entry.second.coefficient);
+         });
 }
 
 std::vector<std::pair<Dim::Product, int64_t>> Dim::terms() const {
@@ -137,20 +171,20 @@ Dim operator*(const Dim& a, const Dim& b) {
 bool operator==(const Dim& a, const Dim& b) {
   if (a.constant_ != b.constant_ || a.is_constant() != b.is_constant()) return false;
   if (a.is_constant() || a.terms_ == b.terms_) return true;
-  return std::equal(a.terms_->begin(), a.terms_->end(), b.terms_->begin(), b.terms_->end(),
-                    [](const auto& x, const auto& y) {
-                      return x.first == y.first && x.second.coefficient == y.second.coefficient;
-                    });
+  return std::equal(
+      a.terms_->begin(), a.terms_->end(), b.terms_->begin(), b.terms_->end(),
+      [](const auto& x, const auto& y) { return x.first == y.first && x.second.coefficient == y.second.coefficient; });
 }
 
 std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
   if (a == b) return Dim(1);
   if (b.is_constant()) {
     const int64_t divisor = b.constant_;
-    if (divisor == 0 || a.constant_ % divisor != 0) return std::nullopt;
+    if (divisor == -1) return a * b;
+    if (!divides(divisor, a.constant_)) return std::nullopt;
     Dim::Terms terms = a.terms_ ? *a.terms_ : Dim::Terms{};
     for (auto& [text, term] : terms) {
-      if (term.coefficient % divisor != 0) return std::nullopt;
+      if (!divides(divisor, term.coefficient)) return std::nullopt;
       term.coefficient /= divisor;
     }
     return Dim::from(std::move(terms), a.constant_ / divisor);
@@ -160,13 +194,14 @@ std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
   const auto& [divisor, by] = divisors[0];
   Dim quotient;
   for (auto [product, coefficient] : a.terms()) {
-    if (coefficient % by != 0) return std::nullopt;
+    if (!divides(by, coefficient)) return std::nullopt;
     for (const Dim::AtomPtr& atom : divisor) {
-      const auto at = std::find_if(product.begin(), product.end(), [&](const auto& x) { return x->text == atom->text; });
+      const auto at =
+          std::find_if(product.begin(), product.end(), [&](const auto& x) { return x->text == atom->text; });
       if (at == product.end()) return std::nullopt;
       product.erase(at);
     }
-    Dim term(coefficient / by);
+    Dim term(floor_divide(coefficient, by));
     for (const Dim::AtomPtr& atom : product) term = term * Dim::of_atom(atom);
     quotient = quotient + term;
   }
@@ -177,23 +212,28 @@ Dim floor_div(const Dim& a, const Dim& b) {
   if (b.is(0)) fail_invalid("a dimension is divided by zero");
   if (a.is_constant() && b.is_constant()) return floor_divide(a.constant_, b.constant_);
   if (const auto exact = exact_div(a, b)) return *exact;
-  if (b.is_constant() && b.constant_ > 0 && a.constant_ != floor_divide(a.constant_, b.constant_) * b.constant_) {
-    // floor((x + k*b + r)/b) = k + floor((x + r)/b)
-    const int64_t whole = floor_divide(a.constant_, b.constant_);
-    if (whole != 0) return Dim(whole) + floor_div(a - Dim(multiply(whole, b.constant_)), b);
-  } else if (b.is_constant() && b.constant_ > 0 && a.constant_ != 0) {
-    return Dim(a.constant_ / b.constant_) + floor_div(a - Dim(a.constant_), b);
+  if (b.is_constant() && b.constant_ > 0) {  // floor((x + k*b + r)/b) = k + floor((x + r)/b)
+    Dim whole(floor_divide(a.constant_, b.constant_));
+    Dim rest(a.constant_ - whole.constant_ * b.constant_);
+    for (const auto& [product, coefficient] : a.terms()) {
+      const bool divisible = divides(b.constant_, coefficient);
+      const int64_t share = divisible ? coefficient / b.constant_ : coefficient;
+      Dim& part = divisible ? whole : rest;
+      part = part + Dim::from({{text_of(product), {product, share}}}, 0);
+    }
+    if (!whole.is(0)) return whole + floor_div(rest, b);
   }
   return Dim::apply('/', a, b);
 }
 
 Dim ceil_div(const Dim& a, const Dim& b) {
-  if (b.is_constant()) return floor_div(a + Dim(b.constant_ - 1), b);
+  if (b.is_constant() && b.constant_ > 0) return floor_div(a + Dim(b.constant_ - 1), b);
   return Dim(0) - floor_div(Dim(0) - a, b);
 }
 
 Dim mod(const Dim& a, const Dim& b) {
   if (b.is(0)) fail_invalid("a dimension is divided by zero");
+  if (b.is(-1)) return 0;
   if (a.is_constant() && b.is_constant()) return a.constant_ - floor_divide(a.constant_, b.constant_) * b.constant_;
   if (exact_div(a, b)) return 0;
   return Dim::apply('%', a, b);
@@ -201,15 +241,15 @@ Dim mod(const Dim& a, const Dim& b) {
 
 Dim max(const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant()) return std::max(a.constant_, b.constant_);
-  if ((a - b).is_non_negative()) return a;
-  if ((b - a).is_non_negative()) return b;
+  if (Dim::is_at_least(a, b)) return a;
+  if (Dim::is_at_least(b, a)) return b;
   return a.text() < b.text() ? Dim::apply('>', a, b) : Dim::apply('>', b, a);
 }
 
 Dim min(const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant()) return std::min(a.constant_, b.constant_);
-  if ((a - b).is_non_negative()) return b;
-  if ((b - a).is_non_negative()) return a;
+  if (Dim::is_at_least(a, b)) return b;
+  if (Dim::is_at_least(b, a)) return a;
   return a.text() < b.text() ? Dim::apply('<', a, b) : Dim::apply('<', b, a);
 }
 
@@ -217,19 +257,12 @@ std::string Dim::text() const {
   if (!terms_) return std::to_string(constant_);
   std::string text;
   for (const auto& [product, term] : *terms_) {
-    int64_t coefficient = term.coefficient;
-    if (!text.empty()) {
-      text += coefficient < 0 ? " - " : " + ";
-      if (coefficient < 0) coefficient = -coefficient;
-    }
-    if (coefficient == -1) {
-      text += "-";
-    } else if (coefficient != 1) {
-      text += std::to_string(coefficient) + "*";
-    }
+    const bool negative = term.coefficient < 0;
+    text += text.empty() ? (negative ? "-" : "") : (negative ? " - " : " + ");
+    if (magnitude(term.coefficient) != 1) text += std::to_string(magnitude(term.coefficient)) + "*";
     text += product;
   }
-  if (constant_ != 0) text += (constant_ < 0 ? " - " : " + ") + std::to_string(std::abs(constant_));
+  if (constant_ != 0) text += (constant_ < 0 ? " - " : " + ") + std::to_string(magnitude(constant_));
   return text;
 }
 
@@ -239,9 +272,48 @@ Dim count_of(const Shape& shape) {
   return count;
 }
 
+namespace {
+
+std::string text_of(const Dim::Atom& atom) {
+  const auto in_parentheses = [](const Dim& dim, bool needed) {
+    return needed ? fmt::format("({})", tonnx::text_of(dim)) : tonnx::text_of(dim);
+  };
+  const auto part_count = [](const Dim& dim) { return dim.terms().size() + (dim.constant_term() != 0); };
+  switch (atom.kind) {
+    case 's': return atom.text.empty() ? "?" : word_or_quoted(atom.text);
+    case '/': {
+      const auto terms = atom.b.terms();
+      const bool simple = terms.empty() ? atom.b.constant_term() >= 0
+                                        : part_count(atom.b) == 1 && terms[0].first.size() == 1 && terms[0].second == 1;
+      return fmt::format("floor({}/{})", in_parentheses(atom.a, part_count(atom.a) > 1),
+                         in_parentheses(atom.b, !simple));
+    }
+    case '%': return fmt::format("mod({}, {})", tonnx::text_of(atom.a), tonnx::text_of(atom.b));
+    case '>': return fmt::format("max({}, {})", tonnx::text_of(atom.a), tonnx::text_of(atom.b));
+    default: return fmt::format("min({}, {})", tonnx::text_of(atom.a), tonnx::text_of(atom.b));
+  }
+}
+
+}  // namespace
+
+std::string text_of(const Dim& dim) {
+  if (const auto number = dim.constant()) return std::to_string(*number);
+  std::string text;
+  for (const auto& [product, coefficient] : dim.terms()) {
+    const bool negative = coefficient < 0;
+    text += text.empty() ? (negative ? "-" : "") : (negative ? " - " : " + ");
+    std::string factors = magnitude(coefficient) == 1 ? "" : std::to_string(magnitude(coefficient));
+    for (const Dim::AtomPtr& atom : product) factors += (factors.empty() ? "" : "*") + text_of(*atom);
+    text += factors;
+  }
+  const int64_t constant = dim.constant_term();
+  if (constant != 0) text += (constant < 0 ? " - " : " + ") + std::to_string(magnitude(constant));
+  return text;
+}
+
 std::string text_of(const Shape& shape) {
   std::string text = "[";
-  for (const Dim& dim : shape) text += (text.size() > 1 ? ", " : "") + dim.text();
+  for (const Dim& dim : shape) text += (text.size() > 1 ? ", " : "") + text_of(dim);
   return text + "]";
 }
 

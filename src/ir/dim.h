@@ -45,6 +45,7 @@ class Dim {
   /// a / b where b divides a term by term.
   friend std::optional<Dim> exact_div(const Dim& a, const Dim& b);
 
+  /// The canonical text, with the names of symbols as they are: equal expressions have equal texts.
   std::string text() const;
 
   /// The terms: products and their coefficients, the constant term left out.
@@ -61,6 +62,8 @@ class Dim {
   static Dim of_atom(AtomPtr atom);
   static Dim apply(char kind, const Dim& a, const Dim& b);
   static Dim from(Terms terms, int64_t constant);
+  static bool is_non_negative(const Product& product);
+  static bool is_at_least(const Dim& a, const Dim& b);  // as far as the form shows it
 
   int64_t constant_ = 0;
   std::shared_ptr<const Terms> terms_;  // null where constant
@@ -83,6 +86,9 @@ using Shape = std::vector<Dim>;
 
 /// The product of all dimensions.
 Dim count_of(const Shape& shape);
+
+// In the text form of graphs: names that are no words are quoted, a size that nothing is known of is `?`.
+std::string text_of(const Dim& dim);
 std::string text_of(const Shape& shape);
 
 }  // namespace tonnx

@@ -2,16 +2,18 @@
 #include "ir/graph.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/error.h"
 
 namespace tonnx {
 namespace {
 
-void remove_use(Value* value, const Node* user, size_t index) {
+void remove_use(Value* value, const Node* user, size_t index, const Graph* output_of = nullptr) {
   auto& uses = value->uses;
-  const auto at =
-      std::find_if(uses.begin(), uses.end(), [&](const Use& use) { return use.user == user && use.index == index; });
+  const auto at = std::find_if(uses.begin(), uses.end(), [&](const Use& use) {
+    return use.user == user && use.index == index && use.output_of == output_of;
+  });
   ensure(at != uses.end(), "a use is not listed with its value");
   *at = uses.back();
   uses.pop_back();
@@ -109,17 +111,29 @@ Value* Graph::new_value(std::string value_name, Type type) {
   return &value;
 }
 
+bool Graph::is_taken(const std::string& wanted) const {
+  for (const Graph* graph = this; graph != nullptr; graph = graph->owner ? graph->owner->graph : nullptr) {
+    if (graph->names_.contains(wanted)) return true;
+  }
+  return false;
+}
+
 std::string Graph::unique_name(std::string_view wish) {
   std::string candidate(wish);
-  const auto at = names_.find(candidate);
-  if (at == names_.end()) return candidate;
+  if (!is_taken(candidate)) return candidate;
+  unsigned& last_tried = names_.try_emplace(candidate, 1).first->second;
   do {
-    candidate = fmt::format("{}_{}", wish, ++at->second);
-  } while (names_.contains(candidate));
+    candidate = fmt::format("{}_{}", wish, ++last_tried);
+  } while (is_taken(candidate));
   return candidate;
 }
 
+void Graph::mark_changed() {
+  if (owner != nullptr) owner->mark_changed();
+}
+
 Value* Graph::add_input(std::string value_name, Type type) {
+  mark_changed();
   inputs_.push_back(new_value(std::move(value_name), std::move(type)));
   return inputs_.back();
 }
@@ -128,28 +142,42 @@ Value* Graph::add_initializer(std::string value_name, TensorPtr tensor) {
   Type type = Type::tensor(tensor->dtype, Shape(tensor->dims.begin(), tensor->dims.end()));
   Value* value = new_value(unique_name(value_name), std::move(type));
   value->constant = std::move(tensor);
-  initializers_.push_back(value);
+  add_initializer(value);
   return value;
 }
 
-void Graph::add_initializer(Value* value) { initializers_.push_back(value); }
+void Graph::add_initializer(Value* value) {
+  mark_changed();
+  initializers_.push_back(value);
+}
 
 void Graph::add_output(Value* value) {
-  value->uses.push_back({nullptr, static_cast<uint32_t>(outputs_.size())});
+  mark_changed();
+  value->uses.push_back({nullptr, static_cast<uint32_t>(outputs_.size()), this});
   outputs_.push_back(value);
 }
 
 void Graph::set_output(size_t i, Value* value) {
-  remove_use(outputs_[i], nullptr, i);
-  value->uses.push_back({nullptr, static_cast<uint32_t>(i)});
+  mark_changed();
+  remove_use(outputs_[i], nullptr, i, this);
+  value->uses.push_back({nullptr, static_cast<uint32_t>(i), this});
   outputs_[i] = value;
 }
 
-void Graph::remove_initializer(Value* value) { std::erase(initializers_, value); }
+void Graph::remove_initializer(Value* value) {
+  mark_changed();
+  std::erase(initializers_, value);
+}
 
-void Graph::remove_input(size_t i) { inputs_.erase(inputs_.begin() + static_cast<std::ptrdiff_t>(i)); }
+void Graph::remove_input(size_t i) {
+  mark_changed();
+  inputs_.erase(inputs_.begin() + static_cast<std::ptrdiff_t>(i));
+  if (i < input_declarations.size())
+    input_declarations.erase(input_declarations.begin() + static_cast<std::ptrdiff_t>(i));
+}
 
 Node* Graph::add_node(Symbol domain, Symbol op, Node* before) {
+  mark_changed();
   Node& node = node_storage_.emplace_back();
   node.domain = domain;
   node.op = op;
@@ -182,6 +210,16 @@ void Graph::move_output(Value* value, Node* node, size_t i) {
   value->output_index = static_cast<uint32_t>(i);
 }
 
+/// What the nodes of the graph use is no longer used by them.
+void Graph::release_uses() {
+  for (Node& node : *this) {
+    node.resize_inputs(0);
+    for (const GraphPtr& subgraph : subgraphs_of(node)) subgraph->release_uses();
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) remove_use(outputs_[i], nullptr, i, this);
+  outputs_.clear();
+}
+
 void Graph::erase(Node* node) {
   for (Value* output : node->outputs_) {
     if (output == nullptr) continue;
@@ -189,6 +227,7 @@ void Graph::erase(Node* node) {
     output->producer = nullptr;
   }
   node->resize_inputs(0);
+  for (const GraphPtr& subgraph : subgraphs_of(*node)) subgraph->release_uses();
   (node->previous ? node->previous->next : first_) = node->next;
   (node->next ? node->next->previous : last_) = node->previous;
   node->graph = nullptr;
@@ -200,7 +239,8 @@ void Graph::replace_uses(Value* old_value, Value* new_value) {
   for (const Use& use : old_value->uses) {
     new_value->uses.push_back(use);
     if (use.user == nullptr) {
-      old_value->graph->outputs_[use.index] = new_value;
+      use.output_of->outputs_[use.index] = new_value;
+      use.output_of->mark_changed();
     } else {
       use.user->inputs_[use.index] = new_value;
       use.user->mark_changed();
@@ -224,45 +264,90 @@ std::vector<GraphPtr> subgraphs_of(const Node& node) {
 
 namespace {
 
-void check(const Graph& graph, std::vector<const Value*>& defined) {
-  const size_t outer = defined.size();
-  std::unordered_map<const Value*, bool> known;
-  for (const Value* value : defined) known.emplace(value, true);
-  const auto define = [&](const Value* value) {
-    if (known.emplace(value, true).second) defined.push_back(value);
-  };
-  for (const Value* value : graph.inputs()) define(value);
-  for (const Value* value : graph.initializers()) define(value);
-  size_t count = 0;
-  for (const Node& node : graph) {
-    ++count;
-    ensure(node.graph == &graph, "a node is linked into a graph that does not own it");
-    for (size_t i = 0; i < node.inputs().size(); ++i) {
-      const Value* value = node.inputs()[i];
-      if (value == nullptr) continue;
-      ensure(known.contains(value), "a value is used before it is made");
-      ensure(std::any_of(value->uses.begin(), value->uses.end(),
-                         [&](const Use& use) { return use.user == &node && use.index == i; }),
-             "a use is not listed with its value");
+class Checker {
+ public:
+  void check(const Graph& graph) {
+    const size_t outer = defined_.size();
+    for (const Value* value : graph.inputs()) define(graph, value);
+    for (const Value* value : graph.initializers()) {
+      ensure(value->constant || value->sparse, "an initializer has no tensor");
+      const bool is_input = known_.contains(value) && value->graph == &graph && value->producer == nullptr;
+      if (!is_input) define(graph, value);
     }
-    for (const GraphPtr& subgraph : subgraphs_of(node)) check(*subgraph, defined);
+    size_t count = 0;
+    for (const Node& node : graph) {
+      ++count;
+      check(graph, node);
+    }
+    ensure(count == graph.node_count(), "the list of nodes is broken");
+    for (size_t i = 0; i < graph.outputs().size(); ++i) {
+      use(graph.outputs()[i], {nullptr, static_cast<uint32_t>(i), const_cast<Graph*>(&graph)},
+          "an output is never made");
+    }
+    for (size_t i = outer; i < defined_.size(); ++i) {
+      const Value* value = defined_[i];
+      ensure(known_.at(value) == value->uses.size(), "a value lists a use that does not exist");
+      known_.erase(value);
+    }
+    defined_.resize(outer);
+  }
+
+ private:
+  void check(const Graph& graph, const Node& node) {
+    ensure(node.graph == &graph, "a node is linked into a graph that does not own it");
+    ensure(node.next ? node.next->previous == &node : graph.last() == &node, "the list of nodes is broken");
+    for (size_t i = 0; i < node.inputs().size(); ++i) {
+      if (node.input(i) == nullptr) continue;
+      use(node.input(i), {const_cast<Node*>(&node), static_cast<uint32_t>(i)}, "a value is used before it is made");
+    }
+    for (const GraphPtr& subgraph : subgraphs_of(node)) {
+      ensure(subgraph->owner == &node, "a subgraph does not know the node that it belongs to");
+      check(*subgraph);
+    }
     for (size_t i = 0; i < node.outputs().size(); ++i) {
-      const Value* value = node.outputs()[i];
+      const Value* value = node.output(i);
       if (value == nullptr) continue;
       ensure(value->producer == &node && value->output_index == i, "a value does not know its producer");
-      define(value);
+      define(graph, value);
     }
   }
-  ensure(count == graph.node_count(), "the list of nodes is broken");
-  for (const Value* value : graph.outputs()) ensure(known.contains(value), "an output is never made");
-  defined.resize(outer);
-}
+
+  void define(const Graph& graph, const Value* value) {
+    ensure(value->graph == &graph, "a value is made in a graph that does not own it");
+    ensure(known_.emplace(value, 0).second, "a value is made twice");
+    defined_.push_back(value);
+    for (const Use& each : value->uses) {
+      ensure(listed_.insert({value, each.user, each.index, each.output_of}).second, "a value lists a use twice");
+    }
+  }
+
+  void use(const Value* value, const Use& use, const char* what) {
+    const auto at = known_.find(value);
+    ensure(at != known_.end(), what);
+    ensure(listed_.contains({value, use.user, use.index, use.output_of}), "a use is not listed with its value");
+    ++at->second;
+  }
+
+  struct Listed {
+    const Value* value;
+    const Node* user;
+    uint32_t index;
+    const Graph* output_of;
+    bool operator==(const Listed&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Listed& use) const {
+      const std::hash<const void*> of;
+      return ((of(use.value) * 31 + of(use.user)) * 31 + of(use.output_of)) * 31 + use.index;
+    }
+  };
+  std::unordered_map<const Value*, size_t> known_;  // values that can be seen here, and how often they were used so far
+  std::vector<const Value*> defined_;               // the same, in the order of their making
+  std::unordered_set<Listed, Hash> listed_;
+};
 
 }  // namespace
 
-void check_invariants(const Graph& graph) {
-  std::vector<const Value*> defined;
-  check(graph, defined);
-}
+void check_invariants(const Graph& graph) { Checker().check(graph); }
 
 }  // namespace tonnx

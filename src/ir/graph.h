@@ -15,10 +15,11 @@ namespace tonnx {
 struct Node;
 class Graph;
 
-/// Where a value is used: an input of a node, or, with no node, an output of its graph.
+/// Where a value is used: an input of a node, or, with no node, an output of a graph, which may be one inside its own.
 struct Use {
   Node* user;
   uint32_t index;
+  Graph* output_of = nullptr;
 };
 
 struct Value {
@@ -31,7 +32,7 @@ struct Value {
   SparseTensorPtr sparse;  // set beside `constant` where the file had it in sparse form
   std::vector<Use> uses;
   std::optional<std::vector<Dim>> known_ints;  // its elements, where they follow from shapes; filled by inference
-  bool trainable = false;                      // in aten: a parameter, and not a constant
+  bool trainable = false;                      // in aten: a parameter, and not a constant; in ONNX: a weight that a node gave another shape
 };
 
 struct Node {
@@ -63,7 +64,8 @@ struct Node {
   void set_attribute(std::string_view name, AttrValue value, AttrType type = AttrType::None);
   /// Takes the attribute away and returns its value; None where there is none.
   AttrValue take_attribute(std::string_view name);
-  /// To be called after any change that is made to the fields directly: it, and all nodes around it, differ from the file.
+  /// To be called after any change that is made to the fields directly: it, and all nodes around it, differ from the
+  /// file.
   void mark_changed();
 
  private:
@@ -93,25 +95,27 @@ class Graph {
   const std::vector<Value*>& outputs() const { return outputs_; }
   const std::vector<Value*>& initializers() const { return initializers_; }
 
+  /// A value of exactly that name, which is to become an initializer.
+  Value* new_value(std::string name, Type type);
   Value* add_input(std::string name, Type type);
   /// A constant; the name is made unique.
   Value* add_initializer(std::string name, TensorPtr tensor);
-  void add_initializer(Value* value);  // an input that has a default
+  void add_initializer(Value* value);  // a new value, or an input that has a default
   void add_output(Value* value);
   void set_output(size_t i, Value* value);
   void remove_initializer(Value* value);
   void remove_input(size_t i);
 
-  /// Appends a node, or inserts it before `before`. Outputs are given names with new_value.
+  /// Appends a node, or inserts it before `before`.
   Node* add_node(Symbol domain, Symbol op, Node* before = nullptr);
   Value* add_output_to(Node* node, std::string name, Type type = {});
   /// Makes `value`, which `node` does not produce, the node's output number i; its former producer loses it.
   void move_output(Value* value, Node* node, size_t i);
-  /// Removes a node whose outputs nobody uses.
+  /// Removes a node whose outputs nobody uses, with the graphs inside it.
   void erase(Node* node);
   void replace_uses(Value* old_value, Value* new_value);
 
-  /// A name that no value of this graph has: `wish` itself, or `wish_2` and so on.
+  /// A name that no value of this graph and of those around it has: `wish` itself, or `wish_2` and so on.
   std::string unique_name(std::string_view wish);
 
   Node* first() const { return first_; }
@@ -135,7 +139,9 @@ class Graph {
   Iterator end() const { return Iterator(nullptr); }
 
  private:
-  Value* new_value(std::string name, Type type);
+  bool is_taken(const std::string& name) const;
+  void mark_changed();  // the nodes around it differ from the file
+  void release_uses();
 
   std::deque<Node> node_storage_;
   std::deque<Value> value_storage_;
@@ -152,6 +158,7 @@ class Graph {
 std::vector<GraphPtr> subgraphs_of(const Node& node);
 
 /// Throws Internal where the links between nodes, values and uses do not agree, or a value is used before it is made.
+/// docs/ir.md lists what holds.
 void check_invariants(const Graph& graph);
 
 }  // namespace tonnx

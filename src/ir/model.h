@@ -8,20 +8,33 @@
 
 namespace tonnx {
 
+/// Imported domains (empty for ai.onnx) and their versions.
+using Opsets = std::vector<std::pair<std::string, int64_t>>;
+inline constexpr size_t kMaxOpsets = 1024;  // of one model or function; more are refused
+
+/// The version that nodes of the domain follow: 1 where it is not imported, as before IR version 3.
+inline int64_t imported_version(const Opsets& opsets, std::string_view domain) {
+  for (const auto& [name, version] : opsets) {
+    if (name == domain) return version;
+  }
+  return 1;
+}
+
 /// A function that the model defines for itself.
 struct Function {
   Symbol domain;
   Symbol name;
   Symbol overload;
-  std::vector<std::string> attributes;      // without a default
+  std::vector<std::string> attributes;  // without a default
   std::vector<Attribute> default_attributes;
+  Opsets opsets;  // that its nodes follow
   GraphPtr body;  // its inputs and outputs are those of the function, its nodes may refer to attributes of the caller
   Bytes source;
 };
 
 struct Model {
   int64_t ir_version = 0;
-  std::vector<std::pair<std::string, int64_t>> opsets;  // domain and version
+  Opsets opsets;
   std::string producer_name;
   std::string producer_version;
   std::string domain;
@@ -30,7 +43,7 @@ struct Model {
   Metadata metadata;
   GraphPtr graph;
   std::vector<Function> functions;
-  Bytes extra;  // fields of the file that are carried along as they are (training info, device configurations)
+  Bytes extra;       // fields of the file that are carried along as they are (training info, device configurations)
   std::string path;  // where it was read from; empty for bytes in memory
 
   int64_t opset(std::string_view domain) const;  // 0 where it is not imported

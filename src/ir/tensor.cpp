@@ -1,6 +1,7 @@
 // tensor.cpp - reading and making elements of constant tensors.
 #include "ir/tensor.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -10,6 +11,13 @@
 
 namespace tonnx {
 namespace {
+
+constexpr int64_t kMaxDense = int64_t{1} << 28;  // elements of a sparse tensor that is made dense
+
+static_assert(std::endian::native == std::endian::little, "tensors are used as they lie in the file");
+
+constexpr int kE8M0Bias = 127;
+constexpr int kE8M0NaN = 255;
 
 /// The layout of a float type of 16 bits or less.
 struct MiniFloat {
@@ -48,7 +56,8 @@ double decode(const MiniFloat& f, uint32_t bits) {
     return negative ? -HUGE_VAL : HUGE_VAL;
   }
   const int scale = static_cast<int>(exponent == 0 ? 1 : exponent) - f.bias - f.mantissa_bits;
-  const double magnitude = std::ldexp(mantissa + (exponent == 0 ? 0.0 : static_cast<double>(1U << f.mantissa_bits)), scale);
+  const double magnitude =
+      std::ldexp(mantissa + (exponent == 0 ? 0.0 : static_cast<double>(1U << f.mantissa_bits)), scale);
   return negative ? -magnitude : magnitude;
 }
 
@@ -59,12 +68,14 @@ uint32_t encode(const MiniFloat& f, double value) {
   const uint32_t infinity = exponent_mask << f.mantissa_bits;
   if (std::isnan(value)) {
     if (f.special == MiniFloat::Fnuz) return 1U << (f.mantissa_bits + f.exponent_bits);
-    return f.special == MiniFloat::Ieee ? infinity | (1U << (f.mantissa_bits - 1)) : infinity | ((1U << f.mantissa_bits) - 1);
+    return f.special == MiniFloat::Ieee ? infinity | (1U << (f.mantissa_bits - 1))
+                                        : infinity | ((1U << f.mantissa_bits) - 1);
   }
   const double magnitude = std::fabs(value);
   uint32_t largest = infinity - 1;  // IEEE: the code just below infinity
   if (f.special == MiniFloat::Fn) largest = (infinity | ((1U << f.mantissa_bits) - 1)) - 1;
-  if (f.special == MiniFloat::Fnuz || f.special == MiniFloat::FiniteOnly) largest = infinity | ((1U << f.mantissa_bits) - 1);
+  if (f.special == MiniFloat::Fnuz || f.special == MiniFloat::FiniteOnly)
+    largest = infinity | ((1U << f.mantissa_bits) - 1);
   uint32_t code = 0;
   if (std::isinf(magnitude)) {
     code = f.special == MiniFloat::Ieee ? infinity : largest;
@@ -74,19 +85,12 @@ uint32_t encode(const MiniFloat& f, double value) {
     const double scaled = std::ldexp(magnitude, f.mantissa_bits + f.bias - exponent);  // mantissa with its hidden bit
     const auto rounded = static_cast<uint64_t>(std::nearbyint(scaled));
     const uint64_t hidden = 1ULL << f.mantissa_bits;
-    const uint64_t wide = rounded < hidden ? rounded : (static_cast<uint64_t>(exponent - 1) << f.mantissa_bits) + rounded;
+    const uint64_t wide =
+        rounded < hidden ? rounded : (static_cast<uint64_t>(exponent - 1) << f.mantissa_bits) + rounded;
     code = wide > largest ? (f.special == MiniFloat::Ieee ? infinity : largest) : static_cast<uint32_t>(wide);
   }
   if (f.special == MiniFloat::Fnuz && code == 0) return 0;  // no negative zero
   return sign | code;
-}
-
-uint32_t packed_bits(const Tensor& tensor, int64_t index, int bits) {
-  const uint64_t at = static_cast<uint64_t>(index) * static_cast<uint64_t>(bits);
-  const uint8_t* p = tensor.data.data() + at / 8;
-  uint32_t word = p[0];
-  if (at % 8 + static_cast<uint64_t>(bits) > 8) word |= static_cast<uint32_t>(p[1]) << 8;
-  return (word >> (at % 8)) & ((1U << bits) - 1);
 }
 
 template <class T>
@@ -112,51 +116,44 @@ auto with_element(const Tensor& t, int64_t i, Use&& use) {
     case DType::UInt32: return use(load<uint32_t>(t, i));
     case DType::UInt64: return use(load<uint64_t>(t, i));
     case DType::UInt4:
-    case DType::UInt2: return use(static_cast<uint8_t>(packed_bits(t, i, info(t.dtype).bits)));
+    case DType::UInt2: return use(static_cast<uint8_t>(element_bits(t, i)));
     case DType::Int4:
     case DType::Int2: {
       const int bits = info(t.dtype).bits;
-      const auto value = static_cast<int>(packed_bits(t, i, bits));
+      const auto value = static_cast<int>(element_bits(t, i));
       return use(static_cast<int8_t>(value >= (1 << (bits - 1)) ? value - (1 << bits) : value));
     }
     case DType::Float8E8M0: {
       const uint8_t exponent = load<uint8_t>(t, i);
-      return use(exponent == 255 ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, exponent - 127));
+      return use(exponent == kE8M0NaN ? std::numeric_limits<double>::quiet_NaN()
+                                      : std::ldexp(1.0, exponent - kE8M0Bias));
     }
     default: break;
   }
   const auto mini = mini_float(t.dtype);
   ensure(mini.has_value(), "an element of a type that is not a number was asked for");
-  const int bits = info(t.dtype).bits;
-  const uint32_t code = bits == 16 ? load<uint16_t>(t, i) : bits == 8 ? load<uint8_t>(t, i) : packed_bits(t, i, bits);
-  return use(decode(*mini, code));
+  return use(decode(*mini, static_cast<uint32_t>(element_bits(t, i))));
 }
 
+/// The nearest integer of the type below or at the value in magnitude; zero for NaN.
 template <class T>
-void store(uint8_t* at, double value) {
-  const T typed = static_cast<T>(value);
-  std::memcpy(at, &typed, sizeof(T));
+T saturated(double value) {
+  using Limits = std::numeric_limits<T>;
+  if (std::isnan(value)) return 0;
+  if (value <= static_cast<double>(Limits::min())) return Limits::min();
+  if (value >= static_cast<double>(Limits::max())) return Limits::max();
+  return static_cast<T>(value);
 }
 
-void store_element(DType dtype, uint8_t* at, double value) {
-  switch (dtype) {
-    case DType::Float32: return store<float>(at, value);
-    case DType::Float64: return store<double>(at, value);
-    case DType::Bool: *at = value != 0; return;
-    case DType::UInt8: return store<uint8_t>(at, value);
-    case DType::Int8: return store<int8_t>(at, value);
-    case DType::UInt16: return store<uint16_t>(at, value);
-    case DType::Int16: return store<int16_t>(at, value);
-    case DType::Int32: return store<int32_t>(at, value);
-    case DType::Int64: return store<int64_t>(at, value);
-    case DType::UInt32: return store<uint32_t>(at, value);
-    case DType::UInt64: return store<uint64_t>(at, value);
-    default: break;
-  }
-  const auto mini = mini_float(dtype);
-  ensure(mini.has_value() && info(dtype).bits >= 8, "a constant of this type cannot be made");
-  const uint32_t code = encode(*mini, value);
-  std::memcpy(at, &code, static_cast<size_t>(info(dtype).bits / 8));
+uint64_t low_bits(uint64_t value, int bits) { return bits == 64 ? value : value & ((uint64_t{1} << bits) - 1); }
+
+uint64_t encode_e8m0(double value) {
+  if (std::isnan(value)) return kE8M0NaN;
+  if (!(value > 0)) return 0;
+  if (std::isinf(value)) return kE8M0NaN - 1;
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);  // in [0.5, 1)
+  return static_cast<uint64_t>(std::clamp(exponent - 1 + (fraction >= 0.75) + kE8M0Bias, 0, kE8M0NaN - 1));
 }
 
 bool is_number(DType dtype) {
@@ -165,6 +162,45 @@ bool is_number(DType dtype) {
 }
 
 }  // namespace
+
+uint64_t element_bits(const Tensor& tensor, int64_t index) {
+  const int bits = info(tensor.dtype).bits;
+  const uint64_t at = static_cast<uint64_t>(index) * static_cast<uint64_t>(bits);
+  const size_t first = at / 8;
+  const size_t count = (at % 8 + static_cast<uint64_t>(bits) + 7) / 8;
+  uint64_t word = 0;
+  std::memcpy(&word, tensor.data.data() + first, count);
+  return low_bits(word >> (at % 8), bits);
+}
+
+void set_element_bits(DType dtype, uint8_t* data, int64_t index, uint64_t code) {
+  const int bits = info(dtype).bits;
+  const uint64_t at = static_cast<uint64_t>(index) * static_cast<uint64_t>(bits);
+  const size_t count = (at % 8 + static_cast<uint64_t>(bits) + 7) / 8;
+  uint64_t word = 0;
+  std::memcpy(&word, data + at / 8, count);
+  word &= ~(low_bits(UINT64_MAX, bits) << (at % 8));
+  word |= low_bits(code, bits) << (at % 8);
+  std::memcpy(data + at / 8, &word, count);
+}
+
+uint64_t bits_of(DType dtype, double value) {
+  switch (dtype) {
+    case DType::Float32: return std::bit_cast<uint32_t>(static_cast<float>(value));
+    case DType::Float64: return std::bit_cast<uint64_t>(value);
+    case DType::Bool: return value != 0;
+    case DType::UInt64: return saturated<uint64_t>(value);
+    case DType::Float8E8M0: return encode_e8m0(value);
+    default: break;
+  }
+  if (const auto mini = mini_float(dtype)) return encode(*mini, value);
+  const int bits = info(dtype).bits;
+  const bool is_signed = is_signed_int(dtype);
+  ensure(is_integer(dtype), "a constant of this type cannot be made");
+  const int64_t largest = static_cast<int64_t>(low_bits(UINT64_MAX >> 1, is_signed ? bits - 1 : bits));
+  const int64_t smallest = is_signed ? -largest - 1 : 0;
+  return static_cast<uint64_t>(std::clamp(saturated<int64_t>(value), smallest, largest));
+}
 
 int64_t count_of(const std::vector<int64_t>& dims) {
   int64_t count = 1;
@@ -192,7 +228,13 @@ double element_as_double(const Tensor& tensor, int64_t index) {
 }
 
 int64_t element_as_int(const Tensor& tensor, int64_t index) {
-  return with_element(tensor, index, [](auto value) { return static_cast<int64_t>(value); });
+  return with_element(tensor, index, [](auto value) {
+    if constexpr (std::is_floating_point_v<decltype(value)>) {
+      return saturated<int64_t>(static_cast<double>(value));
+    } else {
+      return static_cast<int64_t>(value);
+    }
+  });
 }
 
 std::optional<std::vector<int64_t>> ints_of(const Tensor& tensor, int64_t limit) {
@@ -219,10 +261,8 @@ TensorPtr widened(const TensorPtr& tensor) {
   result->dims = tensor->dims;
   const int64_t count = tensor->count();
   std::vector<uint8_t> data(static_cast<size_t>(byte_size(wide, count)));
-  const auto step = static_cast<size_t>(info(wide).bits / 8);
-  for (int64_t i = 0; i < count; ++i) {
-    store_element(wide, data.data() + static_cast<size_t>(i) * step, element_as_double(*tensor, i));
-  }
+  for (int64_t i = 0; i < count; ++i)
+    set_element_bits(wide, data.data(), i, bits_of(wide, element_as_double(*tensor, i)));
   result->data = Bytes::own(std::move(data));
   return result;
 }
@@ -232,8 +272,8 @@ TensorPtr make_floats(DType dtype, std::vector<int64_t> dims, const std::vector<
   result->dtype = dtype;
   result->dims = std::move(dims);
   std::vector<uint8_t> data(static_cast<size_t>(byte_size(dtype, static_cast<int64_t>(values.size()))));
-  const auto step = static_cast<size_t>(info(dtype).bits / 8);
-  for (size_t i = 0; i < values.size(); ++i) store_element(dtype, data.data() + i * step, values[i]);
+  for (size_t i = 0; i < values.size(); ++i)
+    set_element_bits(dtype, data.data(), static_cast<int64_t>(i), bits_of(dtype, values[i]));
   result->data = Bytes::own(std::move(data));
   return result;
 }
@@ -250,14 +290,13 @@ TensorPtr make_ints(std::vector<int64_t> values) {
   return result;
 }
 
-TensorPtr densified(const SparseTensor& sparse) {
+namespace {
+
+/// Calls `use(i, at)` for each value of a sparse tensor, with its place in the dense one.
+template <class Use>
+void for_each_place(const SparseTensor& sparse, Use&& use) {
   const int64_t count = count_of(sparse.dims);
   const int64_t stored = sparse.values->count();
-  const int bits = info(sparse.values->dtype).bits;
-  require(bits >= 8, "a sparse tensor of {} is not supported", name_of(sparse.values->dtype));
-  require(count <= (int64_t{1} << 31), "a sparse tensor of {} elements is too large to be made dense", count);
-  const auto step = static_cast<size_t>(bits / 8);
-  std::vector<uint8_t> data(static_cast<size_t>(count) * step);
   const Tensor& indices = *sparse.indices;
   const auto rank = static_cast<int64_t>(sparse.dims.size());
   const bool linear = indices.dims.size() == 1;
@@ -265,19 +304,35 @@ TensorPtr densified(const SparseTensor& sparse) {
                  : indices.dims.size() == 2 && indices.dims[0] == stored && indices.dims[1] == rank,
           "the indices of a sparse tensor do not fit its values");
   for (int64_t i = 0; i < stored; ++i) {
-    int64_t at = 0;
-    if (linear) {
-      at = element_as_int(indices, i);
-    } else {
-      for (int64_t d = 0; d < rank; ++d) {
-        const int64_t index = element_as_int(indices, i * rank + d);
-        require(index >= 0 && index < sparse.dims[static_cast<size_t>(d)], "an index of a sparse tensor is out of range");
-        at = at * sparse.dims[static_cast<size_t>(d)] + index;
-      }
+    int64_t at = linear ? element_as_int(indices, i) : 0;
+    for (int64_t d = 0; d < rank && !linear; ++d) {
+      const int64_t index = element_as_int(indices, i * rank + d);
+      require(index >= 0 && index < sparse.dims[static_cast<size_t>(d)],
+              "an index of a sparse tensor is out of range");
+      at = at * sparse.dims[static_cast<size_t>(d)] + index;
     }
     require(at >= 0 && at < count, "an index of a sparse tensor is out of range");
-    std::memcpy(data.data() + static_cast<size_t>(at) * step, sparse.values->data.data() + static_cast<size_t>(i) * step, step);
+    use(i, at);
   }
+}
+
+}  // namespace
+
+void check_indices(const SparseTensor& sparse) {
+  for_each_place(sparse, [](int64_t, int64_t) {});
+}
+
+TensorPtr densified(const SparseTensor& sparse) {
+  const int64_t count = count_of(sparse.dims);
+  const int bits = info(sparse.values->dtype).bits;
+  if (bits < 8) fail_unsupported("a sparse tensor of {} cannot be made dense", name_of(sparse.values->dtype));
+  if (count > kMaxDense) fail_unsupported("a sparse tensor of {} elements is too large to be made dense", count);
+  const auto step = static_cast<size_t>(bits / 8);
+  std::vector<uint8_t> data(static_cast<size_t>(count) * step);
+  for_each_place(sparse, [&](int64_t i, int64_t at) {
+    std::memcpy(data.data() + static_cast<size_t>(at) * step,
+                sparse.values->data.data() + static_cast<size_t>(i) * step, step);
+  });
   auto result = std::make_shared<Tensor>();
   result->dtype = sparse.values->dtype;
   result->dims = sparse.dims;

@@ -47,14 +47,23 @@ std::optional<std::vector<double>> floats_of(const Tensor& tensor, int64_t limit
 /// The same values in the type that PyTorch holds them in: nothing changes but for types smaller than a byte.
 TensorPtr widened(const TensorPtr& tensor);
 
-TensorPtr make_ints(std::vector<int64_t> values);                              // int64, one dimension
-TensorPtr make_scalar(DType dtype, double value);                              // no dimension
+TensorPtr make_ints(std::vector<int64_t> values);  // int64, one dimension
+TensorPtr make_scalar(DType dtype, double value);  // no dimension
 TensorPtr make_floats(DType dtype, std::vector<int64_t> dims, const std::vector<double>& values);  // any number type
+/// Throws InvalidModel where the indices do not fit the values, or lie outside.
+void check_indices(const SparseTensor& sparse);
 /// A dense tensor with the sparse one's values in place.
 TensorPtr densified(const SparseTensor& sparse);
 
-/// Reads and writes one element of any number type but the complex ones.
+/// One element of any number type but the complex ones. As an integer: towards zero, and within 64 bits.
 double element_as_double(const Tensor& tensor, int64_t index);
 int64_t element_as_int(const Tensor& tensor, int64_t index);
+
+/// The bits of one element of at most 64 bits, in the lowest bits of the number.
+uint64_t element_bits(const Tensor& tensor, int64_t index);
+void set_element_bits(DType dtype, uint8_t* data, int64_t index, uint64_t bits);
+/// The bits of the number in that type: to nearest, ties to even, where it is a float type; past its range the last
+/// number that it has, or infinity where it has that.
+uint64_t bits_of(DType dtype, double value);
 
 }  // namespace tonnx

@@ -8,7 +8,8 @@
 namespace tonnx {
 
 struct PrintOptions {
-  int64_t max_elements = 16;  // a constant with more is printed as its type alone, and cannot be parsed back
+  int64_t max_elements = 16;  // a constant with more is printed with its size alone, and cannot be parsed back
+  bool notes = true;          // documentation and metadata of nodes
 };
 
 std::string print(const Model& model, const PrintOptions& options = {});

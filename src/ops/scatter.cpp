@@ -156,6 +156,8 @@ constexpr OnnxOp kOnnx[] = {
 
 constexpr AtenOp kAten[] = {
     {.sig = "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", .python = "torch.scatter"},
+    {.sig = "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+     .python = "torch.scatter"},
     {.sig = "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
      .python = "torch.scatter_add"},
     {.sig = "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "

@@ -135,14 +135,14 @@ class Inliner {
     auto result = std::make_shared<Graph>();
     result->name = from.name;
     result->owner = &owner;
-    for (const Value* input : from.inputs()) map[input] = result->add_input(input->name, input->type);
+    // no name of the function may hide one of the graph that it is put into
+    for (const Value* input : from.inputs()) map[input] = result->add_input(result->unique_name(input->name), input->type);
     for (const Value* value : from.initializers()) {
-      if (map.contains(value)) continue;
-      Value* made = result->add_initializer(value->name, value->constant ? value->constant : make_ints({}));
+      Value*& made = map[value];  // there already where it is an input with a default
+      if (made == nullptr) made = result->new_value(result->unique_name(value->name), value->type);
       made->constant = value->constant;
       made->sparse = value->sparse;
-      made->type = value->type;
-      map[value] = made;
+      result->add_initializer(made);
     }
     copy_nodes(from, *result, nullptr, map, call, function);
     for (Value* output : from.outputs()) {

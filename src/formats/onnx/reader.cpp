@@ -1,7 +1,9 @@
 // reader.cpp - an ONNX file to a model: maps it, walks its messages, and resolves names to values.
-#include <protozero/exception.hpp>
+#include <algorithm>
 #include <filesystem>
+#include <protozero/exception.hpp>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "formats/onnx/fields.h"
@@ -35,6 +37,15 @@ std::string describe(std::string_view name, std::string_view op) {
   return name.empty() ? fmt::format("an unnamed node ({})", op) : fmt::format("node '{}' ({})", name, op);
 }
 
+/// Whether a value of the one type can stand for an input that is declared as the other.
+bool can_default_to(const Type& declared, const Type& given) {
+  if (declared.dtype != given.dtype && declared.dtype != DType::Undefined) return false;
+  if (!declared.is_tensor() && declared.kind != Type::Kind::SparseTensor) return false;
+  if (!declared.shape) return true;
+  return std::equal(declared.shape->begin(), declared.shape->end(), given.shape->begin(), given.shape->end(),
+                    [](const Dim& a, const Dim& b) { return !a.is_constant() || a == b; });
+}
+
 class Reader {
  public:
   explicit Reader(const std::string& folder) : tensors_(folder) {}
@@ -42,40 +53,33 @@ class Reader {
   Model read_model(const Bytes& bytes);
 
  private:
-  using Opsets = std::vector<std::pair<std::string, int64_t>>;
-
   GraphPtr read_graph(const Bytes& bytes, const Scope* outer, Node* owner, int depth);
   void read_nodes(Graph& graph, Scope& scope, const std::vector<Bytes>& nodes, int depth);
   void read_node(Graph& graph, Scope& scope, const Bytes& bytes, int depth);
   Attribute read_attribute(const Bytes& bytes, const Scope& scope, Node* owner, int depth);
   Function read_function(const Bytes& bytes);
-  static std::pair<std::string, int64_t> read_opset(const Bytes& bytes);
-  int64_t version_of(std::string_view domain) const;
+  static void read_opset(const Bytes& bytes, Opsets& into);
   [[noreturn]] static void fail_order(const std::vector<Bytes>& nodes, std::string_view missing);
 
   TensorReader tensors_;
   const Opsets* opsets_ = nullptr;  // those that nodes follow now: the model's, or a function's own
+  bool in_function_ = false;
 };
 
-std::pair<std::string, int64_t> Reader::read_opset(const Bytes& bytes) {
-  std::pair<std::string, int64_t> result;
+void Reader::read_opset(const Bytes& bytes, Opsets& into) {
+  std::string domain;
+  int64_t version = 0;
   Message message(bytes);
   while (message.next()) {
     switch (message.field()) {
-      case opset::domain: result.first = message.text(); break;
-      case opset::version: result.second = message.integer(); break;
+      case opset::domain: domain = message.text(); break;
+      case opset::version: version = message.integer(); break;
       default: message.skip();
     }
   }
-  if (result.first == "ai.onnx") result.first.clear();
-  return result;
-}
-
-int64_t Reader::version_of(std::string_view domain) const {
-  for (const auto& [name, version] : *opsets_) {
-    if (name == domain) return version;
-  }
-  return 1;
+  require(into.size() < kMaxOpsets, "more than {} opsets are imported", kMaxOpsets);
+  if (domain == "ai.onnx") domain.clear();
+  into.emplace_back(std::move(domain), version);
 }
 
 Attribute Reader::read_attribute(const Bytes& bytes, const Scope& scope, Node* owner, int depth) {
@@ -125,12 +129,20 @@ Attribute Reader::read_attribute(const Bytes& bytes, const Scope& scope, Node* o
   require(type_number >= 0 && type_number <= 14, "attribute '{}' has the unknown type {}", result.name, type_number);
   result.type = static_cast<AttrType>(type_number);
   if (result.type == AttrType::None && result.reference.empty()) {  // IR version 1 did not write the type
-    if (!ints.empty()) result.type = AttrType::Ints;
-    else if (!floats.empty()) result.type = AttrType::Floats;
-    else if (!strings.empty()) result.type = AttrType::Strings;
-    else result.type = list.empty() ? attr_type_of(single) : attr_type_of(AttrValue(list));
+    if (!ints.empty())
+      result.type = AttrType::Ints;
+    else if (!floats.empty())
+      result.type = AttrType::Floats;
+    else if (!strings.empty())
+      result.type = AttrType::Strings;
+    else
+      result.type = list.empty() ? attr_type_of(single) : attr_type_of(AttrValue(list));
   }
-  if (!result.reference.empty()) return result;
+  if (!result.reference.empty()) {
+    require(in_function_, "attribute '{}' refers to '{}', but stands in no function", result.name, result.reference);
+    return result;
+  }
+  const auto is_of_type = [&](const AttrValue& item) { return attr_type_of(AttrValue(AttrList{item})) == result.type; };
   switch (result.type) {
     case AttrType::Ints: result.value = std::move(ints); break;
     case AttrType::Floats: result.value = std::move(floats); break;
@@ -145,7 +157,8 @@ Attribute Reader::read_attribute(const Bytes& bytes, const Scope& scope, Node* o
     case AttrType::String: result.value = single.is_none() ? AttrValue(std::string()) : std::move(single); break;
     default: result.value = std::move(single);
   }
-  require(attr_type_of(result.value) == result.type || result.value.get<AttrList>() != nullptr,
+  const auto* items = result.value.get<AttrList>();
+  require(items ? std::all_of(items->begin(), items->end(), is_of_type) : attr_type_of(result.value) == result.type,
           "attribute '{}' says it has type {} and has another", result.name, type_number);
   return result;
 }
@@ -177,31 +190,33 @@ void Reader::read_node(Graph& graph, Scope& scope, const Bytes& bytes, int depth
       default: message.skip();
     }
   }
-  in_context([&] { return "reading " + describe(name, op); }, [&] {
-    require(!op.empty(), "a node has no operator");
-    require(missing.empty(), "'{}' is used, but nothing before makes it", missing);
-    if (domain == "ai.onnx") domain.clear();
-    Node* node = graph.add_node(domain, op);
-    node->overload = overload;
-    node->name = std::move(name);
-    node->doc = std::move(doc);
-    node->metadata = std::move(metadata);
-    node->version = version_of(domain);
-    for (size_t i = 0; i < inputs.size(); ++i) node->set_input(i, inputs[i]);
-    for (const Bytes& attribute : attributes) {
-      Attribute read = read_attribute(attribute, scope, node, depth);
-      require(node->find_attribute(read.name) == nullptr, "attribute '{}' is given twice", read.name);
-      node->attributes.push_back(std::move(read));
-    }
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      if (outputs[i].empty()) {
-        node->resize_outputs(i + 1);
-      } else {
-        scope.define(graph.add_output_to(node, std::string(outputs[i])));
-      }
-    }
-    node->source = bytes;
-  });
+  in_context([&] { return "reading " + describe(name, op); },
+             [&] {
+               require(!op.empty(), "a node has no operator");
+               require(missing.empty(), "'{}' is used, but nothing before makes it", missing);
+               if (domain == "ai.onnx") domain.clear();
+               Node* node = graph.add_node(domain, op);
+               node->overload = overload;
+               node->name = std::move(name);
+               node->doc = std::move(doc);
+               node->metadata = std::move(metadata);
+               node->version = imported_version(*opsets_, domain);
+               for (size_t i = 0; i < inputs.size(); ++i) node->set_input(i, inputs[i]);
+               std::unordered_set<std::string> names;
+               for (const Bytes& attribute : attributes) {
+                 Attribute read = read_attribute(attribute, scope, node, depth);
+                 require(names.insert(read.name).second, "attribute '{}' is given twice", read.name);
+                 node->attributes.push_back(std::move(read));
+               }
+               for (size_t i = 0; i < outputs.size(); ++i) {
+                 if (outputs[i].empty()) {
+                   node->resize_outputs(i + 1);
+                 } else {
+                   scope.define(graph.add_output_to(node, std::string(outputs[i])));
+                 }
+               }
+               node->source = bytes;
+             });
 }
 
 void Reader::fail_order(const std::vector<Bytes>& nodes, std::string_view missing) {
@@ -277,64 +292,68 @@ GraphPtr Reader::read_graph(const Bytes& bytes, const Scope* outer, Node* owner,
       case graph::output: outputs.push_back(message.bytes()); break;
       case graph::value_info: infos.push_back(message.bytes()); break;
       case graph::metadata_props: result->metadata.push_back(read_entry(message.bytes())); break;
-      default:
-        message.skip();
-        extra += message.whole_field();
+      default: message.skip(); extra += message.whole_field();
     }
   }
   result->extra = Bytes::own(std::move(extra));
-  return in_context([&] { return fmt::format("reading graph '{}'", result->name); }, [&] {
-    Scope scope{outer, {}};
-    for (const Bytes& info : inputs) {
-      auto [name, type] = read_value_info(info);
-      require(!name.empty(), "an input has no name");
-      scope.define(result->add_input(std::move(name), std::move(type)));
-      result->input_declarations.push_back(info);
-    }
-    const auto add_constant = [&](const std::string& name, const TensorPtr& tensor, const std::vector<int64_t>& dims,
-                                  DType dtype) {
-      require(!name.empty(), "an initializer has no name");
-      const auto at = scope.values.find(name);
-      if (at != scope.values.end()) {  // an input with a default
-        require(at->second->constant == nullptr && !at->second->sparse, "two initializers have the name '{}'", name);
-        at->second->constant = tensor;
-        if (at->second->type.kind == Type::Kind::Unknown) at->second->type = Type::tensor(dtype, Shape(dims.begin(), dims.end()));
-        result->add_initializer(at->second);
-        return at->second;
-      }
-      Value* value = result->add_initializer(name, tensor ? tensor : make_ints({}));
-      value->constant = tensor;
-      value->type = Type::tensor(dtype, Shape(dims.begin(), dims.end()));
-      scope.define(value);
-      return value;
-    };
-    for (const Bytes& initializer : initializers) {
-      const TensorPtr tensor = tensors_.read(initializer);
-      add_constant(tensor->source_name, tensor, tensor->dims, tensor->dtype);
-    }
-    for (const Bytes& initializer : sparse) {
-      const SparseTensorPtr tensor = tensors_.read_sparse(initializer);
-      count_of(tensor->dims);
-      add_constant(tensor->values->source_name, nullptr, tensor->dims, tensor->values->dtype)->sparse = tensor;
-    }
-    read_nodes(*result, scope, nodes, depth);
-    for (const Bytes& info : infos) {
-      auto [name, type] = read_value_info(info);
-      const auto at = scope.values.find(name);
-      Value* value = at == scope.values.end() ? nullptr : at->second;
-      if (value != nullptr && value->type.kind == Type::Kind::Unknown) value->type = std::move(type);
-      result->value_declarations.emplace_back(value, info);
-    }
-    for (const Bytes& info : outputs) {
-      auto [name, type] = read_value_info(info);
-      Value* value = scope.find(name);
-      require(value != nullptr, "output '{}' is never made", name);
-      if (value->type.kind == Type::Kind::Unknown) value->type = std::move(type);
-      result->add_output(value);
-      result->output_declarations.push_back(info);
-    }
-    return result;
-  });
+  return in_context(
+      [&] { return fmt::format("reading graph '{}'", result->name); },
+      [&] {
+        Scope scope{outer, {}};
+        for (const Bytes& info : inputs) {
+          auto [name, type] = read_value_info(info);
+          require(!name.empty(), "an input has no name");
+          scope.define(result->add_input(std::move(name), std::move(type)));
+          result->input_declarations.push_back(info);
+        }
+        const auto add_constant = [&](const std::string& name, const TensorPtr& tensor,
+                                      const std::vector<int64_t>& dims, DType dtype) {
+          require(!name.empty(), "an initializer has no name");
+          const auto at = scope.values.find(name);
+          if (at != scope.values.end()) {  // an input with a default
+            require(at->second->constant == nullptr && !at->second->sparse, "two initializers have the name '{}'",
+                    name);
+            const Type type = Type::tensor(dtype, Shape(dims.begin(), dims.end()));
+            if (at->second->type.kind == Type::Kind::Unknown) at->second->type = type;
+            require(can_default_to(at->second->type, type), "input '{}' is of {}, and its default of {}", name,
+                    text_of(at->second->type), text_of(type));
+            at->second->constant = tensor;
+            result->add_initializer(at->second);
+            return at->second;
+          }
+          Value* value = result->new_value(name, Type::tensor(dtype, Shape(dims.begin(), dims.end())));
+          value->constant = tensor;
+          result->add_initializer(value);
+          scope.define(value);
+          return value;
+        };
+        for (const Bytes& initializer : initializers) {
+          const TensorPtr tensor = tensors_.read(initializer);
+          add_constant(tensor->source_name, tensor, tensor->dims, tensor->dtype);
+        }
+        for (const Bytes& initializer : sparse) {
+          const SparseTensorPtr tensor = tensors_.read_sparse(initializer);
+          check_indices(*tensor);
+          add_constant(tensor->values->source_name, nullptr, tensor->dims, tensor->values->dtype)->sparse = tensor;
+        }
+        read_nodes(*result, scope, nodes, depth);
+        for (const Bytes& info : infos) {
+          auto [name, type] = read_value_info(info);
+          const auto at = scope.values.find(name);
+          Value* value = at == scope.values.end() ? nullptr : at->second;
+          if (value != nullptr && value->type.kind == Type::Kind::Unknown) value->type = std::move(type);
+          result->value_declarations.emplace_back(value, info);
+        }
+        for (const Bytes& info : outputs) {
+          auto [name, type] = read_value_info(info);
+          Value* value = scope.find(name);
+          require(value != nullptr, "output '{}' is never made", name);
+          if (value->type.kind == Type::Kind::Unknown) value->type = std::move(type);
+          result->add_output(value);
+          result->output_declarations.push_back(info);
+        }
+        return result;
+      });
 }
 
 Function Reader::read_function(const Bytes& bytes) {
@@ -344,7 +363,6 @@ Function Reader::read_function(const Bytes& bytes) {
   Scope scope;
   std::vector<Bytes> nodes, attributes, infos;
   std::vector<std::string_view> outputs;
-  Opsets opsets;
   Message message(bytes);
   while (message.next()) {
     switch (message.field()) {
@@ -356,25 +374,36 @@ Function Reader::read_function(const Bytes& bytes) {
       case function::attribute: result.attributes.push_back(message.text()); break;
       case function::attribute_proto: attributes.push_back(message.bytes()); break;
       case function::node: nodes.push_back(message.bytes()); break;
-      case function::opset_import: opsets.push_back(read_opset(message.bytes())); break;
+      case function::value_info: infos.push_back(message.bytes()); break;
+      case function::doc_string: result.body->doc = message.text(); break;
+      case function::metadata_props: result.body->metadata.push_back(read_entry(message.bytes())); break;
+      case function::opset_import: read_opset(message.bytes(), result.opsets); break;
       default: message.skip();
     }
   }
-  return in_context([&] { return fmt::format("reading function '{}'", result.name.view()); }, [&] {
-    result.body->name = result.name.str();
-    for (const Bytes& attribute : attributes) {
-      result.default_attributes.push_back(read_attribute(attribute, scope, nullptr, 0));
-    }
-    const Opsets* saved = std::exchange(opsets_, &opsets);
-    read_nodes(*result.body, scope, nodes, 0);
-    opsets_ = saved;
-    for (const std::string_view name : outputs) {
-      Value* value = scope.find(name);
-      require(value != nullptr, "output '{}' is never made", name);
-      result.body->add_output(value);
-    }
-    return std::move(result);
-  });
+  return in_context([&] { return fmt::format("reading function '{}'", result.name.view()); },
+                    [&] {
+                      result.body->name = result.name.str();
+                      for (const Bytes& attribute : attributes) {
+                        result.default_attributes.push_back(read_attribute(attribute, scope, nullptr, 0));
+                      }
+                      const Opsets* saved = std::exchange(opsets_, &result.opsets);
+                      in_function_ = true;
+                      read_nodes(*result.body, scope, nodes, 0);
+                      in_function_ = false;
+                      opsets_ = saved;
+                      for (const Bytes& info : infos) {
+                        auto [name, type] = read_value_info(info);
+                        if (const auto at = scope.values.find(name); at != scope.values.end())
+                          at->second->type = std::move(type);
+                      }
+                      for (const std::string_view name : outputs) {
+                        Value* value = scope.find(name);
+                        require(value != nullptr, "output '{}' is never made", name);
+                        result.body->add_output(value);
+                      }
+                      return std::move(result);
+                    });
 }
 
 Model Reader::read_model(const Bytes& bytes) {
@@ -396,7 +425,7 @@ Model Reader::read_model(const Bytes& bytes) {
         has_graph = message.is_bytes();
         main_graph = message.bytes();
         break;
-      case model::opset_import: result.opsets.push_back(read_opset(message.bytes())); break;
+      case model::opset_import: read_opset(message.bytes(), result.opsets); break;
       case model::metadata_props: result.metadata.push_back(read_entry(message.bytes())); break;
       case model::functions: functions.push_back(message.bytes()); break;
       default:
@@ -407,6 +436,7 @@ Model Reader::read_model(const Bytes& bytes) {
     }
   }
   if (!has_graph) fail(ErrorKind::BadFile, "this is not an ONNX model: it has no graph");
+  require(!result.opsets.empty() || result.ir_version < 3, "the model does not say which opset it follows");
   if (result.opsets.empty()) result.opsets.emplace_back("", 1);  // IR versions 1 and 2 did not say
   result.extra = Bytes::own(std::move(extra));
   opsets_ = &result.opsets;
@@ -430,12 +460,13 @@ Model read_onnx(Bytes bytes, const std::string& folder) {
 }
 
 Model read_onnx(const std::string& path) {
-  return in_context([&] { return "reading " + path; }, [&] {
-    const std::string folder = std::filesystem::path(path).parent_path().string();
-    Model model = read_onnx(map_file(path), folder.empty() ? "." : folder);
-    model.path = path;
-    return model;
-  });
+  return in_context([&] { return "reading " + path; },
+                    [&] {
+                      const std::string folder = std::filesystem::path(path).parent_path().string();
+                      Model model = read_onnx(map_file(path), folder.empty() ? "." : folder);
+                      model.path = path;
+                      return model;
+                    });
 }
 
 }  // namespace tonnx

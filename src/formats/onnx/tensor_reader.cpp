@@ -39,12 +39,13 @@ std::pair<std::string, std::string> read_entry(Bytes bytes) {
 
 namespace {
 
+constexpr size_t kMaxRank = 128;
+
 /// The typed fields of a TensorProto, before it is known which of them counts.
 struct TypedData {
-  std::vector<int64_t> integers;
-  std::vector<Bytes> fixed;  // runs of little-endian float_data or double_data
+  std::vector<int64_t> int32s, int64s, uint64s;
+  std::vector<Bytes> floats, doubles;  // little-endian runs
   std::vector<std::string> strings;
-  bool any_integers = false;
 };
 
 /// How many elements of the type one int32_data entry holds.
@@ -81,10 +82,25 @@ Bytes from_integers(DType dtype, int64_t count, const std::vector<int64_t>& inte
   return Bytes::own(std::move(data));
 }
 
+/// The field that the standard names for the element type; what stands in others does not count.
+Bytes from_typed(DType dtype, int64_t count, const TypedData& typed) {
+  switch (dtype) {
+    case DType::Float32:
+    case DType::Complex64: return join(typed.floats);
+    case DType::Float64:
+    case DType::Complex128: return join(typed.doubles);
+    case DType::Int64: return from_integers(dtype, count, typed.int64s);
+    case DType::UInt32:
+    case DType::UInt64: return from_integers(dtype, count, typed.uint64s);
+    default: return from_integers(dtype, count, typed.int32s);
+  }
+}
+
 int64_t number_of(const std::string& text, const char* what) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  require(error == std::errc() && end == text.data() + text.size() && value >= 0, "external data has the {} '{}'", what, text);
+  require(error == std::errc() && end == text.data() + text.size() && value >= 0, "external data has the {} '{}'", what,
+          text);
   return value;
 }
 
@@ -120,8 +136,8 @@ Bytes TensorReader::external(const std::vector<std::pair<std::string, std::strin
   const Bytes& file = mapped(location);
   const auto available = static_cast<int64_t>(file.size());
   if (offset > available || length > available - offset) {
-    fail(ErrorKind::BadFile, "external data '{}' has {} bytes, and bytes {} to {} are asked for", location, available, offset,
-         offset + length);
+    fail(ErrorKind::BadFile, "external data '{}' has {} bytes, and bytes {} to {} are asked for", location, available,
+         offset, offset + length);
   }
   return file.slice(static_cast<size_t>(offset), static_cast<size_t>(length));
 }
@@ -140,21 +156,19 @@ TensorPtr TensorReader::read(const Bytes& bytes) {
       case tensor::dims: read_integers(message, result->dims); break;
       case tensor::data_type: type_number = message.integer(); break;
       case tensor::float_data:
-      case tensor::double_data:
+      case tensor::double_data: {
+        std::vector<Bytes>& runs = message.field() == tensor::float_data ? typed.floats : typed.doubles;
         if (message.is_bytes()) {
-          typed.fixed.push_back(message.bytes());
+          runs.push_back(message.bytes());
         } else {
           message.skip();
-          const std::string_view field = message.whole_field();
-          typed.fixed.push_back(bytes.slice(field.substr(1)));  // both tags take one byte
+          runs.push_back(bytes.slice(message.whole_field().substr(1)));  // both tags take one byte
         }
         break;
-      case tensor::int32_data:
-      case tensor::int64_data:
-      case tensor::uint64_data:
-        typed.any_integers = true;
-        read_integers(message, typed.integers);
-        break;
+      }
+      case tensor::int32_data: read_integers(message, typed.int32s); break;
+      case tensor::int64_data: read_integers(message, typed.int64s); break;
+      case tensor::uint64_data: read_integers(message, typed.uint64s); break;
       case tensor::string_data: typed.strings.push_back(message.text()); break;
       case tensor::name: result->source_name = message.text(); break;
       case tensor::doc_string: result->doc = message.text(); break;
@@ -165,32 +179,34 @@ TensorPtr TensorReader::read(const Bytes& bytes) {
       default: message.skip();
     }
   }
-  return in_context([&] { return fmt::format("reading tensor '{}'", result->source_name); }, [&]() -> TensorPtr {
-    const auto dtype = find_dtype(type_number);
-    require(dtype.has_value(), "{} is not the number of an element type", type_number);
-    result->dtype = *dtype;
-    const int64_t count = result->count();
-    if (*dtype == DType::String) {
-      require(!is_external && !raw, "strings must be in string_data");
-      require(static_cast<int64_t>(typed.strings.size()) == count, "{} strings for {} elements", typed.strings.size(), count);
-      result->strings = std::move(typed.strings);
-      return result;
-    }
-    const int64_t size = byte_size(*dtype, count);
-    if (is_external) {
-      result->data = external(external_entries, size);
-      result->external = true;
-    } else if (raw) {
-      result->data = *raw;
-    } else if (!typed.fixed.empty()) {
-      result->data = join(typed.fixed);
-    } else if (typed.any_integers) {
-      result->data = from_integers(*dtype, count, typed.integers);
-    }
-    require(static_cast<int64_t>(result->data.size()) == size, "{} bytes for {} elements of {}, which take {}",
-            result->data.size(), count, name_of(*dtype), size);
-    return result;
-  });
+  return in_context([&] { return fmt::format("reading tensor '{}'", result->source_name); },
+                    [&]() -> TensorPtr {
+                      const auto dtype = find_dtype(type_number);
+                      require(dtype.has_value(), "{} is not the number of an element type", type_number);
+                      result->dtype = *dtype;
+    require(result->dims.size() <= kMaxRank, "a tensor has {} dimensions, more than {}", result->dims.size(), kMaxRank);
+                      const int64_t count = result->count();
+                      if (*dtype == DType::String) {
+                        require(!is_external && !raw, "strings must be in string_data");
+                        require(static_cast<int64_t>(typed.strings.size()) == count, "{} strings for {} elements",
+                                typed.strings.size(), count);
+                        result->strings = std::move(typed.strings);
+                        return result;
+                      }
+                      const int64_t size = byte_size(*dtype, count);
+                      if (is_external) {
+                        result->data = external(external_entries, size);
+                        result->external = true;
+                      } else if (raw) {
+                        result->data = *raw;
+                      } else {
+                        result->data = from_typed(*dtype, count, typed);
+                      }
+                      require(static_cast<int64_t>(result->data.size()) == size,
+                              "{} bytes for {} elements of {}, which take {}", result->data.size(), count,
+                              name_of(*dtype), size);
+                      return result;
+                    });
 }
 
 SparseTensorPtr TensorReader::read_sparse(const Bytes& bytes) {
@@ -206,7 +222,8 @@ SparseTensorPtr TensorReader::read_sparse(const Bytes& bytes) {
     }
   }
   require(result->values && result->indices, "a sparse tensor lacks its values or its indices");
-  require(is_integer(result->indices->dtype), "the indices of a sparse tensor are of {}", name_of(result->indices->dtype));
+  require(is_integer(result->indices->dtype), "the indices of a sparse tensor are of {}",
+          name_of(result->indices->dtype));
   return result;
 }
 

@@ -1,5 +1,6 @@
 // writer.cpp - a model to an ONNX file: what did not change is copied as it was read, weights from file to file.
 #include <filesystem>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "formats/onnx/fields.h"
@@ -11,7 +12,7 @@ namespace onnx {
 namespace {
 
 constexpr uint64_t kMessageLimit = (uint64_t{1} << 31) - 1;  // protobuf's own
-constexpr uint64_t kExternalAlignment = 4096;                 // so that a runtime can map each tensor
+constexpr uint64_t kExternalAlignment = 4096;                // so that a runtime can map each tensor
 
 Rope entry_rope(std::string_view key, std::string_view value) {
   Rope rope;
@@ -36,8 +37,10 @@ class Writer {
   Rope node_rope(const Node& node);
   Rope attribute_rope(const Attribute& attribute);
   Rope tensor_rope(const Tensor& tensor, const std::string& name, bool may_move);
-  static Rope function_rope(const Function& function);
+  Rope sparse_rope(const SparseTensor& sparse, const std::string& name);
+  Rope function_rope(const Function& function);
   static Rope value_info_rope(const Value& value);
+  static void add_value_infos(Rope& rope, uint32_t field, const Graph& graph);
   static Rope type_rope(const Type& type);
 
   OutputFile* external_;
@@ -93,6 +96,18 @@ Rope Writer::value_info_rope(const Value& value) {
   return rope;
 }
 
+/// The types of values between the nodes that the file did not declare, or that were not read from a file.
+void Writer::add_value_infos(Rope& rope, uint32_t field, const Graph& value) {
+  std::unordered_set<const Value*> declared(value.outputs().begin(), value.outputs().end());
+  for (const auto& [of, declaration] : value.value_declarations) declared.insert(of);
+  for (const Node& node : value) {
+    for (const Value* output : node.outputs()) {
+      if (output == nullptr || output->type.kind == Type::Kind::Unknown || declared.contains(output)) continue;
+      rope.add_message(field, value_info_rope(*output));
+    }
+  }
+}
+
 Rope Writer::tensor_rope(const Tensor& value, const std::string& name, bool may_move) {
   Rope rope;
   const bool moves = external_ != nullptr && may_move && static_cast<int64_t>(value.data.size()) >= threshold_;
@@ -122,22 +137,36 @@ Rope Writer::tensor_rope(const Tensor& value, const std::string& name, bool may_
   return rope;
 }
 
+Rope Writer::sparse_rope(const SparseTensor& value, const std::string& name) {
+  Rope rope;
+  if (!value.source.empty()) {
+    rope.add_encoded(value.source);
+    return rope;
+  }
+  rope.add_message(sparse::values, tensor_rope(*value.values, name, false));
+  rope.add_message(sparse::indices, tensor_rope(*value.indices, value.indices->source_name, false));
+  for (const int64_t dim : value.dims) rope.add_integer(sparse::dims, dim);
+  return rope;
+}
+
 Rope Writer::attribute_rope(const Attribute& value) {
   Rope rope;
   rope.add_text(attribute::name, value.name);
   rope.add_optional_text(attribute::ref_attr_name, value.reference);
   rope.add_optional_text(attribute::doc_string, value.doc);
   const AttrType attr_type = value.type == AttrType::None ? attr_type_of(value.value) : value.type;
-  ensure(attr_type != AttrType::None, "an attribute that ONNX cannot express is written");
-  rope.add_integer(attribute::type, static_cast<int64_t>(attr_type));
   const AttrValue& v = value.value;
+  if (attr_type != AttrType::None) rope.add_integer(attribute::type, static_cast<int64_t>(attr_type));
+  ensure(attr_type != AttrType::None || v.is_none(), "an attribute that ONNX cannot express is written");
   if (const auto* f = v.get<double>()) rope.add_float(attribute::f, static_cast<float>(*f));
   if (const auto* i = v.get<int64_t>()) rope.add_integer(attribute::i, *i);
   if (const auto* b = v.get<bool>()) rope.add_integer(attribute::i, *b);
   if (const auto* s = v.get<std::string>()) rope.add_text(attribute::s, *s);
   if (const auto* t = v.get<TensorPtr>()) rope.add_message(attribute::t, tensor_rope(**t, (*t)->source_name, false));
   if (const auto* g = v.get<GraphPtr>()) rope.add_message(attribute::g, graph_rope(**g));
-  if (const auto* s = v.get<SparseTensorPtr>()) rope.add_bytes(attribute::sparse_tensor, (*s)->source);
+  if (const auto* s = v.get<SparseTensorPtr>()) {
+    rope.add_message(attribute::sparse_tensor, sparse_rope(**s, (*s)->values->source_name));
+  }
   if (const auto* t = v.get<Type>()) rope.add_message(attribute::tp, type_rope(*t));
   if (const auto* all = v.get<std::vector<double>>()) {
     for (const double f : *all) rope.add_float(attribute::floats, static_cast<float>(f));
@@ -150,9 +179,12 @@ Rope Writer::attribute_rope(const Attribute& value) {
   }
   if (const auto* all = v.get<AttrList>()) {
     for (const AttrValue& item : *all) {
-      if (const auto* t = item.get<TensorPtr>()) rope.add_message(attribute::tensors, tensor_rope(**t, (*t)->source_name, false));
+      if (const auto* t = item.get<TensorPtr>())
+        rope.add_message(attribute::tensors, tensor_rope(**t, (*t)->source_name, false));
       if (const auto* g = item.get<GraphPtr>()) rope.add_message(attribute::graphs, graph_rope(**g));
-      if (const auto* s = item.get<SparseTensorPtr>()) rope.add_bytes(attribute::sparse_tensors, (*s)->source);
+      if (const auto* s = item.get<SparseTensorPtr>()) {
+        rope.add_message(attribute::sparse_tensors, sparse_rope(**s, (*s)->values->source_name));
+      }
       if (const auto* t = item.get<Type>()) rope.add_message(attribute::type_protos, type_rope(*t));
     }
   }
@@ -203,7 +235,7 @@ Rope Writer::graph_rope(const Graph& value) {
   rope.add_text(graph::name, value.name);
   for (const Value* initializer : value.initializers()) {
     if (initializer->sparse) {
-      rope.add_bytes(graph::sparse_initializer, initializer->sparse->source);
+      rope.add_message(graph::sparse_initializer, sparse_rope(*initializer->sparse, initializer->name));
     } else {
       rope.add_message(graph::initializer, tensor_rope(*initializer->constant, initializer->name, true));
     }
@@ -217,23 +249,57 @@ Rope Writer::graph_rope(const Graph& value) {
     }
   };
   for (size_t i = 0; i < value.inputs().size(); ++i) {
-    declare(graph::input, *value.inputs()[i], i < value.input_declarations.size() ? &value.input_declarations[i] : nullptr);
+    declare(graph::input, *value.inputs()[i],
+            i < value.input_declarations.size() ? &value.input_declarations[i] : nullptr);
   }
   for (size_t i = 0; i < value.outputs().size(); ++i) {
-    declare(graph::output, *value.outputs()[i], i < value.output_declarations.size() ? &value.output_declarations[i] : nullptr);
+    declare(graph::output, *value.outputs()[i],
+            i < value.output_declarations.size() ? &value.output_declarations[i] : nullptr);
   }
   for (const auto& [of, declared] : value.value_declarations) {
     const bool gone = of != nullptr && of->producer == nullptr && !of->constant && !of->sparse && of->uses.empty();
     if (!gone) rope.add_bytes(graph::value_info, declared);
   }
+  add_value_infos(rope, graph::value_info, value);
   rope.add_encoded(value.extra);
   add_metadata(rope, graph::metadata_props, value.metadata);
   return rope;
 }
 
+Rope opset_rope(const std::string& domain, int64_t version) {
+  Rope rope;
+  rope.add_text(opset::domain, domain);
+  rope.add_integer(opset::version, version);
+  return rope;
+}
+
 Rope Writer::function_rope(const Function& value) {
   Rope rope;
-  rope.add_encoded(value.source);
+  if (!value.source.empty()) {
+    rope.add_encoded(value.source);
+    return rope;
+  }
+  const Graph& body = *value.body;
+  rope.add_text(function::name, value.name.view());
+  for (const Value* input : body.inputs()) rope.add_text(function::input, input->name);
+  for (const Value* output : body.outputs()) rope.add_text(function::output, output->name);
+  for (const std::string& name : value.attributes) rope.add_text(function::attribute, name);
+  for (const Node& node : body) rope.add_message(function::node, node_rope(node));
+  rope.add_optional_text(function::doc_string, body.doc);
+  for (const auto& [domain, version] : value.opsets)
+    rope.add_message(function::opset_import, opset_rope(domain, version));
+  rope.add_text(function::domain, value.domain.view());
+  for (const Attribute& attribute : value.default_attributes) {
+    rope.add_message(function::attribute_proto, attribute_rope(attribute));
+  }
+  for (const auto* list : {&body.inputs(), &body.outputs()}) {
+    for (const Value* each : *list) {
+      if (each->type.kind != Type::Kind::Unknown) rope.add_message(function::value_info, value_info_rope(*each));
+    }
+  }
+  add_value_infos(rope, function::value_info, body);
+  rope.add_optional_text(function::overload, value.overload.view());
+  add_metadata(rope, function::metadata_props, body.metadata);
   return rope;
 }
 
@@ -246,12 +312,7 @@ Rope Writer::model_rope(const Model& value) {
   if (value.model_version != 0) rope.add_integer(model::model_version, value.model_version);
   rope.add_optional_text(model::doc_string, value.doc);
   rope.add_message(model::graph, graph_rope(*value.graph));
-  for (const auto& [domain, version] : value.opsets) {
-    Rope import;
-    import.add_text(opset::domain, domain);
-    import.add_integer(opset::version, version);
-    rope.add_message(model::opset_import, std::move(import));
-  }
+  for (const auto& [domain, version] : value.opsets) rope.add_message(model::opset_import, opset_rope(domain, version));
   add_metadata(rope, model::metadata_props, value.metadata);
   for (const Function& function : value.functions) rope.add_message(model::functions, function_rope(function));
   rope.add_encoded(value.extra);
@@ -282,21 +343,24 @@ std::string write_onnx_bytes(const Model& model) {
 }
 
 void write_onnx(const Model& model, const std::string& path, const OnnxWriteOptions& options) {
-  in_context([&] { return "writing " + path; }, [&] {
-    const auto [bytes, was_external] = onnx::weigh(model);
-    const bool past_limit = bytes > onnx::kMessageLimit - (uint64_t{64} << 20);  // room for all that is not weights
-    const bool external = options.external_data.value_or(was_external || past_limit);
-    std::vector<OutputFile> files;
-    files.reserve(2);
-    files.emplace_back(path);
-    if (external) files.emplace_back(path + ".data");
-    const onnx::Rope rope = onnx::Writer(external ? &files[1] : nullptr, options.external_threshold).model_rope(model);
-    if (rope.size() > onnx::kMessageLimit) {
-      fail_unsupported("the model file would pass the 2 GB that protobuf can hold; write it with external data");
-    }
-    rope.write_to(files[0]);
-    commit_all(files);
-  });
+  in_context(
+      [&] { return "writing " + path; },
+      [&] {
+        const auto [bytes, was_external] = onnx::weigh(model);
+        const bool past_limit = bytes > onnx::kMessageLimit - (uint64_t{64} << 20);  // room for all that is not weights
+        const bool external = options.external_data.value_or(was_external || past_limit);
+        std::vector<OutputFile> files;
+        files.reserve(2);
+        files.emplace_back(path);
+        if (external) files.emplace_back(path + ".data");
+        const onnx::Rope rope =
+            onnx::Writer(external ? &files[1] : nullptr, options.external_threshold).model_rope(model);
+        if (rope.size() > onnx::kMessageLimit) {
+          fail_unsupported("the model file would pass the 2 GB that protobuf can hold; write it with external data");
+        }
+        rope.write_to(files[0]);
+        commit_all(files);
+      });
 }
 
 }  // namespace tonnx
