@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
-from checks import check_opset, refuses_opset
+from checks import check_opset, one_node, refuses_opset
+
+import tonnx
 
 X = np.random.default_rng(12).uniform(0.5, 2, (1, 2, 3, 4)).astype(np.float32)
 AXES = np.array([-1, 1])
@@ -21,6 +24,12 @@ def test_reduce(op: str) -> None:
         check_opset(f"Reduce{op}", {"data": X}, to, newest, axes=[1, 3])
     assert "not constant" in refuses_opset(f"Reduce{op}", {"data": X, "axes": AXES}, newest, 11)
     assert "always reduces" in refuses_opset(f"Reduce{op}", {"data": X}, newest, 11, noop_with_empty_axes=1)
+
+
+@pytest.mark.parametrize("op", ["ReduceLogSum", "ReduceLogSumExp"])
+def test_logarithms_lost_the_integers(op: str) -> None:
+    tonnx.convert(one_node(op, {"data": np.array([[2, 3]])}, 18), "changed.onnx", opset=28)
+    assert [node.op_type for node in onnx.load("changed.onnx").graph.node] == ["Cast", op, "Cast"]
 
 
 def test_arg_max() -> None:
