@@ -123,6 +123,17 @@ class Upgrade {
   FreshDims fresh_;
 };
 
+/// Refuses values of types that the step added, but for those that the signature gives one type (an axis, an index).
+void refuse_types(const Node& node, const std::vector<Value*>& values, const std::vector<Param>& params, const OpsetStep& step) {
+  for (size_t i = 0; i < values.size() && !params.empty(); ++i) {
+    const std::string& type = params[std::min(i, params.size() - 1)].type;
+    const bool is_index = type.starts_with("tensor(") || type == "I" || type == "Tind";
+    if (values[i] && !is_index && contains(step.adds, values[i]->type.dtype)) {
+      fail_step(node, fmt::format("opset {} does not take {}", step.to - 1, name_of(values[i]->type.dtype)));
+    }
+  }
+}
+
 /// The step that cannot be taken down, as one line; empty where all went well.
 std::string step_down(Node& node, const OnnxOpEntry& entry, int64_t target) {
   const auto& history = entry.op->history;
@@ -130,13 +141,8 @@ std::string step_down(Node& node, const OnnxOpEntry& entry, int64_t target) {
     if (step->to > node.version || step->to <= target) continue;
     try {
       if (step->adds != 0) {
-        for (const auto* list : {&node.inputs(), &node.outputs()}) {
-          for (const Value* value : *list) {
-            if (value && contains(step->adds, value->type.dtype)) {
-              fail_step(node, fmt::format("opset {} does not take {}", step->to - 1, name_of(value->type.dtype)));
-            }
-          }
-        }
+        refuse_types(node, node.inputs(), entry.signature.inputs, *step);
+        refuse_types(node, node.outputs(), entry.signature.outputs, *step);
       }
       if (step->down != nullptr) {
         OnnxEdit edit(node, step->to, false);

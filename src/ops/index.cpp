@@ -93,6 +93,7 @@ Value* gather_constant(const OnnxNode& n, AtenBuilder& aten, std::vector<int64_t
   return aten("index_select", x, dim, aten.constant(make_ints(std::move(indices)), "index"));
 }
 
+/// A table that is looked up. nn.Embedding takes no negative ids, and no model has any that are not constant.
 bool is_embedding(const NodeView& n, int64_t dim) {
   const Value* weight = n.value("data");
   return dim == 0 && weight->constant && weight->producer == nullptr && weight->constant->dims.size() == 2 &&
@@ -144,7 +145,9 @@ void infer_gather_nd(InferNode& n) {
 
 Values lower_gather_nd(const OnnxNode& n, AtenBuilder& aten) {
   const int64_t batch = n.i("batch_dims");
-  const int64_t index_rank = n.rank("indices") - 1;
+  const int64_t index_rank = n.rank("indices") - 1, depth = index_depth(n, "indices");
+  require(batch >= 0 && batch <= index_rank && (batch == 0 || batch + depth <= n.rank("data")),
+          "batch_dims {} is out of range", batch);
   std::vector<Value*> index;
   for (int64_t d = 0; d < batch; ++d) {  // each element of a batch looks into its own part of the data
     Value* each = aten("arange", n.size("data", d));
