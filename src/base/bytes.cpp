@@ -56,7 +56,7 @@ Bytes Bytes::own(std::vector<uint8_t> data) { return own_buffer(std::move(data))
 Bytes Bytes::own(std::string data) { return own_buffer(std::move(data)); }
 
 Bytes map_file(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not keep us waiting
   if (fd < 0) fail(ErrorKind::BadFile, "cannot open '{}': {}", path, std::strerror(errno));
   struct stat info {};
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {

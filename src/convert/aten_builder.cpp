@@ -8,6 +8,8 @@
 namespace tonnx {
 namespace {
 
+constexpr size_t kMaxIntArgs = 1024;
+
 bool equals_default(const AttrValue& value, const AttrValue& otherwise, bool is_list) {
   if (value.is_none() || otherwise.is_none()) return value.is_none() && otherwise.is_none();
   if (value.get<Operand>()) return false;
@@ -101,7 +103,10 @@ Node* AtenBuilder::call(std::string_view name, std::vector<NamedArg> args) {
   const bool returns_list = signature.outputs.size() == 1 && signature.outputs[0].is_list && signature.outputs[0].type == "Tensor";
   if (!returns_list) {
     const std::string base = source != nullptr && source->output(0) ? source->output(0)->name : signature.name;
-    for (const Param& output : signature.outputs) graph.add_output_to(node, graph.unique_name(base), type_of_result(output));
+    for (const Param& output : signature.outputs) {
+      const Type type = type_of_result(output);
+      graph.add_output_to(node, graph.unique_name(type.is_tensor() ? base : "n"), type);
+    }
   }
   return node;
 }
@@ -116,6 +121,11 @@ Values AtenBuilder::call_list(size_t count, std::string_view name, std::vector<N
 Value* AtenBuilder::constant(TensorPtr tensor, std::string_view wish) {
   return lowering_->aten().add_initializer(std::string(wish), std::move(tensor));
 }
+
+Value* AtenBuilder::reshaped(Value* constant, std::vector<int64_t> dims) {
+  return lowering_->reshaped(constant, std::move(dims));
+}
+Value* AtenBuilder::ints(const IntArgs& values) { return lowering_->tensor_of_ints(values, false, DType::Int64); }
 
 IntArg AtenBuilder::number_op(const char* op, const IntArg& a, const IntArg& b) { return (*this)(op, a, b); }
 
@@ -141,6 +151,11 @@ IntArg AtenBuilder::mul(const IntArg& a, const IntArg& b) {
 IntArg AtenBuilder::floor_div(const IntArg& a, const IntArg& b) {
   if (!a.value && !b.value) return *tonnx::floor_div(Dim(a.number), Dim(b.number)).constant();
   return b.is(1) ? a : number_op("_operator::floordiv", a, b);
+}
+
+IntArg AtenBuilder::mod(const IntArg& a, const IntArg& b) {
+  if (!a.value && !b.value) return *tonnx::mod(Dim(a.number), Dim(b.number)).constant();
+  return b.is(1) ? IntArg(0) : number_op("_operator::mod", a, b);
 }
 
 IntArg AtenBuilder::max(const IntArg& a, const IntArg& b) {
@@ -193,6 +208,7 @@ IntArgs OnnxNode::int_args(std::string_view name, std::optional<size_t> count) c
     }
   }
   if (!count) fail_unsupported("input '{}' is not constant, and how many elements it has is not known", name);
+  require(*count <= kMaxIntArgs, "input '{}' has {} elements, and is to be a list of sizes or axes", name, *count);
   AtenBuilder aten(*lowering_);
   Value* list = aten("tonnx::tolist", input(name));
   IntArgs result;

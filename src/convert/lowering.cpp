@@ -26,8 +26,20 @@ Value* Lowering::constant_of(const Value* value) {
   if (!tensor) tensor = densified(*value->sparse);
   if (tensor->dtype == DType::String) fail_unsupported("PyTorch has no tensors of strings");
   Value* made = aten_->add_initializer(value->name, widened(tensor));
-  made->trainable = value->producer == nullptr && is_float(made->constant->dtype);
+  made->trainable = (value->producer == nullptr || value->trainable) && is_float(made->constant->dtype);
   return made;
+}
+
+Value* Lowering::reshaped(Value* constant, std::vector<int64_t> dims) {
+  if (constant->constant->dims == dims) return constant;
+  auto [at, fresh] = reshaped_.try_emplace({constant, dims}, nullptr);
+  if (fresh) {
+    auto tensor = std::make_shared<Tensor>(*constant->constant);
+    tensor->dims = std::move(dims);
+    at->second = aten_->add_initializer(constant->name, std::move(tensor));
+    at->second->trainable = constant->trainable;
+  }
+  return at->second;
 }
 
 Value* Lowering::tensor_of(const Value* value) {
@@ -121,7 +133,7 @@ IntArg Lowering::int_of_atom(const Dim::Atom& atom) {
     case '/': return aten.floor_div(int_of(atom.a), int_of(atom.b));
     case '>': return aten.max(int_of(atom.a), int_of(atom.b));
     case '<': return aten.min(int_of(atom.a), int_of(atom.b));
-    case '%': return aten.sub(int_of(atom.a), aten.mul(aten.floor_div(int_of(atom.a), int_of(atom.b)), int_of(atom.b)));
+    case '%': return aten.mod(int_of(atom.a), int_of(atom.b));
     default: break;
   }
   const auto at = where_.find(atom.text);
@@ -246,8 +258,17 @@ GraphPtr lower(const Model& model, const LoweringOptions& options) {
       lowering.set_current(&node);
       if (is_external(node, options)) return lower_external(node, external_count++, lowering, options);
       // what follows from shapes, and constants, are made where they are needed, in the form that is needed
-      const Value* first = node.output(0);
-      if (first != nullptr && node.outputs().size() == 1 && (first->known_ints || first->constant)) return;
+      if (std::all_of(node.outputs().begin(), node.outputs().end(), [](const Value* output) {
+            return output == nullptr || output->known_ints || output->constant;
+          })) {
+        const Value* first = node.output(0);
+        for (const Value* input : node.inputs()) {  // one that is handed on stays one weight, and keeps its name
+          if (first && input && input->constant && input->constant == first->constant) {
+            lowering.define(first, lowering.tensor_of(input));
+          }
+        }
+        return;
+      }
       lower_node(node, lowering);
     });
   }

@@ -1,5 +1,6 @@
 // lowering.h - the state of one conversion from ONNX to aten: which aten value stands for which ONNX value.
 #pragma once
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -42,6 +43,9 @@ class Lowering {
   bool has(const Value* value) const { return values_.contains(value); }
   void define(const Value* onnx, Value* aten);
 
+  /// The same constant with other sizes, one for all that ask for it.
+  Value* reshaped(Value* constant, std::vector<int64_t> dims);
+
   /// An expression over sizes, as numbers and sizes of tensors that exist at this point.
   IntArg int_of(const Dim& dim);
   IntArg size_of(Value* aten, int64_t dim);
@@ -55,6 +59,7 @@ class Lowering {
   Graph* aten_;
   const Node* current_ = nullptr;
   std::unordered_map<const Value*, Value*> values_;
+  std::map<std::pair<const Value*, std::vector<int64_t>>, Value*> reshaped_;
   std::unordered_map<std::string, std::pair<Value*, int64_t>> where_;  // text of a size -> a tensor that has it
   std::unordered_map<std::string, Value*> sizes_;                      // text of a size -> the integer
   std::unordered_map<const Value*, std::unordered_map<int64_t, Value*>> size_values_;

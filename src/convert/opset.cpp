@@ -18,6 +18,13 @@ std::string describe(const Node& node, int64_t opset) {
   return fmt::format("node '{}' ({}-{})", name, node.op.view(), version > 0 ? version : opset);
 }
 
+/// The first step behind a version; null where there is none.
+const OpsetStep* next_step(const OnnxOpEntry& entry, int64_t version) {
+  const auto& history = entry.op->history;
+  const auto at = std::find_if(history.begin(), history.end(), [&](const OpsetStep& step) { return step.to > version; });
+  return at == history.end() ? nullptr : &*at;
+}
+
 class Upgrade {
  public:
   explicit Upgrade(const std::function<bool(const Node&)>& leave_alone) : leave_alone_(leave_alone) {}
@@ -55,11 +62,11 @@ class Upgrade {
     }
     in_context([&] { return "bringing " + describe(node, node.version) + " to the newest opset"; }, [&] {
       std::vector<Node*> behind;
-      for (const OpsetStep& step : entry->op->history) {
-        if (step.to <= node.version) continue;
-        if (step.up != nullptr) {
-          OnnxEdit edit(node, step.to, true);
-          step.up(edit);
+      const OnnxOpEntry* now = entry;
+      while (const OpsetStep* step = next_step(*now, node.version)) {
+        if (step->up != nullptr) {
+          OnnxEdit edit(node, step->to, true);
+          step->up(edit);
           for (Node* made : edit.created()) {
             const bool is_before = std::any_of(made->outputs().begin(), made->outputs().end(), [&](const Value* output) {
               return output && std::any_of(output->uses.begin(), output->uses.end(), [&](const Use& use) { return use.user == &node; });
@@ -67,13 +74,12 @@ class Upgrade {
             if (is_before) visit_chain(*made); else behind.push_back(made);
           }
         }
-        node.version = step.to;
+        node.version = step->to;
+        now = find_onnx_op(node.domain.view(), node.op.view());  // a step may have turned it into another operator
+        ensure(now != nullptr, "an opset step leads to an operator that the tables do not have");
       }
       if (node.domain.empty()) node.version = kNewestOpset;
       for (const GraphPtr& subgraph : subgraphs_of(node)) walk(*subgraph);
-      // a step may have turned the node into another operator
-      const OnnxOpEntry* now = find_onnx_op(node.domain.view(), node.op.view());
-      ensure(now != nullptr, "an opset step leads to an operator that the tables do not have");
       infer(node, *now);
       for (Node* made : behind) visit(*made);
     });
@@ -174,21 +180,20 @@ void change(Graph& graph, int64_t target, std::vector<std::string>& obstacles) {
         while (!todo.empty()) {
           Node* current = todo.back();
           todo.pop_back();
-          const OnnxOpEntry* of = find_onnx_op("", current->op.view());
-          if (of == nullptr) continue;
-          for (const OpsetStep& step : of->op->history) {
-            if (step.to <= current->version || step.to > target) continue;
-            if (step.up != nullptr) {
-              OnnxEdit edit(*current, step.to, true);
+          while (const OnnxOpEntry* of = find_onnx_op("", current->op.view())) {
+            const OpsetStep* step = next_step(*of, current->version);
+            if (step == nullptr || step->to > target) break;
+            if (step->up != nullptr) {
+              OnnxEdit edit(*current, step->to, true);
               try {
-                step.up(edit);
+                step->up(edit);
               } catch (const Error& e) {
                 if (e.kind() != ErrorKind::Unsupported) throw;
                 obstacles.push_back(e.text());
               }
               todo.insert(todo.end(), edit.created().begin(), edit.created().end());
             }
-            current->version = step.to;
+            current->version = step->to;
           }
         }
       }

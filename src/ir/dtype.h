@@ -74,6 +74,10 @@ constexpr bool contains(DTypeSet set, DType dtype) { return (set >> static_cast<
 inline constexpr DTypeSet kBFloat16 = dtype_set(DType::BFloat16);
 inline constexpr DTypeSet kSmallInts = dtype_set(DType::Int8, DType::Int16, DType::UInt8, DType::UInt16);
 inline constexpr DTypeSet kAllInts = kSmallInts | dtype_set(DType::Int32, DType::Int64, DType::UInt32, DType::UInt64);
+inline constexpr DTypeSet kSignedInts = dtype_set(DType::Int8, DType::Int16, DType::Int32, DType::Int64);
+/// What operators of the first opsets, which took floats only, came to take with all the others.
+inline constexpr DTypeSet kNonFloats =
+    kAllInts | dtype_set(DType::Bool, DType::Complex64, DType::Complex128, DType::String);
 inline constexpr DTypeSet kFloat8 =
     dtype_set(DType::Float8E4M3FN, DType::Float8E4M3FNUZ, DType::Float8E5M2, DType::Float8E5M2FNUZ);
 inline constexpr DTypeSet kInt4 = dtype_set(DType::Int4, DType::UInt4);

@@ -12,6 +12,8 @@
 namespace tonnx {
 namespace {
 
+constexpr int64_t kMaxDense = int64_t{1} << 28;  // elements of a sparse tensor that is made dense
+
 static_assert(std::endian::native == std::endian::little, "tensors are used as they lie in the file");
 
 constexpr int kE8M0Bias = 127;
@@ -288,14 +290,13 @@ TensorPtr make_ints(std::vector<int64_t> values) {
   return result;
 }
 
-TensorPtr densified(const SparseTensor& sparse) {
+namespace {
+
+/// Calls `use(i, at)` for each value of a sparse tensor, with its place in the dense one.
+template <class Use>
+void for_each_place(const SparseTensor& sparse, Use&& use) {
   const int64_t count = count_of(sparse.dims);
   const int64_t stored = sparse.values->count();
-  const int bits = info(sparse.values->dtype).bits;
-  require(bits >= 8, "a sparse tensor of {} is not supported", name_of(sparse.values->dtype));
-  require(count <= (int64_t{1} << 31), "a sparse tensor of {} elements is too large to be made dense", count);
-  const auto step = static_cast<size_t>(bits / 8);
-  std::vector<uint8_t> data(static_cast<size_t>(count) * step);
   const Tensor& indices = *sparse.indices;
   const auto rank = static_cast<int64_t>(sparse.dims.size());
   const bool linear = indices.dims.size() == 1;
@@ -303,21 +304,35 @@ TensorPtr densified(const SparseTensor& sparse) {
                  : indices.dims.size() == 2 && indices.dims[0] == stored && indices.dims[1] == rank,
           "the indices of a sparse tensor do not fit its values");
   for (int64_t i = 0; i < stored; ++i) {
-    int64_t at = 0;
-    if (linear) {
-      at = element_as_int(indices, i);
-    } else {
-      for (int64_t d = 0; d < rank; ++d) {
-        const int64_t index = element_as_int(indices, i * rank + d);
-        require(index >= 0 && index < sparse.dims[static_cast<size_t>(d)],
-                "an index of a sparse tensor is out of range");
-        at = at * sparse.dims[static_cast<size_t>(d)] + index;
-      }
+    int64_t at = linear ? element_as_int(indices, i) : 0;
+    for (int64_t d = 0; d < rank && !linear; ++d) {
+      const int64_t index = element_as_int(indices, i * rank + d);
+      require(index >= 0 && index < sparse.dims[static_cast<size_t>(d)],
+              "an index of a sparse tensor is out of range");
+      at = at * sparse.dims[static_cast<size_t>(d)] + index;
     }
     require(at >= 0 && at < count, "an index of a sparse tensor is out of range");
+    use(i, at);
+  }
+}
+
+}  // namespace
+
+void check_indices(const SparseTensor& sparse) {
+  for_each_place(sparse, [](int64_t, int64_t) {});
+}
+
+TensorPtr densified(const SparseTensor& sparse) {
+  const int64_t count = count_of(sparse.dims);
+  const int bits = info(sparse.values->dtype).bits;
+  if (bits < 8) fail_unsupported("a sparse tensor of {} cannot be made dense", name_of(sparse.values->dtype));
+  if (count > kMaxDense) fail_unsupported("a sparse tensor of {} elements is too large to be made dense", count);
+  const auto step = static_cast<size_t>(bits / 8);
+  std::vector<uint8_t> data(static_cast<size_t>(count) * step);
+  for_each_place(sparse, [&](int64_t i, int64_t at) {
     std::memcpy(data.data() + static_cast<size_t>(at) * step,
                 sparse.values->data.data() + static_cast<size_t>(i) * step, step);
-  }
+  });
   auto result = std::make_shared<Tensor>();
   result->dtype = sparse.values->dtype;
   result->dims = sparse.dims;

@@ -50,6 +50,8 @@ TensorPtr widened(const TensorPtr& tensor);
 TensorPtr make_ints(std::vector<int64_t> values);  // int64, one dimension
 TensorPtr make_scalar(DType dtype, double value);  // no dimension
 TensorPtr make_floats(DType dtype, std::vector<int64_t> dims, const std::vector<double>& values);  // any number type
+/// Throws InvalidModel where the indices do not fit the values, or lie outside.
+void check_indices(const SparseTensor& sparse);
 /// A dense tensor with the sparse one's values in place.
 TensorPtr densified(const SparseTensor& sparse);
 

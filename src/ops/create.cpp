@@ -1,4 +1,9 @@
-// create.cpp - tensors made from nothing: Constant, Range, ConstantOfShape.
+// create.cpp - tensors made from nothing: Constant, ConstantOfShape, Range.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
 #include "ops/emission.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
@@ -6,6 +11,170 @@
 
 namespace tonnx {
 namespace {
+
+// Constant
+
+void infer_constant(InferNode& n) {
+  const auto& attributes = n.node().attributes;
+  require(attributes.size() == 1, "a constant has {} values", attributes.size());
+  if (const auto* sparse = attributes[0].value.get<SparseTensorPtr>()) {
+    constexpr int64_t kLargest = int64_t{1} << 30;
+    const int64_t bytes = byte_size((*sparse)->values->dtype, count_of((*sparse)->dims));
+    if (bytes > kLargest) fail_unsupported("a sparse constant of {} bytes is too large to be made dense", bytes);
+  }
+  if (TensorPtr tensor = find_tensor_of_constant(n.node())) return n.set_constant(std::move(tensor));
+  const auto* strings = attributes[0].value.get<std::vector<std::string>>();
+  n.set(0, DType::String, strings ? Shape{static_cast<int64_t>(strings->size())} : Shape{});
+}
+
+// Only strings come here: all other constants are values without a node.
+Values lower_constant(const OnnxNode&, AtenBuilder&) { fail_unsupported("PyTorch has no tensors of strings"); }
+
+void down_constant_12(OnnxEdit& edit) {
+  const std::string name = edit.node().attributes.empty() ? "" : edit.node().attributes[0].name;
+  if (name == "value" || name == "sparse_value") return;
+  TensorPtr tensor = find_tensor_of_constant(edit.node());
+  if (!tensor) edit.cannot("the older opset has no attribute '{}'", name);
+  edit.node().take_attribute(name);
+  edit.node().set_attribute("value", std::move(tensor));
+}
+
+void down_constant_11(OnnxEdit& edit) {
+  if (edit.node().find_attribute("sparse_value") != nullptr) edit.cannot("the older opset has no sparse constants");
+}
+
+// ConstantOfShape
+
+/// One element: 0.0 where the node does not say.
+TensorPtr fill_of(const NodeView& n) {
+  TensorPtr fill = n.find_tensor("value");
+  if (!fill) return make_scalar(DType::Float32, 0);
+  require(fill->count() == 1, "the value has {} elements", fill->count());
+  return fill;
+}
+
+void infer_constant_of_shape(InferNode& n) {
+  const TensorPtr fill = fill_of(n);
+  const auto sizes = n.find_dims("input");
+  if (!sizes) return n.set(0, fill->dtype, n.fresh_shape("input"));
+  std::vector<int64_t> numbers;
+  for (const Dim& size : *sizes) {
+    require(!size.is_constant() || *size.constant() >= 0, "the size {} is negative", size.text());
+    if (size.is_constant()) numbers.push_back(*size.constant());
+  }
+  n.set(0, fill->dtype, *sizes);
+  const int bits = info(fill->dtype).bits;
+  if (numbers.size() != sizes->size() || bits < 8) return;
+  const int64_t bytes = byte_size(fill->dtype, count_of(numbers));
+  if (!n.can_make(bytes)) return;
+  // a constant, so that a layer with such weights is a module
+  auto tensor = std::make_shared<Tensor>();
+  tensor->dtype = fill->dtype;
+  tensor->dims = std::move(numbers);
+  std::vector<uint8_t> data(static_cast<size_t>(bytes));
+  const auto step = static_cast<size_t>(bits / 8);
+  const bool is_zero = std::all_of(fill->data.data(), fill->data.data() + step, [](uint8_t byte) { return byte == 0; });
+  for (size_t at = 0; at < data.size() && !is_zero; at += step) std::memcpy(data.data() + at, fill->data.data(), step);
+  tensor->data = Bytes::own(std::move(data));
+  n.set_constant(std::move(tensor));
+}
+
+Values lower_constant_of_shape(const OnnxNode& n, AtenBuilder& aten) {
+  const TensorPtr fill = fill_of(n);
+  const Arg sizes = n.int_list("input");
+  const Kw dtype{"dtype", fill->dtype};
+  if (fill->dtype == DType::UInt64 && element_as_double(*fill, 0) > 9e18) {  // past what a number of a schema can be
+    auto scalar = std::make_shared<Tensor>(*fill);
+    scalar->dims.clear();
+    return aten("expand", aten.constant(scalar), sizes);
+  }
+  if (fill->dtype == DType::String) fail_unsupported("PyTorch has no tensors of strings");
+  const double value = element_as_double(*fill, 0);
+  if (value == 0 && !std::signbit(value)) return aten("zeros", sizes, dtype);
+  if (value == 1) return aten("ones", sizes, dtype);
+  return is_float(fill->dtype) ? aten("full", sizes, value, dtype) : aten("full", sizes, element_as_int(*fill, 0), dtype);
+}
+
+// Range
+
+/// How many elements there are between constants; nothing where one is not constant.
+std::optional<int64_t> find_range_count(const NodeView& n) {
+  const auto start = n.find_const_floats("start"), limit = n.find_const_floats("limit"), delta = n.find_const_floats("delta");
+  if (!start || !limit || !delta || start->size() != 1 || limit->size() != 1 || delta->size() != 1) return std::nullopt;
+  require((*delta)[0] != 0, "delta is zero");
+  const double count = std::ceil(((*limit)[0] - (*start)[0]) / (*delta)[0]);
+  require(std::isfinite(count) && count < 9e18, "a range of {} elements", count);
+  return count <= 0 ? 0 : static_cast<int64_t>(count);
+}
+
+void infer_range(InferNode& n) {
+  const DType dtype = n.dtype("start");
+  const auto start = n.find_dims("start"), limit = n.find_dims("limit"), delta = n.find_dims("delta");
+  if (!is_integer(dtype) || !start || !limit || !delta) {
+    const auto count = find_range_count(n);
+    return n.set(0, dtype, Shape{count ? Dim(*count) : n.fresh()});
+  }
+  require(start->size() == 1 && limit->size() == 1 && delta->size() == 1, "start, limit and delta must have one element each");
+  const Dim &first = (*start)[0], &step = (*delta)[0];
+  require(!step.is(0), "delta is zero");
+  if (!step.is_constant()) return n.set(0, dtype, Shape{n.fresh()});
+  const Dim distance = *step.constant() > 0 ? (*limit)[0] - first : first - (*limit)[0];
+  require(*step.constant() != INT64_MIN, "delta is out of range");
+  const Dim count = max(ceil_div(distance, std::abs(*step.constant())), Dim(0));
+  n.set(0, dtype, Shape{count});
+  constexpr int64_t kShort = 64;  // more are data, and no shape
+  if (count.is_constant() && *count.constant() <= kShort) {
+    std::vector<Dim> elements;
+    for (int64_t i = 0; i < *count.constant(); ++i) elements.push_back(first + step * Dim(i));
+    n.set_dims(std::move(elements));
+  }
+}
+
+/// A bound: a literal, an integer that follows from sizes, or what the run tells.
+Arg bound(const OnnxNode& n, AtenBuilder& aten, std::string_view name, bool is_int) {
+  if (is_int) return n.int_arg(name);
+  if (const auto number = n.find_scalar(name)) return *number;
+  return aten("tonnx::number", n.input(name));
+}
+
+/// A step that only the run tells: arange would have to know its sign.
+Value* range_at_run_time(const OnnxNode& n, AtenBuilder& aten, DType dtype) {
+  const DType wide = dtype == DType::Float16 || dtype == DType::BFloat16 ? DType::Float32 : dtype;
+  const auto input = [&](std::string_view name) {
+    Value* value = n.input(name);
+    return wide == dtype ? value : aten("to.dtype", value, wide);
+  };
+  Value *start = input("start"), *limit = input("limit"), *delta = input("delta");
+  Value* count = nullptr;
+  if (is_integer(dtype)) {
+    Value* whole = aten("div.Tensor_mode", aten("sub.Tensor", start, limit), delta, Kw{"rounding_mode", "floor"});
+    count = aten("neg", whole);
+  } else {
+    count = aten("to.dtype", aten("ceil", aten("div.Tensor", aten("sub.Tensor", limit, start), delta)), DType::Int64);
+  }
+  Value* numbers = aten("arange", aten("tonnx::item", aten("clamp", count, 0)), Kw{"dtype", wide});
+  Value* result = aten("add.Tensor", start, aten("mul.Tensor", delta, numbers));
+  return wide == dtype ? result : aten("to.dtype", result, dtype);
+}
+
+Values lower_range(const OnnxNode& n, AtenBuilder& aten) {
+  const DType dtype = n.dtype("start");
+  n.i("stash_type");  // what is computed in more bits is never worse
+  const bool is_int = is_integer(dtype);
+  const bool knows_step = is_int ? n.find_dims("delta").has_value() : n.find_scalar("delta").has_value();
+  if (!knows_step) return range_at_run_time(n, aten, dtype);
+  const Arg start = bound(n, aten, "start", is_int), limit = bound(n, aten, "limit", is_int);
+  const Arg delta = bound(n, aten, "delta", is_int);
+  const auto is = [&](std::string_view name, int64_t number) {
+    const auto ints = n.find_const_ints(name);
+    return ints && ints->size() == 1 && (*ints)[0] == number;
+  };
+  const Kw kind{"dtype", dtype == DType::Int64 ? Arg(nullptr) : Arg(dtype)};
+  const bool counts = is_int && is("start", 0) && is("delta", 1);
+  return counts ? aten("arange", limit, kind) : aten("arange.start_step", start, limit, delta, kind);
+}
+
+void down_range_27(OnnxEdit& edit) { drop_attribute(edit, "stash_type"); }
 
 /// `torch.full([2, n], 0.0, dtype=torch.float32, device=x.device)`
 std::string emit_factory(const Emission& e) {
@@ -19,6 +188,45 @@ std::string emit_factory(const Emission& e) {
   return fmt::format("torch.{}({})", e.signature().name, join(arguments));
 }
 
+constexpr OpsetStep kConstantHistory[] = {
+    {.to = 9, .adds = kNonFloats},
+    {.to = 11, .down = down_constant_11},
+    {.to = 12, .down = down_constant_12},
+    {.to = 13, .adds = kBFloat16},
+    {.to = 19, .adds = kFloat8},
+    {.to = 21, .adds = kInt4},
+    {.to = 23, .adds = kFloat4},
+    {.to = 24, .adds = kFloat8E8M0},
+    {.to = 25, .adds = kInt2},
+};
+constexpr OpsetStep kConstantOfShapeHistory[] = {
+    {.to = 20, .adds = kBFloat16 | kFloat8}, {.to = 21, .adds = kInt4}, {.to = 23, .adds = kFloat4},
+    {.to = 24, .adds = kFloat8E8M0},         {.to = 25, .adds = kInt2},
+};
+constexpr OpsetStep kRangeHistory[] = {
+    {.to = 27, .down = down_range_27, .adds = kBFloat16 | dtype_set(DType::Float16)},
+};
+
+constexpr OnnxOp kOnnx[] = {
+    {.sig = "Constant(*, strs? value_strings, str? value_string, floats? value_floats, float? value_float, ints? value_ints, "
+            "int? value_int, sparse? sparse_value, tensor? value) -> T output",
+     .since = 1,
+     .history = kConstantHistory,
+     .infer = infer_constant,
+     .lower = lower_constant,
+     .note = "no strings"},
+    {.sig = "ConstantOfShape(T1 input, *, tensor? value) -> T2 output",
+     .since = 9,
+     .history = kConstantOfShapeHistory,
+     .infer = infer_constant_of_shape,
+     .lower = lower_constant_of_shape},
+    {.sig = "Range(T start, T limit, T delta, *, int stash_type=1) -> T output",
+     .since = 11,
+     .history = kRangeHistory,
+     .infer = infer_range,
+     .lower = lower_range},
+};
+
 constexpr AtenOp kAten[] = {
     {.sig = "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
      .emit = emit_factory},
@@ -29,6 +237,8 @@ constexpr AtenOp kAten[] = {
     {.sig = "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
      .emit = emit_factory},
     {.sig = "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .emit = emit_factory},
+    {.sig = "aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
      .emit = emit_factory},
     {.sig = "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
      .python = "torch.full_like"},
@@ -41,6 +251,6 @@ constexpr AtenOp kAten[] = {
 }  // namespace
 
 extern const OpFamily kCreateOps;
-constinit const OpFamily kCreateOps{"create", {}, kAten};
+constinit const OpFamily kCreateOps{"create", kOnnx, kAten};
 
 }  // namespace tonnx

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <limits>
 
 #include "base/error.h"
 
@@ -15,6 +17,8 @@ std::string python_float(double value) {
   if (std::isinf(value)) return value < 0 ? "float(\"-inf\")" : "float(\"inf\")";
   const auto narrow = static_cast<float>(value);
   std::string text = static_cast<double>(narrow) == value ? fmt::format("{}", narrow) : fmt::format("{}", value);
+  // the short text of the largest float32 is past it, and PyTorch refuses such a number for a float32 tensor
+  if (std::fabs(std::strtod(text.c_str(), nullptr)) > std::numeric_limits<float>::max()) text = fmt::format("{}", value);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   if (const size_t e = text.find('e'); e != std::string::npos && text.find('.') == std::string::npos && text[e + 1] == '+') {
     text.erase(e + 1, 1);  // 1e+20 as 1e20
@@ -77,6 +81,12 @@ Value* Emission::value(std::string_view argument) const {
   const AttrValue* found = find(argument);
   const auto* operand = found ? found->get<Operand>() : nullptr;
   return operand ? node_->input(operand->index) : nullptr;
+}
+
+std::optional<Emission> Emission::inside(std::string_view argument) const {
+  const Value* found = value(argument);
+  if (found == nullptr || found->producer == nullptr || !is_inside_ || !is_inside_(found)) return std::nullopt;
+  return Emission(*found->producer, get_aten_op(*found->producer), text_of_, device_, is_inside_);
 }
 
 const AttrValue* Emission::constant(std::string_view argument) const {
@@ -180,7 +190,8 @@ constexpr Infix kInfix[] = {
     {"**", precedence::kPower},
 };
 
-/// The arguments of a call, by the order of the schema: those at their default left out, keywords from the first gap on.
+/// The arguments of a call, by the order of the schema: those at their default left out, keywords from the first gap or
+/// flag on.
 std::vector<std::string> call_arguments(const Emission& e, size_t from) {
   std::vector<std::string> texts;
   bool gap = false;
@@ -192,8 +203,11 @@ std::vector<std::string> call_arguments(const Emission& e, size_t from) {
       gap = true;
       continue;
     }
+    gap = gap || given->value.get<bool>() != nullptr;
     const bool keyword = gap || param.keyword_only;
-    texts.push_back(keyword ? fmt::format("{}={}", param.name, e.text(param.name)) : e.text(param.name));
+    std::string text = e.text(param.name);
+    if (param.takes_one && text.starts_with('[') && e.items(param.name).size() == 1) text = e.items(param.name)[0];
+    texts.push_back(keyword ? fmt::format("{}={}", param.name, text) : std::move(text));
   }
   return texts;
 }
@@ -202,7 +216,9 @@ std::vector<std::string> call_arguments(const Emission& e, size_t from) {
 
 std::pair<std::string, int> spell(const Emission& e, const AtenOp& op) {
   if (op.emit != nullptr) return {op.emit(e), precedence::kAtom};
-  const std::string_view spelling = op.python;
+  std::string_view spelling = op.python;
+  const bool swapped = spelling.starts_with('r') && spelling.size() <= 3;
+  if (swapped) spelling.remove_prefix(1);
   if (spelling.empty()) fail_unsupported("{} has no spelling in Python", op.sig.name());
   const auto& params = e.signature().inputs;
   for (const Infix& infix : kInfix) {
@@ -213,8 +229,8 @@ std::pair<std::string, int> spell(const Emission& e, const AtenOp& op) {
     // the right side of an operator that groups to the left must bind tighter; ** groups to the right
     const bool power = spelling == "**";
     const bool compare = infix.precedence == precedence::kCompare;
-    const std::string left = e.text(params[0].name, infix.precedence + (power || compare ? 1 : 0));
-    const std::string right = e.text(params[1].name, infix.precedence + (power ? 0 : 1));
+    const std::string left = e.text(params[swapped ? 1 : 0].name, infix.precedence + (power || compare ? 1 : 0));
+    const std::string right = e.text(params[swapped ? 0 : 1].name, infix.precedence + (power ? 0 : 1));
     return {fmt::format("{} {} {}", left, spelling, right), infix.precedence};
   }
   if (spelling == "~") return {"~" + e.text(params[0].name, precedence::kUnary), precedence::kUnary};

@@ -36,8 +36,15 @@ class Emission {
   /// Gives the text of a value, with parentheses where it binds less than `place`.
   using TextOf = std::function<std::string(const Value*, int place)>;
 
-  Emission(const Node& node, const AtenOpEntry& entry, TextOf text_of, std::string device = "")
-      : node_(&node), entry_(&entry), text_of_(std::move(text_of)), device_(std::move(device)) {}
+  /// Whether the text of a value is that of the node that makes it, and not the name of a variable.
+  using IsInside = std::function<bool(const Value*)>;
+
+  Emission(const Node& node, const AtenOpEntry& entry, TextOf text_of, std::string device = "", IsInside is_inside = {})
+      : node_(&node),
+        entry_(&entry),
+        text_of_(std::move(text_of)),
+        device_(std::move(device)),
+        is_inside_(std::move(is_inside)) {}
 
   const Node& node() const { return *node_; }
   const ParsedSignature& signature() const { return entry_->signature; }
@@ -56,6 +63,9 @@ class Emission {
   bool flag(std::string_view argument) const;
   std::string string(std::string_view argument) const;
 
+  /// The node that makes the argument, where its text stands inside the text of this one; nothing elsewhere.
+  std::optional<Emission> inside(std::string_view argument) const;
+
   /// The argument as Python text.
   std::string text(std::string_view argument, int place = 0) const;
   std::string text(const Value* value, int place = 0) const { return text_of_(value, place); }
@@ -70,6 +80,7 @@ class Emission {
   const AtenOpEntry* entry_;
   TextOf text_of_;
   std::string device_;
+  IsInside is_inside_;
 };
 
 /// A number as Python writes it: the shortest text that gives the same float32, or else the same float64.

@@ -1,6 +1,8 @@
 // infer.cpp - inferences that many operators share.
 #include "ops/infer.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace tonnx {
@@ -10,8 +12,67 @@ void InferNode::set(size_t output, Type type) {
   if (value != nullptr) value->type = std::move(type);
 }
 
-void InferNode::set_dims(std::vector<Dim> elements) {
-  if (Value* value = node_->output(0)) value->known_ints = std::move(elements);
+bool FreshDims::take_bytes(int64_t bytes) {
+  constexpr int64_t kLargest = int64_t{1} << 26;
+  if (bytes > kLargest || bytes > bytes_left_) return false;
+  bytes_left_ -= bytes;
+  return true;
+}
+
+void InferNode::set_dims(size_t output, std::vector<Dim> elements) {
+  if (Value* value = node_->output(output)) value->known_ints = std::move(elements);
+}
+
+void InferNode::set_constant(TensorPtr tensor) {
+  Value* value = node_->output(0);
+  if (value == nullptr) return;
+  value->type = Type::tensor(tensor->dtype, Shape(tensor->dims.begin(), tensor->dims.end()));
+  value->constant = std::move(tensor);
+}
+
+void InferNode::keep_elements(std::string_view input) {
+  const Value* from = value(input);
+  Value* to = node_->output(0);
+  if (from == nullptr || to == nullptr || !to->type.shape) return;
+  const Shape& shape = *to->type.shape;
+  // a weight that others use too stays one tensor, and is seen in another shape where it is used
+  if (from->constant && (!is_float(from->constant->dtype) || from->uses.size() == 1)) {
+    auto tensor = std::make_shared<Tensor>(*from->constant);
+    tensor->dims.clear();
+    for (const Dim& dim : shape) {
+      if (!dim.is_constant()) return;
+      tensor->dims.push_back(*dim.constant());
+    }
+    if (count_of(tensor->dims) != from->constant->count()) return;
+    tensor->source = {};
+    to->constant = std::move(tensor);
+    to->trainable = from->producer == nullptr || from->trainable;
+    return;
+  }
+  if (shape.size() <= 1) {
+    if (auto elements = find_dims(input)) to->known_ints = std::move(elements);
+  }
+}
+
+std::optional<Shape> InferNode::fresh_shape(std::string_view list) {
+  constexpr int64_t kMaxRank = 64;
+  const Shape* shape = find_shape(list);
+  if (shape == nullptr || shape->size() != 1 || !shape->at(0).is_constant()) return std::nullopt;
+  const int64_t rank = *shape->at(0).constant();
+  require(rank >= 0 && rank <= kMaxRank, "a tensor of {} dimensions", rank);
+  Shape result;
+  for (int64_t i = 0; i < rank; ++i) result.push_back(fresh());
+  return result;
+}
+
+Dim InferNode::declared_or_fresh(size_t output, size_t dim, size_t rank, const Shape& input) {
+  const Value* value = node_->output(output);
+  const bool fits = value && value->type.shape && value->type.shape->size() == rank;
+  if (fits && value->type.shape->at(dim).is_constant() &&
+      std::all_of(input.begin(), input.end(), [](const Dim& size) { return size.is_constant(); })) {
+    return value->type.shape->at(dim);
+  }
+  return fresh();
 }
 
 void infer_same_as_first(InferNode& n) {

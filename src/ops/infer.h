@@ -4,13 +4,15 @@
 
 namespace tonnx {
 
-/// Gives out names for sizes that nothing is known of.
+/// Gives out names for sizes that nothing is known of, and memory for constants that inference makes.
 class FreshDims {
  public:
   Dim next() { return Dim::symbol("u" + std::to_string(count_++)); }
+  bool take_bytes(int64_t bytes);
 
  private:
   int count_ = 0;
+  int64_t bytes_left_ = int64_t{1} << 28;
 };
 
 class InferNode : public NodeView {
@@ -19,9 +21,23 @@ class InferNode : public NodeView {
 
   void set(size_t output, Type type);
   void set(size_t output, DType dtype, std::optional<Shape> shape) { set(output, Type::tensor(dtype, std::move(shape))); }
-  /// The elements of output 0, which has at most one dimension.
-  void set_dims(std::vector<Dim> elements);
+  /// The elements of an output, which has at most one dimension.
+  void set_dims(std::vector<Dim> elements) { set_dims(0, std::move(elements)); }
+  void set_dims(size_t output, std::vector<Dim> elements);
+  /// Output 0 is a constant, and of its type.
+  void set_constant(TensorPtr tensor);
+  /// Output 0 has the elements of the input, in the same order, and another shape, which has been set: where the input is
+  /// a constant, or its elements are known, so are those of the output.
+  void keep_elements(std::string_view input);
+  /// Whether a constant of that many bytes may be made that the file does not have. A file can ask for more than there is
+  /// memory for, so all nodes of a model share an allowance.
+  bool can_make(int64_t bytes) { return fresh_->take_bytes(bytes); }
   Dim fresh() { return fresh_->next(); }
+  /// A size that only the run tells: what the file declares for this dimension of the output, where that is a number and
+  /// the input has no other sizes that vary; otherwise a new name.
+  Dim declared_or_fresh(size_t output, size_t dim, size_t rank, const Shape& input);
+  /// As many sizes that nothing is known of as the input, a list of integers, has elements; nothing where that is not known.
+  std::optional<Shape> fresh_shape(std::string_view list);
 
  private:
   FreshDims* fresh_;

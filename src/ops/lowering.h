@@ -80,12 +80,18 @@ class AtenBuilder {
 
   /// A constant of the aten graph that is not trained. `wish` is what its name should be.
   Value* constant(TensorPtr tensor, std::string_view wish = "constant");
+  /// Integers as a tensor of int64 with one dimension.
+  Value* ints(const IntArgs& values);
+
+  /// A constant of the graph with other sizes for as many elements; still one weight where several ask for it.
+  Value* reshaped(Value* constant, std::vector<int64_t> dims);
 
   // Arithmetic on integers, done now where both are numbers.
   IntArg add(const IntArg& a, const IntArg& b);
   IntArg sub(const IntArg& a, const IntArg& b);
   IntArg mul(const IntArg& a, const IntArg& b);
   IntArg floor_div(const IntArg& a, const IntArg& b);
+  IntArg mod(const IntArg& a, const IntArg& b);  // of the sign of b, as in Python
   IntArg max(const IntArg& a, const IntArg& b);
   IntArg min(const IntArg& a, const IntArg& b);
   /// x.size(dim); a number where the type of x says so.

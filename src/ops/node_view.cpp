@@ -51,9 +51,29 @@ void check_against_signature(const Node& node, const OnnxOpEntry& entry) {
   }
 }
 
+TensorPtr find_tensor_of_constant(const Node& node) {
+  for (const Attribute& attribute : node.attributes) {
+    const AttrValue& value = attribute.value;
+    if (const auto* tensor = value.get<TensorPtr>()) return *tensor;
+    if (const auto* sparse = value.get<SparseTensorPtr>()) return densified(**sparse);
+    if (const auto* i = value.get<int64_t>()) {
+      auto scalar = std::make_shared<Tensor>(*make_ints({*i}));
+      scalar->dims.clear();
+      return scalar;
+    }
+    if (const auto* f = value.get<double>()) return make_scalar(DType::Float32, *f);
+    if (const auto* floats = value.get<std::vector<double>>()) {
+      return make_floats(DType::Float32, {static_cast<int64_t>(floats->size())}, *floats);
+    }
+    if (const auto* ints = value.get<std::vector<int64_t>>()) return make_ints(*ints);
+  }
+  return nullptr;
+}
+
 std::optional<std::vector<Dim>> find_dims(const Value& value) {
   if (value.known_ints) return value.known_ints;
   if (!value.constant || value.constant->dims.size() > 1) return std::nullopt;
+  if (value.constant->dtype == DType::UInt64) return std::nullopt;  // past the numbers that a size can be
   const auto ints = ints_of(*value.constant, kKnownIntsLimit);
   if (!ints) return std::nullopt;
   return std::vector<Dim>(ints->begin(), ints->end());

@@ -27,7 +27,7 @@ class NodeView {
   std::vector<const Value*> values(std::string_view input) const;
   size_t output_count() const { return node_->outputs().size(); }
   /// Whether anybody uses the output of that number.
-  bool wants_output(size_t i) const { return node_->output(i) != nullptr; }
+  bool wants_output(size_t i) const { return node_->output(i) != nullptr && !node_->output(i)->uses.empty(); }
 
   const Type& type(std::string_view input) const;
   DType dtype(std::string_view input) const;
@@ -83,6 +83,9 @@ class NodeView {
 
 /// Checks arity, attribute names and types against the signature. Throws InvalidModel.
 void check_against_signature(const Node& node, const OnnxOpEntry& entry);
+
+/// The tensor that a node of the operator Constant gives; null where it gives strings, or says nothing.
+TensorPtr find_tensor_of_constant(const Node& node);
 
 /// The known elements of a value: a constant, or what follows from shapes.
 std::optional<std::vector<Dim>> find_dims(const Value& value);

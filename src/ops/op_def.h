@@ -57,10 +57,12 @@ struct OnnxOp {
 
 struct AtenOp {
   Signature sig;                 // exactly PyTorch's own schema string
-  /// How generated code spells it: `torch.cumsum` a function, `.view` a method, `+` an infix or prefix operator.
+  /// How generated code spells it: `torch.cumsum` a function, `.view` a method, `+` an infix or prefix operator, `r-` an
+  /// infix operator with its sides swapped.
   std::string_view python = {};
   EmitFn emit = nullptr;         // where neither fits
   ModuleFn module = nullptr;     // which nn.Module it is, where its weights are constants
+  bool subscript = false;        // x[...]: one on top of another is written as one
   std::string_view note = {};
 };
 

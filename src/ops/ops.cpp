@@ -8,36 +8,68 @@
 namespace tonnx {
 
 extern const OpFamily kActivationOps;
+extern const OpFamily kDropoutOps;
 extern const OpFamily kUnaryOps;
 extern const OpFamily kBinaryOps;
 extern const OpFamily kCompareOps;
 extern const OpFamily kCastOps;
 extern const OpFamily kShapeOps;
+extern const OpFamily kAxesOps;
 extern const OpFamily kJoinOps;
 extern const OpFamily kSliceOps;
+extern const OpFamily kCompressOps;
+extern const OpFamily kPadOps;
 extern const OpFamily kCreateOps;
+extern const OpFamily kDiagonalOps;
 extern const OpFamily kIndexOps;
+extern const OpFamily kScatterOps;
 extern const OpFamily kReduceOps;
+extern const OpFamily kArgReduceOps;
+extern const OpFamily kScanOps;
+extern const OpFamily kSortOps;
+extern const OpFamily kResizeOps;
 extern const OpFamily kMatMulOps;
 extern const OpFamily kSoftmaxOps;
+extern const OpFamily kConvOps;
+extern const OpFamily kPoolOps;
+extern const OpFamily kNormBatchOps;
+extern const OpFamily kNormLayerOps;
+extern const OpFamily kSpaceOps;
+extern const OpFamily kPadOps;
 extern const OpFamily kSizeOps;
 
 namespace {
 
 constexpr const OpFamily* kFamilies[] = {
     &kActivationOps,
+    &kDropoutOps,
     &kUnaryOps,
     &kBinaryOps,
     &kCompareOps,
     &kCastOps,
     &kShapeOps,
+    &kAxesOps,
     &kJoinOps,
     &kSliceOps,
+    &kCompressOps,
+    &kPadOps,
     &kCreateOps,
+    &kDiagonalOps,
     &kIndexOps,
+    &kScatterOps,
     &kReduceOps,
+    &kArgReduceOps,
+    &kScanOps,
+    &kSortOps,
+    &kResizeOps,
     &kMatMulOps,
     &kSoftmaxOps,
+    &kConvOps,
+    &kPoolOps,
+    &kNormBatchOps,
+    &kNormLayerOps,
+    &kSpaceOps,
+    &kPadOps,
     &kSizeOps,
 };
 

@@ -1,7 +1,10 @@
 // opset_step.cpp - edits that steps of the opset history are made of.
 #include "ops/opset_step.h"
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "ops/node_view.h"
 
 namespace tonnx {
 
@@ -25,16 +28,26 @@ std::optional<int64_t> OnnxEdit::rank(size_t input) const {
   return value ? value->type.rank() : std::nullopt;
 }
 
+namespace {
+
+/// Going down nothing has been inferred, so that the output of a Constant node is not yet known as one.
+TensorPtr find_constant(const Value* value) {
+  if (value == nullptr || value->constant) return value ? value->constant : nullptr;
+  const Node* producer = value->producer;
+  const bool is_constant = producer && producer->domain.empty() && producer->op == Symbol("Constant");
+  return is_constant ? find_tensor_of_constant(*producer) : nullptr;
+}
+
+}  // namespace
+
 std::optional<std::vector<int64_t>> OnnxEdit::const_ints(size_t input) const {
-  const Value* value = node_->input(input);
-  if (value == nullptr || !value->constant) return std::nullopt;
-  return ints_of(*value->constant);
+  const TensorPtr constant = find_constant(node_->input(input));
+  return constant ? ints_of(*constant) : std::nullopt;
 }
 
 std::optional<std::vector<double>> OnnxEdit::const_floats(size_t input) const {
-  const Value* value = node_->input(input);
-  if (value == nullptr || !value->constant) return std::nullopt;
-  return floats_of(*value->constant);
+  const TensorPtr constant = find_constant(node_->input(input));
+  return constant ? floats_of(*constant) : std::nullopt;
 }
 
 Value* OnnxEdit::constant(TensorPtr tensor, std::string_view wish) {
@@ -102,25 +115,48 @@ void input_to_attribute(OnnxEdit& edit, std::string_view name, size_t input) {
   edit.node().set_attribute(name, *values, AttrType::Ints);
 }
 
+void axes_from_front(OnnxEdit& edit, std::string_view name, bool added) {
+  const Attribute* attribute = edit.node().find_attribute(name);
+  if (attribute == nullptr) return;
+  const bool is_list = attribute->value.get<std::vector<int64_t>>() != nullptr;
+  std::vector<int64_t> axes = is_list ? *edit.find_ints(name) : std::vector{edit.i(name, 0)};
+  if (std::none_of(axes.begin(), axes.end(), [](int64_t axis) { return axis < 0; })) return;
+  const auto rank = edit.rank(0);
+  if (!rank) edit.cannot("an axis counts from the back, and the rank is not known");
+  for (int64_t& axis : axes) {
+    if (axis < 0) axis += *rank + (added ? static_cast<int64_t>(axes.size()) : 0);
+  }
+  edit.node().set_attribute(name, is_list ? AttrValue(axes) : AttrValue(axes[0]));
+}
+
 void require_default(OnnxEdit& edit, std::string_view name, int64_t otherwise) {
   if (edit.i(name, otherwise) != otherwise) edit.cannot("the older opset has no attribute '{}'", name);
   drop_attribute(edit, name);
 }
 
+Value* with_trailing_ones(OnnxEdit& edit, Value* value, int64_t rank, int64_t count) {
+  if (count <= 0) return value;
+  if (value->constant) {
+    auto reshaped = std::make_shared<Tensor>(*value->constant);
+    reshaped->dims.insert(reshaped->dims.end(), static_cast<size_t>(count), 1);
+    reshaped->source = {};
+    return edit.graph().add_initializer(value->name, std::move(reshaped));
+  }
+  std::vector<int64_t> axes;
+  for (int64_t d = rank; d < rank + count; ++d) axes.push_back(d);
+  Value* result = edit.before("Unsqueeze", {value, edit.ints(axes, "axes")});
+  edit.created().back()->version = 13;  // axes as an input
+  return result;
+}
+
 void up_legacy_broadcast(OnnxEdit& edit) {
-  const bool requested = edit.i("broadcast", 0) != 0;
-  const Attribute* axis_attribute = edit.node().find_attribute("axis");
-  if (requested && axis_attribute != nullptr) {
+  if (edit.i("broadcast", 0) != 0 && edit.node().find_attribute("axis") != nullptr && edit.node().input(1) != nullptr) {
     int64_t axis = edit.i("axis", 0);
     const auto left = edit.rank(0), right = edit.rank(1);
     if (!left || !right) edit.cannot("the ranks of its inputs are not known, so that its axis says nothing");
-    if (axis < 0) axis += *left;
-    std::vector<int64_t> added;  // sizes of 1 behind the right side, up to the rank of the left
-    for (int64_t d = *right; d < *left - axis; ++d) added.push_back(d);
-    if (!added.empty()) {
-      edit.node().set_input(1, edit.before("Unsqueeze", {edit.node().input(1), edit.ints(added, "axes")}));
-      edit.created().back()->version = 13;  // axes as an input
-    }
+    if (axis == -1) axis = *left - *right;  // the last dimensions, as without an axis
+    require(axis >= 0 && axis <= *left, "axis {} is out of range for rank {}", axis, *left);
+    edit.node().set_input(1, with_trailing_ones(edit, edit.node().input(1), *right, *left - *right - axis));
   }
   drop_attribute(edit, "broadcast");
   drop_attribute(edit, "axis");

@@ -78,6 +78,7 @@ Param parse_param(std::string_view text) {
   }
   if (const size_t bracket = param.type.find('['); bracket != std::string::npos) {
     param.is_list = true;
+    param.takes_one = param.type.find("[1]", bracket) == bracket;
     param.type.resize(bracket);
     if (param.type.ends_with('?')) param.type.pop_back();
   }

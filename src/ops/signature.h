@@ -47,6 +47,7 @@ struct Param {
   bool keyword_only = false;
   bool has_default = false;
   bool is_list = false;      // `int[2]`, `Tensor[]`
+  bool takes_one = false;    // `int[1]`: a number stands for a list of one
   AttrValue default_value;   // None is a default too
 };
 

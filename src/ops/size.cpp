@@ -26,6 +26,24 @@ std::string emit_list_item(const Emission& e) {
   return e.text("list", precedence::kAtom) + "[" + e.text("index") + "]";
 }
 
+/// All sizes of a tensor whose rank is not known.
+std::string emit_shape(const Emission& e) {
+  std::string shape = e.text("self", precedence::kAtom) + ".shape";
+  if (e.has("start") || e.has("end")) {
+    shape += fmt::format("[{}:{}]", e.has("start") ? e.text("start") : "", e.has("end") ? e.text("end") : "");
+  }
+  return "torch.tensor(" + shape + device_of(e) + ")";
+}
+
+/// The sizes of `self` in place of the zeros of a list.
+std::string emit_copied_zeros(const Emission& e) {
+  return fmt::format("[n or {}.size(i) for i, n in enumerate({})]", e.text("self", precedence::kAtom), e.text("list"));
+}
+
+std::string emit_broadcast_shapes(const Emission& e) {
+  return fmt::format("torch.broadcast_shapes({}.shape, {})", e.text("self", precedence::kAtom), e.text("shape"));
+}
+
 std::string emit_max(const Emission& e) { return "torch.sym_max(" + e.text("a") + ", " + e.text("b") + ")"; }
 std::string emit_min(const Emission& e) { return "torch.sym_min(" + e.text("a") + ", " + e.text("b") + ")"; }
 
@@ -35,6 +53,16 @@ constexpr AtenOp kAten[] = {
     {.sig = "_operator::sub(SymInt a, SymInt b) -> SymInt", .python = "-"},
     {.sig = "_operator::mul(SymInt a, SymInt b) -> SymInt", .python = "*"},
     {.sig = "_operator::floordiv(SymInt a, SymInt b) -> SymInt", .python = "//"},
+    {.sig = "_operator::mod(SymInt a, SymInt b) -> SymInt", .python = "%"},
+    {.sig = "_operator::add.float(Scalar a, Scalar b) -> float", .python = "+"},
+    {.sig = "_operator::sub.float(Scalar a, Scalar b) -> float", .python = "-"},
+    {.sig = "_operator::mul.float(Scalar a, Scalar b) -> float", .python = "*"},
+    {.sig = "_operator::truediv(Scalar a, Scalar b) -> float", .python = "/"},
+    {.sig = "math::floor(float a) -> SymInt", .python = "math.floor"},
+    {.sig = "math::ceil(float a) -> SymInt", .python = "math.ceil"},
+    {.sig = "torch::sym_max.float(float a, float b) -> float", .emit = emit_max},
+    {.sig = "torch::sym_min.float(float a, float b) -> float", .emit = emit_min},
+    {.sig = "_operator::neg(SymInt a) -> SymInt", .python = "-"},
     {.sig = "torch::sym_max(SymInt a, SymInt b) -> SymInt", .emit = emit_max},
     {.sig = "torch::sym_min(SymInt a, SymInt b) -> SymInt", .emit = emit_min},
     {.sig = "tonnx::int_tensor(SymInt[] values, *, ScalarType dtype) -> Tensor", .emit = emit_int_tensor},
@@ -42,6 +70,11 @@ constexpr AtenOp kAten[] = {
     {.sig = "tonnx::tolist(Tensor self) -> int[]", .python = ".tolist"},
     {.sig = "tonnx::list_item(int[] list, int index) -> SymInt", .emit = emit_list_item},
     {.sig = "tonnx::item(Tensor self) -> SymInt", .python = ".item"},
+    {.sig = "tonnx::number(Tensor self) -> float", .python = ".item"},
+    {.sig = "tonnx::shape(Tensor self, int? start=None, int? end=None) -> Tensor", .emit = emit_shape},
+    {.sig = "tonnx::copied_zeros(int[] list, Tensor self) -> int[]", .emit = emit_copied_zeros},
+    {.sig = "tonnx::broadcast_shapes(Tensor self, int[] shape) -> int[]", .emit = emit_broadcast_shapes},
+    {.sig = "aten::sym_numel(Tensor self) -> SymInt", .python = ".numel"},
 };
 
 }  // namespace

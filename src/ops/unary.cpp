@@ -1,35 +1,175 @@
 // unary.cpp - arithmetic and rounding of one tensor: Abs, Exp, Floor and their kin.
-#include "ops/emission.h"
-#include "ops/infer.h"
-#include "ops/lowering.h"
-#include "ops/opset_step.h"
+#include <limits>
+
+#include "ops/elementwise.h"
 
 namespace tonnx {
 namespace {
 
+void infer_flags(InferNode& n) { n.set(0, DType::Bool, n.node().input(0)->type.shape); }
+
+/// The same for each element, without a second input.
+void propagate_each(InferNode& n, std::optional<Dim> (*each)(const Dim&)) {
+  const auto elements = find_dims(*n.node().input(0));
+  if (!elements || n.node().output(0) == nullptr) return;
+  std::vector<Dim> result;
+  for (const Dim& element : *elements) {
+    const auto one = each(element);
+    if (!one || !fits(*one, n.node().input(0)->type.dtype)) return;
+    result.push_back(*one);
+  }
+  n.set_dims(std::move(result));
+}
+
+std::optional<Dim> negated(const Dim& a) {
+  return a.is(std::numeric_limits<int64_t>::min()) ? std::nullopt : std::optional(Dim(0) - a);
+}
+
+std::optional<Dim> magnitude(const Dim& a) {
+  if (a.is_non_negative()) return a;
+  return a.is_constant() ? negated(a) : std::nullopt;
+}
+
+std::optional<Dim> inverted(const Dim& a) { return Dim(1) - a; }
+
+void infer_neg(InferNode& n) {
+  infer_same_as_first(n);
+  propagate_each(n, negated);
+}
+
+void infer_abs(InferNode& n) {
+  infer_same_as_first(n);
+  propagate_each(n, magnitude);
+}
+
+void infer_not(InferNode& n) {
+  infer_same_as_first(n);
+  propagate_each(n, inverted);
+}
+
+void infer_identity(InferNode& n) {
+  infer_same_as_first(n);
+  const Value* input = n.node().input(0);
+  Value* output = n.node().output(0);
+  if (output == nullptr) return;
+  output->constant = input->constant;
+  if (input->known_ints) n.set_dims(*input->known_ints);
+}
+
+Values lower_identity(const OnnxNode& n, AtenBuilder&) { return n.input("input"); }
+
+Values lower_abs(const OnnxNode& n, AtenBuilder& aten) {
+  return is_unsigned(n.dtype("X")) ? n.input("X") : aten("abs", n.input("X"));
+}
+
+Values lower_sign(const OnnxNode& n, AtenBuilder& aten) {
+  const DType dtype = n.dtype("input");
+  if (!is_unsigned(dtype)) return aten("sign", n.input("input"));
+  return aten("to.dtype", aten("ne.Scalar", n.input("input"), 0), dtype);
+}
+
+Values lower_erf(const OnnxNode& n, AtenBuilder& aten) {
+  const DType dtype = n.dtype("input");
+  Value* y = aten("erf", n.input("input"));
+  return is_integer(dtype) ? aten("to.dtype", y, dtype) : y;  // opset 9 takes integers
+}
+
+Values lower_bitwise_not(const OnnxNode& n, AtenBuilder& aten) {
+  const DType dtype = n.dtype("X"), wide = computed_in(dtype);
+  return cast(aten, aten("bitwise_not", cast(aten, n.input("X"), dtype, wide)), wide, dtype);
+}
+
+Values lower_is_inf(const OnnxNode& n, AtenBuilder& aten) {
+  const bool positive = n.flag("detect_positive"), negative = n.flag("detect_negative");
+  if (!positive && !negative) return aten("zeros_like", n.input("X"), Kw{"dtype", DType::Bool});
+  Value* x = n.input("X");
+  if (info(n.dtype("X")).bits == 8) x = aten("to.dtype", x, DType::Float32);
+  return aten(positive && negative ? "isinf" : positive ? "isposinf" : "isneginf", x);
+}
+
+constexpr OpsetStep kSince1[] = {{.to = 6, .up = up_drop<"consumed_inputs">}, {.to = 13, .adds = kBFloat16}};
+constexpr OpsetStep kTypes13[] = {{.to = 13, .adds = kBFloat16}};
+constexpr OpsetStep kTypes22[] = {{.to = 22, .adds = kBFloat16}};
+constexpr OpsetStep kAbsHistory[] = {{.to = 6, .up = up_drop<"consumed_inputs">, .adds = kAllInts},
+                                     {.to = 13, .adds = kBFloat16}};
+constexpr OpsetStep kNegHistory[] = {{.to = 6, .up = up_drop<"consumed_inputs">, .adds = kSignedInts},
+                                     {.to = 13, .adds = kBFloat16}};
+constexpr OpsetStep kIsInfHistory[] = {{.to = 20, .adds = kBFloat16 | kFloat8 | dtype_set(DType::Float16)}};
+constexpr OpsetStep kIsNaNHistory[] = {{.to = 13, .adds = kBFloat16}, {.to = 20, .adds = kFloat8}};
+constexpr OpsetStep kIdentityHistory[] = {
+    {.to = 13, .adds = kBFloat16}, {.to = 14},
+    {.to = 16},                    {.to = 19, .adds = kFloat8},
+    {.to = 21, .adds = kInt4},     {.to = 23, .adds = kFloat4},
+    {.to = 24, .adds = kFloat8E8M0}, {.to = 25, .adds = kInt2},
+};
+
+constexpr OnnxOp kOnnx[] = {
+    unary("Abs(T X) -> T Y", 1, kAbsHistory, lower_abs, infer_abs),
+    unary("Acos(T input) -> T output", 7, kTypes22, lower_unary<"acos">),
+    unary("Acosh(T input) -> T output", 9, kTypes22, lower_unary<"acosh">),
+    unary("Asin(T input) -> T output", 7, kTypes22, lower_unary<"asin">),
+    unary("Asinh(T input) -> T output", 9, kTypes22, lower_unary<"asinh">),
+    unary("Atan(T input) -> T output", 7, kTypes22, lower_unary<"atan">),
+    unary("Atanh(T input) -> T output", 9, kTypes22, lower_unary<"atanh">),
+    unary("BitwiseNot(T X) -> T Y", 18, {}, lower_bitwise_not),
+    unary("Ceil(T X) -> T Y", 1, kSince1, lower_unary<"ceil">),
+    unary("Cos(T input) -> T output", 7, kTypes22, lower_unary<"cos">),
+    unary("Cosh(T input) -> T output", 9, kTypes22, lower_unary<"cosh">),
+    unary("Erf(T input) -> T output", 9, kTypes13, lower_erf),
+    unary("Exp(T input) -> T output", 1, kSince1, lower_unary<"exp">),
+    unary("Floor(T X) -> T Y", 1, kSince1, lower_unary<"floor">),
+    unary("Identity(V input) -> V output", 1, kIdentityHistory, lower_identity, infer_identity),
+    unary("IsInf(T1 X, *, int detect_negative=1, int detect_positive=1) -> T2 Y", 10, kIsInfHistory, lower_is_inf,
+          infer_flags),
+    unary("IsNaN(T1 X) -> T2 Y", 9, kIsNaNHistory, lower_unary<"isnan">, infer_flags),
+    unary("Log(T input) -> T output", 1, kSince1, lower_unary<"log">),
+    unary("Neg(T X) -> T Y", 1, kNegHistory, lower_unary<"neg">, infer_neg),
+    unary("Not(T X) -> T Y", 1, {}, lower_unary<"bitwise_not">, infer_not),
+    unary("Reciprocal(T X) -> T Y", 1, kSince1, lower_unary<"reciprocal">),
+    unary("Round(T X) -> T Y", 11, kTypes22, lower_unary<"round">),
+    unary("Sign(T input) -> T output", 9, kTypes13, lower_sign),
+    unary("Sin(T input) -> T output", 7, kTypes22, lower_unary<"sin">),
+    unary("Sinh(T input) -> T output", 9, kTypes22, lower_unary<"sinh">),
+    unary("Sqrt(T X) -> T Y", 1, kSince1, lower_unary<"sqrt">),
+    unary("Tan(T input) -> T output", 7, kTypes22, lower_unary<"tan">),
+};
+
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::exp(Tensor self) -> Tensor", .python = "torch.exp"},
-    {.sig = "aten::log(Tensor self) -> Tensor", .python = "torch.log"},
-    {.sig = "aten::sqrt(Tensor self) -> Tensor", .python = "torch.sqrt"},
-    {.sig = "aten::rsqrt(Tensor self) -> Tensor", .python = "torch.rsqrt"},
     {.sig = "aten::abs(Tensor self) -> Tensor", .python = "torch.abs"},
-    {.sig = "aten::reciprocal(Tensor self) -> Tensor", .python = "torch.reciprocal"},
-    {.sig = "aten::floor(Tensor self) -> Tensor", .python = "torch.floor"},
-    {.sig = "aten::ceil(Tensor self) -> Tensor", .python = "torch.ceil"},
-    {.sig = "aten::round(Tensor self) -> Tensor", .python = "torch.round"},
-    {.sig = "aten::trunc(Tensor self) -> Tensor", .python = "torch.trunc"},
-    {.sig = "aten::sign(Tensor self) -> Tensor", .python = "torch.sign"},
-    {.sig = "aten::isnan(Tensor self) -> Tensor", .python = "torch.isnan"},
-    {.sig = "aten::isinf(Tensor self) -> Tensor", .python = "torch.isinf"},
-    {.sig = "aten::neg(Tensor self) -> Tensor", .python = "-"},
+    {.sig = "aten::acos(Tensor self) -> Tensor", .python = "torch.acos"},
+    {.sig = "aten::acosh(Tensor self) -> Tensor", .python = "torch.acosh"},
+    {.sig = "aten::asin(Tensor self) -> Tensor", .python = "torch.asin"},
+    {.sig = "aten::asinh(Tensor self) -> Tensor", .python = "torch.asinh"},
+    {.sig = "aten::atan(Tensor self) -> Tensor", .python = "torch.atan"},
+    {.sig = "aten::atanh(Tensor self) -> Tensor", .python = "torch.atanh"},
     {.sig = "aten::bitwise_not(Tensor self) -> Tensor", .python = "~"},
+    {.sig = "aten::ceil(Tensor self) -> Tensor", .python = "torch.ceil"},
+    {.sig = "aten::cos(Tensor self) -> Tensor", .python = "torch.cos"},
+    {.sig = "aten::cosh(Tensor self) -> Tensor", .python = "torch.cosh"},
+    {.sig = "aten::erf(Tensor self) -> Tensor", .python = "torch.erf"},
+    {.sig = "aten::exp(Tensor self) -> Tensor", .python = "torch.exp"},
+    {.sig = "aten::floor(Tensor self) -> Tensor", .python = "torch.floor"},
+    {.sig = "aten::isinf(Tensor self) -> Tensor", .python = "torch.isinf"},
+    {.sig = "aten::isnan(Tensor self) -> Tensor", .python = "torch.isnan"},
+    {.sig = "aten::isneginf(Tensor self) -> Tensor", .python = "torch.isneginf"},
+    {.sig = "aten::isposinf(Tensor self) -> Tensor", .python = "torch.isposinf"},
+    {.sig = "aten::log(Tensor self) -> Tensor", .python = "torch.log"},
     {.sig = "aten::logical_not(Tensor self) -> Tensor", .python = "torch.logical_not"},
-    {.sig = "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", .python = "torch.clamp"},
+    {.sig = "aten::neg(Tensor self) -> Tensor", .python = "-"},
+    {.sig = "aten::reciprocal(Tensor self) -> Tensor", .python = "torch.reciprocal"},
+    {.sig = "aten::round(Tensor self) -> Tensor", .python = "torch.round"},
+    {.sig = "aten::rsqrt(Tensor self) -> Tensor", .python = "torch.rsqrt"},
+    {.sig = "aten::sign(Tensor self) -> Tensor", .python = "torch.sign"},
+    {.sig = "aten::sin(Tensor self) -> Tensor", .python = "torch.sin"},
+    {.sig = "aten::sinh(Tensor self) -> Tensor", .python = "torch.sinh"},
+    {.sig = "aten::sqrt(Tensor self) -> Tensor", .python = "torch.sqrt"},
+    {.sig = "aten::tan(Tensor self) -> Tensor", .python = "torch.tan"},
+    {.sig = "aten::trunc(Tensor self) -> Tensor", .python = "torch.trunc"},
 };
 
 }  // namespace
 
 extern const OpFamily kUnaryOps;
-constinit const OpFamily kUnaryOps{"unary", {}, kAten};
+constinit const OpFamily kUnaryOps{"unary", kOnnx, kAten};
 
 }  // namespace tonnx

@@ -333,7 +333,7 @@ GraphPtr Reader::read_graph(const Bytes& bytes, const Scope* outer, Node* owner,
         }
         for (const Bytes& initializer : sparse) {
           const SparseTensorPtr tensor = tensors_.read_sparse(initializer);
-          count_of(tensor->dims);
+          check_indices(*tensor);
           add_constant(tensor->values->source_name, nullptr, tensor->dims, tensor->values->dtype)->sparse = tensor;
         }
         read_nodes(*result, scope, nodes, depth);
@@ -436,6 +436,7 @@ Model Reader::read_model(const Bytes& bytes) {
     }
   }
   if (!has_graph) fail(ErrorKind::BadFile, "this is not an ONNX model: it has no graph");
+  require(!result.opsets.empty() || result.ir_version < 3, "the model does not say which opset it follows");
   if (result.opsets.empty()) result.opsets.emplace_back("", 1);  // IR versions 1 and 2 did not say
   result.extra = Bytes::own(std::move(extra));
   opsets_ = &result.opsets;

@@ -39,6 +39,8 @@ std::pair<std::string, std::string> read_entry(Bytes bytes) {
 
 namespace {
 
+constexpr size_t kMaxRank = 128;
+
 /// The typed fields of a TensorProto, before it is known which of them counts.
 struct TypedData {
   std::vector<int64_t> int32s, int64s, uint64s;
@@ -182,6 +184,7 @@ TensorPtr TensorReader::read(const Bytes& bytes) {
                       const auto dtype = find_dtype(type_number);
                       require(dtype.has_value(), "{} is not the number of an element type", type_number);
                       result->dtype = *dtype;
+    require(result->dims.size() <= kMaxRank, "a tensor has {} dimensions, more than {}", result->dims.size(), kMaxRank);
                       const int64_t count = result->count();
                       if (*dtype == DType::String) {
                         require(!is_external && !raw, "strings must be in string_data");

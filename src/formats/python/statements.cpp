@@ -67,9 +67,16 @@ class ForwardWriter {
   int depth(const Node& node) const {
     int deepest = 0;
     for (const Value* input : node.inputs()) {
-      if (input && input->producer && nested_.contains(input->producer)) deepest = std::max(deepest, depth(*input->producer));
+      if (!input || !input->producer || !nested_.contains(input->producer)) continue;
+      const bool same_brackets = is_subscript(node) && is_subscript(*input->producer) && input == node.input(0);
+      deepest = std::max(deepest, depth(*input->producer) - (same_brackets ? 1 : 0));
     }
     return deepest + 1;
+  }
+
+  static bool is_subscript(const Node& node) { return !is_call_module(node) && get_aten_op(node).op->subscript; }
+  static bool is_call_module(const Node& node) {
+    return node.domain == Symbol("tonnx") && node.op == Symbol("call_module");
   }
 
   void nest_into_return() {
@@ -132,7 +139,7 @@ class ForwardWriter {
 
   std::pair<std::string, int> expression(const Node& node) const {
     const auto text = [this](const Value* value, int place) { return text_of(value, place); };
-    if (node.domain == Symbol("tonnx") && node.op == Symbol("call_module")) {
+    if (is_call_module(node)) {
       std::vector<std::string> arguments;
       for (const AttrValue& argument : *node.find_attribute("arguments")->value.get<AttrList>()) {
         const auto* operand = argument.get<Operand>();
@@ -142,7 +149,11 @@ class ForwardWriter {
       return {fmt::format("self.{}({})", structure_.external_names[index], join(arguments)), precedence::kAtom};
     }
     const AtenOpEntry& entry = get_aten_op(node);
-    const Emission emission(node, entry, text, device_);
+    const auto is_inside = [this](const Value* value) {
+      return value->producer && nested_.contains(value->producer) && !is_call_module(*value->producer) &&
+             !structure_.module_of.contains(value->producer);
+    };
+    const Emission emission(node, entry, text, device_, is_inside);
     const auto module = structure_.module_of.find(&node);
     if (module == structure_.module_of.end()) return spell(emission, *entry.op);
     const Submodule& submodule = structure_.modules[module->second];
@@ -168,6 +179,11 @@ class ForwardWriter {
     }
   }
 
+  static bool is_number(const Value& value) {
+    const Type::Kind kind = value.type.kind;
+    return kind == Type::Kind::Int || kind == Type::Kind::IntList || kind == Type::Kind::Float;
+  }
+
   /// The name of a size, as `batch`, where the model has one for it.
   std::string number_name(const Value* value, int position) const {
     std::string wish = identifier(value->name);
@@ -179,10 +195,10 @@ class ForwardWriter {
 
   std::string choose_name(const Value* output, const Node& node, int position) {
     if (!last_use_.contains(output)) return "_";
-    if (output->type.kind == Type::Kind::Int || output->type.kind == Type::Kind::IntList) return number_name(output, position);
+    if (is_number(*output)) return number_name(output, position);
     std::string reuse;
     visit_leaves(node, [&](const Value* value) {
-      if (!reuse.empty() || value->type.kind == Type::Kind::Int) return;
+      if (!reuse.empty() || is_number(*value)) return;
       const std::string& name = variable_.at(value);
       if (!parameters_.contains(name) && !is_live(name, position)) reuse = name;
     });

@@ -1,0 +1,285 @@
+// conv.cpp - convolutions and their transposes: Conv, ConvTranspose.
+#include "base/error.h"
+#include "ops/emission.h"
+#include "ops/infer.h"
+#include "ops/lowering.h"
+#include "ops/opset_step.h"
+#include "ops/window.h"
+
+namespace tonnx {
+namespace {
+
+/// The spatial sizes of the weight, where known.
+std::optional<std::vector<Dim>> find_kernel(const NodeView& n) {
+  const Shape* weight = n.find_shape("W");
+  require(weight == nullptr || weight->size() >= 3, "the weight of a convolution has {} dimensions",
+          weight ? weight->size() : 0);
+  const auto given = n.find_ints("kernel_shape");
+  if (!given && weight == nullptr) return std::nullopt;
+  std::vector<Dim> kernel =
+      given ? std::vector<Dim>(given->begin(), given->end()) : std::vector<Dim>(weight->begin() + 2, weight->end());
+  require(weight == nullptr || weight->size() == kernel.size() + 2, "kernel_shape does not fit the weight");
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    const Dim& size = kernel[i];
+    require(!size.is_constant() || (*size.constant() >= 1 && *size.constant() <= kLargestWindow),
+            "the kernel has the size {}", size.text());
+    if (weight != nullptr && size.is_constant() && (*weight)[i + 2].is_constant()) {
+      require(size == (*weight)[i + 2], "kernel_shape has {} where the weight has {}", size.text(),
+              (*weight)[i + 2].text());
+    }
+  }
+  return kernel;
+}
+
+std::vector<Dim> get_kernel(const NodeView& n) {
+  auto kernel = find_kernel(n);
+  if (!kernel) fail_unsupported("neither kernel_shape nor the shape of the weight is known");
+  if (kernel->empty() || kernel->size() > 3) {
+    fail_unsupported("PyTorch has no convolution over {} dimensions", kernel->size());
+  }
+  return *kernel;
+}
+
+int64_t group_of(const NodeView& n) {
+  const int64_t group = n.i("group");
+  require(group >= 1 && group <= kLargestWindow, "group is {}", group);
+  return group;
+}
+
+/// Throws where the channels of input, weight and groups contradict one another.
+void check_channels(const NodeView& n, bool transposed) {
+  const int64_t group = group_of(n);
+  const Shape* x = n.find_shape("X");
+  const Shape* weight = n.find_shape("W");
+  if (weight == nullptr) return;
+  const auto outer = (*weight)[0].constant();
+  require(!outer || *outer % group == 0, "{} channels of the weight do not divide into {} groups", outer.value_or(0),
+          group);
+  if (x == nullptr || x->size() < 2) return;
+  const Dim wanted = transposed ? (*weight)[0] : (*weight)[1] * Dim(group);
+  require(!wanted.is_constant() || !(*x)[1].is_constant() || wanted == (*x)[1],
+          "the input has {} channels where the weight asks for {}", (*x)[1].text(), wanted.text());
+}
+
+void infer_conv(InferNode& n) {
+  const Shape* x = n.find_shape("X");
+  const Shape* weight = n.find_shape("W");
+  const auto kernel = find_kernel(n);
+  if (x == nullptr || weight == nullptr || !kernel) return n.set(0, n.dtype("X"), std::nullopt);
+  check_channels(n, false);
+  n.set(0, n.dtype("X"), window_shape(*x, window_of(n, *kernel), (*weight)[0]));
+}
+
+Values lower_conv(const OnnxNode& n, AtenBuilder& aten) {
+  const Window window = window_of(n, get_kernel(n));
+  Value* x = n.input("X");
+  const auto padding = window.symmetric_pads();
+  if (!padding) x = pad_spatial(n, aten, x, window.begin, window.end);
+  return aten(fmt::format("conv{}d", window.rank()), x, n.input("W"), n.find_input("B"), window.strides,
+              padding.value_or(std::vector<int64_t>(window.rank(), 0)), window.dilations, group_of(n));
+}
+
+/// The same geometry the other way round: the pads are cut off the result.
+struct TransposedWindow {
+  Window window;
+  std::vector<int64_t> output_padding;
+  std::vector<Dim> out;  // the spatial sizes of the result
+
+  Dim full(size_t i, const Dim& in) const { return (in - 1) * Dim(window.strides[i]) + window.extent(i); }
+};
+
+TransposedWindow transposed_window(const NodeView& n, std::vector<Dim> kernel) {
+  const size_t rank = kernel.size();
+  TransposedWindow t;
+  Window& w = t.window;
+  w.kernel = std::move(kernel);
+  w.strides = spatial_ints(n, "strides", rank, 1, 1);
+  w.dilations = spatial_ints(n, "dilations", rank, 1, 1);
+  t.output_padding = spatial_ints(n, "output_padding", rank, 0, 0);
+  const std::vector<int64_t> pads = spatial_ints(n, "pads", 2 * rank, 0, 0);
+  const std::string auto_pad = n.s("auto_pad");
+  auto out = n.find_ints("output_shape");
+  if (out && out->size() == rank + 2) out->erase(out->begin(), out->begin() + 2);
+  require(!out || out->size() == rank, "output_shape has {} sizes where {} are needed", out ? out->size() : 0, rank);
+  const Shape* x = n.find_shape("X");
+  require(x == nullptr || x->size() == rank + 2, "the input has {} dimensions where the weight asks for {}",
+          x ? x->size() : 0, rank + 2);
+  if (x == nullptr && out) fail_unsupported("output_shape needs the sizes of the input, which are not known");
+  const bool is_same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
+  require(is_same || auto_pad == "NOTSET" || auto_pad == "VALID", "auto_pad is '{}'", auto_pad);
+  for (size_t i = 0; i < rank; ++i) {
+    Dim begin(auto_pad == "NOTSET" ? pads[i] : 0), end(auto_pad == "NOTSET" ? pads[rank + i] : 0);
+    if (out || is_same) {
+      require(!out || ((*out)[i] >= 0 && (*out)[i] <= kLargestWindow), "output_shape has the size {}", (*out)[i]);
+      // without output_shape the result has size * stride elements, so that the input's own size falls out
+      const Dim total = out ? t.full(i, (*x)[i + 2]) + t.output_padding[i] - (*out)[i]
+                            : w.extent(i) - w.strides[i] + t.output_padding[i];
+      const Dim cut = max(total, 0);
+      begin = auto_pad == "SAME_UPPER" ? floor_div(cut, 2) : cut - floor_div(cut, 2);
+      end = (out ? total : cut) - begin;  // negative: output_shape asks for more than there is
+    }
+    w.begin.push_back(begin);
+    w.end.push_back(end);
+    if (out) {
+      t.out.emplace_back((*out)[i]);
+    } else if (x != nullptr) {
+      t.out.push_back(t.full(i, (*x)[i + 2]) + t.output_padding[i] - begin - end);
+    }
+  }
+  return t;
+}
+
+void infer_conv_transpose(InferNode& n) {
+  const Shape* x = n.find_shape("X");
+  const Shape* weight = n.find_shape("W");
+  const auto kernel = find_kernel(n);
+  if (x == nullptr || weight == nullptr || !kernel) return n.set(0, n.dtype("X"), std::nullopt);
+  check_channels(n, true);
+  const TransposedWindow t = transposed_window(n, *kernel);
+  Shape shape{(*x)[0], (*weight)[1] * Dim(group_of(n))};
+  for (const Dim& size : t.out) {
+    require(!size.is_constant() || *size.constant() >= 0, "the pads are larger than the result");
+    shape.push_back(size);
+  }
+  n.set(0, n.dtype("X"), std::move(shape));
+}
+
+/// What PyTorch's own arguments can say of the pads, and what is left to be cut off or added at the end.
+struct TransposedPads {
+  std::vector<int64_t> padding, output_padding;
+  std::vector<Dim> cut_begin, cut_end;
+  bool adds = false;  // PyTorch takes no such large output_padding
+};
+
+TransposedPads split_pads(const TransposedWindow& t) {
+  TransposedPads p;
+  for (size_t i = 0; i < t.window.rank(); ++i) {
+    const auto begin = t.window.begin[i].constant(), end = t.window.end[i].constant();
+    const auto in_front = begin && end ? begin : std::optional<int64_t>(0);
+    Dim more = t.window.begin[i] - t.window.end[i] + t.output_padding[i];  // behind what equal pads leave
+    int64_t output_padding = 0;
+    p.cut_begin.push_back(begin && end ? Dim(0) : t.window.begin[i]);
+    if (!(begin && end)) more = Dim(t.output_padding[i]) - t.window.end[i];
+    if (const auto number = more.constant()) {
+      if (*number > 0 && *number < std::max(t.window.strides[i], t.window.dilations[i])) {
+        output_padding = *number;
+        more = 0;
+      }
+      p.adds = p.adds || *more.constant() > 0;
+    }
+    p.padding.push_back(*in_front);
+    p.output_padding.push_back(output_padding);
+    p.cut_end.push_back(more);
+  }
+  return p;
+}
+
+Values lower_conv_transpose(const OnnxNode& n, AtenBuilder& aten) {
+  const TransposedWindow t = transposed_window(n, get_kernel(n));
+  const size_t rank = t.window.rank();
+  TransposedPads p = split_pads(t);
+  Value* bias = n.find_input("B");
+  const char* names[] = {"conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input"};
+  Value* y = aten(names[rank - 1], n.input("X"), n.input("W"), p.adds ? nullptr : bias, t.window.strides, p.padding,
+                  p.output_padding, group_of(n), t.window.dilations);
+  for (size_t i = 0; i < rank; ++i) {
+    const auto behind = p.cut_end[i].constant();
+    const bool cuts_begin = !p.cut_begin[i].is(0);
+    if (!cuts_begin && behind && *behind >= 0) continue;
+    // a size that is not known is cut by where the result ends
+    const IntArg start = n.int_arg(p.cut_begin[i]);
+    const IntArg end = cuts_begin || !behind ? n.int_arg(p.cut_begin[i] + t.out[i]) : IntArg(*behind);
+    y = aten("slice.Tensor", y, static_cast<int64_t>(i + 2), start, end);
+    p.cut_end[i] = 0;
+  }
+  if (!p.adds) return y;
+  y = pad_spatial(n, aten, y, std::vector<Dim>(rank, Dim(0)), p.cut_end);
+  if (bias == nullptr) return y;
+  std::vector<int64_t> sizes(rank + 1, 1);
+  sizes[0] = -1;
+  return aten("add.Tensor", y, aten("reshape", bias, sizes));
+}
+
+std::string emit_conv(const Emission& e) { return spell_window_call(e, 3); }
+
+/// nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
+std::optional<ModuleSpec> module_conv(const Emission& e) {
+  Value* weight = e.value("weight");
+  Value* bias = e.value("bias");
+  if (weight == nullptr || !weight->constant || (bias != nullptr && !bias->constant)) return std::nullopt;
+  const std::vector<int64_t>& dims = weight->constant->dims;
+  const std::string& name = e.signature().name;
+  const size_t rank = static_cast<size_t>(name[name.size() - 2] - '0');
+  const int64_t groups = e.find_int("groups").value_or(0);
+  if (dims.size() != rank + 2 || weight->constant->count() == 0 || groups < 1) return std::nullopt;
+  const bool transposed = name.starts_with("conv_transpose");
+  const int64_t in = transposed ? dims[0] : dims[1] * groups;
+  const int64_t out = transposed ? dims[1] * groups : dims[0];
+  if (bias != nullptr && bias->constant->dims != std::vector{out}) return std::nullopt;
+  ModuleSpec spec{.inputs = {"input"}, .short_name = "conv"};
+  spec.type = fmt::format("nn.Conv{}{}d", transposed ? "Transpose" : "", rank);
+  spec.arguments = fmt::format("{}, {}, {}", in, out, python_pair({dims.begin() + 2, dims.end()}));
+  spec.arguments += transposed ? window_keywords(e, {"stride", "padding", "output_padding", "groups", "dilation"})
+                               : window_keywords(e, {"stride", "padding", "dilation", "groups"});
+  if (bias == nullptr) spec.arguments += ", bias=False";
+  spec.weights.push_back({"weight", weight});
+  if (bias != nullptr) spec.weights.push_back({"bias", bias});
+  return spec;
+}
+
+constexpr OpsetStep kConvHistory[] = {{.to = 11}, {.to = 22, .adds = kBFloat16}};
+
+constexpr std::string_view kRankNote = "over one to three spatial dimensions, as in PyTorch";
+
+constexpr OnnxOp kOnnx[] = {
+    {.sig = "Conv(T X, T W, T? B, *, str auto_pad=\"NOTSET\", ints? dilations, int group=1, ints? kernel_shape, "
+            "ints? pads, ints? strides) -> T Y",
+     .since = 1,
+     .history = kConvHistory,
+     .infer = infer_conv,
+     .lower = lower_conv,
+     .note = kRankNote},
+    {.sig = "ConvTranspose(T X, T W, T? B, *, str auto_pad=\"NOTSET\", ints? dilations, int group=1, "
+            "ints? kernel_shape, ints? output_padding, ints? output_shape, ints? pads, ints? strides) -> T Y",
+     .since = 1,
+     .history = kConvHistory,
+     .infer = infer_conv_transpose,
+     .lower = lower_conv_transpose,
+     .note = kRankNote},
+};
+
+constexpr AtenOp kAten[] = {
+    {.sig = "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], "
+            "SymInt[1] dilation=[1], SymInt groups=1) -> Tensor",
+     .emit = emit_conv,
+     .module = module_conv},
+    {.sig = "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] "
+            "padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
+     .emit = emit_conv,
+     .module = module_conv},
+    {.sig = "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] "
+            "padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
+     .emit = emit_conv,
+     .module = module_conv},
+    {.sig = "aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] "
+            "padding=[0], SymInt[1] output_padding=[0], SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor",
+     .emit = emit_conv,
+     .module = module_conv},
+    {.sig = "aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], "
+            "SymInt[2] padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> "
+            "Tensor",
+     .emit = emit_conv,
+     .module = module_conv},
+    {.sig = "aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], "
+            "SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, "
+            "1, 1]) -> Tensor",
+     .emit = emit_conv,
+     .module = module_conv},
+};
+
+}  // namespace
+
+extern const OpFamily kConvOps;
+constinit const OpFamily kConvOps{"conv", kOnnx, kAten};
+
+}  // namespace tonnx

@@ -1,0 +1,75 @@
+// diagonal.cpp - matrices by their diagonals: EyeLike, Trilu.
+#include "base/error.h"
+#include "ops/emission.h"
+#include "ops/infer.h"
+#include "ops/lowering.h"
+#include "ops/opset_step.h"
+
+namespace tonnx {
+namespace {
+
+/// PyTorch has hardly any kernel for the wide unsigned types: what holds all their values, or their bits.
+DType computable(DType dtype) {
+  switch (dtype) {
+    case DType::UInt16: return DType::Int32;
+    case DType::UInt32:
+    case DType::UInt64: return DType::Int64;
+    default: return dtype;
+  }
+}
+
+void infer_eye_like(InferNode& n) {
+  const Shape* shape = n.find_shape("input");
+  require(shape == nullptr || shape->size() == 2, "the input has {} dimensions, and not two", shape ? shape->size() : 0);
+  n.set(0, n.find_dtype("dtype").value_or(n.dtype("input")), shape ? *shape : Shape{n.fresh(), n.fresh()});
+}
+
+Values lower_eye_like(const OnnxNode& n, AtenBuilder& aten) {
+  const DType dtype = n.find_dtype("dtype").value_or(n.dtype("input"));
+  const DType made = computable(dtype);
+  const int64_t k = n.i("k");
+  const IntArg rows = n.size("input", 0), columns = n.size("input", 1);
+  n.input("input");
+  Value* y = nullptr;
+  if (k == 0) {
+    y = aten("eye.m", rows, columns, Kw{"dtype", made});
+  } else {
+    y = aten("triu", aten("tril", aten("ones", IntArgs{rows, columns}, Kw{"dtype", made}), k), k);
+  }
+  return made == dtype ? y : aten("to.dtype", y, dtype);
+}
+
+Values lower_trilu(const OnnxNode& n, AtenBuilder& aten) {
+  Value* x = n.input("input");
+  const DType dtype = n.dtype("input"), computed = computable(dtype);
+  const IntArg k = n.has("k") ? n.int_arg("k") : IntArg(0);
+  if (computed != dtype) x = aten("to.dtype", x, computed);
+  Value* y = aten(n.flag("upper") ? "triu" : "tril", x, k);
+  return computed == dtype ? y : aten("to.dtype", y, dtype);
+}
+
+constexpr OpsetStep kEyeLikeHistory[] = {{.to = 22, .adds = kBFloat16}};
+
+constexpr OnnxOp kOnnx[] = {
+    {.sig = "EyeLike(T1 input, *, int? dtype, int k=0) -> T2 output",
+     .since = 9,
+     .history = kEyeLikeHistory,
+     .infer = infer_eye_like,
+     .lower = lower_eye_like},
+    {.sig = "Trilu(T input, I? k, *, int upper=1) -> T output",
+     .since = 14,
+     .infer = infer_same_as_first,
+     .lower = lower_trilu},
+};
+
+constexpr AtenOp kAten[] = {
+    {.sig = "aten::tril(Tensor self, SymInt diagonal=0) -> Tensor", .python = ".tril"},
+    {.sig = "aten::triu(Tensor self, SymInt diagonal=0) -> Tensor", .python = ".triu"},
+};
+
+}  // namespace
+
+extern const OpFamily kDiagonalOps;
+constinit const OpFamily kDiagonalOps{"diagonal", kOnnx, kAten};
+
+}  // namespace tonnx

@@ -1,0 +1,129 @@
+// elementwise.cpp - literals, types without kernels, and arithmetic on known integers.
+#include "ops/elementwise.h"
+
+#include <cstdlib>
+#include <limits>
+
+#include "base/error.h"
+#include "ops/emission.h"
+
+namespace tonnx {
+namespace {
+
+constexpr size_t kTextLimit = 256;  // of an expression over sizes: past that a file is playing with us
+
+bool is_small(const Dim& dim) { return dim.is_constant() || dim.text().size() <= kTextLimit; }
+
+bool holds_ints(const Value& value) { return is_integer(value.type.dtype) || value.type.dtype == DType::Bool; }
+
+std::optional<std::vector<Dim>> folded(const std::vector<Dim>& a, const std::vector<Dim>& b, DimFn fold) {
+  if (a.size() != b.size() && a.size() != 1 && b.size() != 1) return std::nullopt;
+  const size_t count = a.size() == 1 ? b.size() : a.size();
+  std::vector<Dim> result;
+  for (size_t i = 0; i < count; ++i) {
+    const Dim& x = a[a.size() == 1 ? 0 : i];
+    const Dim& y = b[b.size() == 1 ? 0 : i];
+    if (!is_small(x) || !is_small(y)) return std::nullopt;
+    std::optional<Dim> one;
+    try {
+      one = fold(x, y);
+    } catch (const Error&) {  // 64 bits overflow, which tensors do silently
+    }
+    if (!one) return std::nullopt;
+    result.push_back(*std::move(one));
+  }
+  return result;
+}
+
+}  // namespace
+
+DType computed_in(DType dtype) {
+  switch (dtype) {
+    case DType::UInt16: return DType::Int32;
+    case DType::UInt32:
+    case DType::UInt64: return DType::Int64;
+    default: return dtype;
+  }
+}
+
+Value* cast(AtenBuilder& aten, Value* x, DType from, DType to) {
+  return from == to ? x : aten("to.dtype", x, to);
+}
+
+Value* wide_input(const OnnxNode& n, AtenBuilder& aten, std::string_view input) {
+  return cast(aten, n.input(input), n.dtype(input), computed_in(n.dtype(input)));
+}
+
+Value* ordered(AtenBuilder& aten, Value* x, DType dtype) {
+  Value* wide = cast(aten, x, dtype, computed_in(dtype));
+  // turning the highest bit puts what int64 takes for negative behind the rest
+  return dtype == DType::UInt64 ? aten("bitwise_xor.Scalar", wide, std::numeric_limits<int64_t>::min()) : wide;
+}
+
+bool has_exact_text(double number) { return std::strtod(python_float(number).c_str(), nullptr) == number; }
+
+std::optional<Arg> find_literal(const OnnxNode& n, const Value* value, const Value* other) {
+  const DType dtype = value->type.dtype;
+  const auto rank = value->type.rank();
+  if (!rank || (*rank > 0 && *rank > other->type.rank().value_or(0))) return std::nullopt;
+  if (is_integer(dtype) && value->known_ints && value->known_ints->size() == 1) return Arg(n.int_arg((*value->known_ints)[0]));
+  if (!value->constant || value->constant->count() != 1) return std::nullopt;
+  if (is_integer(dtype)) {
+    const int64_t number = element_as_int(*value->constant, 0);
+    if (dtype == DType::UInt64 && number < 0) return std::nullopt;
+    return Arg(number);
+  }
+  const bool is_plain = dtype == DType::Float32 || dtype == DType::Float16 || dtype == DType::BFloat16;
+  if (!is_plain && dtype != DType::Float64) return std::nullopt;
+  const double number = element_as_double(*value->constant, 0);
+  if (!is_plain && !has_exact_text(number)) return std::nullopt;
+  return Arg(number);
+}
+
+std::optional<Arg> find_literal(const OnnxNode& n, std::string_view input, std::string_view other) {
+  return find_literal(n, n.value(input), n.value(other));
+}
+
+bool fits(const Dim& value, DType dtype) {
+  const auto number = value.constant();
+  if (!number || dtype == DType::Int64) return true;
+  if (dtype == DType::Bool) return *number == 0 || *number == 1;
+  if (!is_integer(dtype)) return false;
+  const int bits = info(dtype).bits;
+  if (is_unsigned(dtype)) return *number >= 0 && (bits == 64 || *number < (int64_t{1} << bits));
+  return *number >= -(int64_t{1} << (bits - 1)) && *number < (int64_t{1} << (bits - 1));
+}
+
+void propagate(InferNode& n, DimFn fold) {
+  const Value* output = n.node().output(0);
+  if (output == nullptr || output->type.rank().value_or(2) > 1) return;
+  std::optional<std::vector<Dim>> result;
+  for (const Value* input : n.node().inputs()) {
+    if (input == nullptr || !holds_ints(*input)) return;
+    auto elements = find_dims(*input);
+    if (!elements) return;
+    result = result ? folded(*result, *elements, fold) : std::move(elements);
+    if (!result) return;
+  }
+  if (!result) return;
+  for (const Dim& element : *result) {
+    if (!fits(element, output->type.dtype)) return;
+  }
+  n.set_dims(*std::move(result));
+}
+
+std::optional<bool> is_less(const Dim& a, const Dim& b) {
+  if (a.is_constant() && b.is_constant()) return *a.constant() < *b.constant();
+  if ((b - a - Dim(1)).is_non_negative()) return true;
+  if ((a - b).is_non_negative()) return false;
+  return std::nullopt;
+}
+
+std::optional<bool> is_equal(const Dim& a, const Dim& b) {
+  if (a == b) return true;
+  if (a.is_constant() && b.is_constant()) return false;
+  if ((b - a - Dim(1)).is_non_negative() || (a - b - Dim(1)).is_non_negative()) return false;
+  return std::nullopt;
+}
+
+}  // namespace tonnx

@@ -1,0 +1,19 @@
+// kernel_type.h - the element type that PyTorch computes in, where it has no kernels for the type of the tensor.
+#pragma once
+#include "ops/lowering.h"
+
+namespace tonnx {
+
+/// PyTorch stores uint16, uint32 and uint64, but hardly computes with them. A wider signed type holds the same values;
+/// uint64 keeps its bits in int64, which is exact for moving, adding and multiplying.
+inline DType kernel_type(DType dtype) {
+  if (dtype == DType::UInt16) return DType::Int32;
+  return dtype == DType::UInt32 || dtype == DType::UInt64 ? DType::Int64 : dtype;
+}
+
+/// `x` in another element type; nothing happens where it is the same.
+inline Value* cast(AtenBuilder& aten, Value* x, DType from, DType to) {
+  return from == to ? x : aten("to.dtype", x, to);
+}
+
+}  // namespace tonnx

@@ -1,0 +1,94 @@
+"""Models of one node: built at an opset, converted, and compared with ONNX Runtime or ONNX's reference evaluator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+import tonnx
+
+IR_VERSION = 10
+
+
+def one_node(
+    op: str,
+    inputs: dict[str, np.ndarray | None],
+    opset: int,
+    constant: tuple[str, ...] = (),
+    dynamic: bool | tuple[str, ...] = False,
+    outputs: int = 1,
+    **attributes: Any,
+) -> onnx.ModelProto:
+    """A model of one node; `constant` names inputs that are initializers, `dynamic` leaves the sizes of all, or of some, open."""
+    names = [name if array is not None else "" for name, array in inputs.items()]
+    results = [f"out{i}" for i in range(outputs)]
+    node = helper.make_node(op, names, results, **attributes)
+    declared, initializers = [], []
+    for name, array in inputs.items():
+        if array is None:
+            continue
+        if name in constant:
+            initializers.append(numpy_helper.from_array(array, name))
+            continue
+        is_open = dynamic is True or (dynamic and name in dynamic)
+        shape = [f"{name}{i}" for i in range(array.ndim)] if is_open else array.shape
+        declared.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape))
+    empty = [onnx.ValueInfoProto(name=name) for name in results]
+    graph = helper.make_graph([node], "one_node", declared, empty, initializers)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
+
+
+def expected(model: onnx.ModelProto, feeds: dict[str, np.ndarray], reference: bool) -> list[np.ndarray]:
+    if reference:
+        return ReferenceEvaluator(model).run(None, feeds)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, feeds)
+
+
+def check(
+    op: str,
+    inputs: dict[str, np.ndarray | None],
+    opset: int,
+    constant: tuple[str, ...] = (),
+    reference: bool = False,
+    values: list[np.ndarray] | None = None,
+    tolerance: float = 1e-5,
+    **options: Any,
+) -> torch.nn.Module:
+    """Converts the node, and compares what it gives with ONNX Runtime, the reference evaluator, or `values`."""
+    model = one_node(op, inputs, opset, constant, **options)
+    feeds = {name: array for name, array in inputs.items() if array is not None and name not in constant}
+    if values is None:
+        values = expected(model, feeds, reference)
+    module = tonnx.convert(model)
+    given = module(*(torch.from_numpy(np.array(array)) for array in feeds.values()))
+    given = given if isinstance(given, (tuple, list)) else [given]
+    assert len(given) == len(values)
+    for got, want in zip(given, values):
+        got, want = got.detach().numpy(), np.asarray(want)
+        assert got.dtype == want.dtype
+        assert got.shape == want.shape
+        if got.dtype.kind == "f":
+            np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+        else:
+            np.testing.assert_array_equal(got, want)
+    return module
+
+
+
+
+def source(op: str, inputs: dict[str, np.ndarray | None], opset: int, constant: tuple[str, ...] = (), **options: Any) -> str:
+    """The body of the forward method that the node turns into."""
+    from pathlib import Path
+
+    tonnx.convert(one_node(op, inputs, opset, constant, **options), "model.py")
+    text = Path("model.py").read_text()
+    return text[text.index("def forward") : text.index("    @classmethod")].strip()
