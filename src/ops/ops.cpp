@@ -35,7 +35,6 @@ extern const OpFamily kPoolOps;
 extern const OpFamily kNormBatchOps;
 extern const OpFamily kNormLayerOps;
 extern const OpFamily kSpaceOps;
-extern const OpFamily kPadOps;
 extern const OpFamily kSizeOps;
 
 namespace {
@@ -69,7 +68,6 @@ constexpr const OpFamily* kFamilies[] = {
     &kNormBatchOps,
     &kNormLayerOps,
     &kSpaceOps,
-    &kPadOps,
     &kSizeOps,
 };
 
