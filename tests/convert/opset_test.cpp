@@ -91,9 +91,8 @@ TEST(ChangeOpset, SaysAllThatStandsInTheWay) {
 }
 
 TEST(ChangeOpset, GoesIntoSubgraphs) {
-  Model model = model_at(12, R"(input %c: bool[] input %x: float32[1, 2]
-    %y = If(%c) { then_branch=graph t { %a = Squeeze(%x) {axes=[0]} output %a }, else_branch=graph e { %b = Squeeze(%x) output %b } }
-    output %y)");
+  Model model = model_at(12, R"(input %x: float32[1, 2]
+    %y = com.x.Run() { body=graph t { %a = Squeeze(%x) {axes=[0]} output %a } } output %y)");
   change_opset(model, 13);
   check_invariants(*model.graph);
   const Node* inner = subgraphs_of(*model.graph->first())[0]->first();

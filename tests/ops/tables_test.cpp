@@ -17,8 +17,8 @@ TEST(Tables, HistoriesHaveEveryVersionOfTheStandard) {
     const OnnxOp& op = *entry->op;
     std::vector<int> versions{op.since};
     for (const OpsetStep& step : op.history) versions.push_back(step.to);
-    if (op.until != 0) versions.push_back(op.until);
     const auto standard = standard_versions(entry->signature.name);
+    if (op.until != 0) EXPECT_EQ(op.until, standard.back()) << entry->signature.name;  // taken away by its last version
     EXPECT_EQ(versions, std::vector<int>(standard.begin(), standard.end())) << entry->signature.name;
   }
 }
