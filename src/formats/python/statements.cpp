@@ -186,6 +186,7 @@ class ForwardWriter {
     }
   }
 
+  /// A plain number or a list of them.
   static bool is_number(const Value& value) {
     const Type::Kind kind = value.type.kind;
     return kind == Type::Kind::Int || kind == Type::Kind::IntList || kind == Type::Kind::Float;
@@ -195,6 +196,9 @@ class ForwardWriter {
   std::string number_name(const Value* value, int position) const {
     std::string wish = identifier(value->name);
     if (wish.empty() || wish.size() > 24 || is_made_up(value->name) || value->name.find('/') != std::string::npos) wish = "n";
+    for (const std::string_view plain : {"n", "ints"}) {  // what has no name of its own
+      if (wish.starts_with(plain) && wish.find_first_not_of("_0123456789", plain.size()) == std::string::npos) wish = plain;
+    }
     std::string name = wish;
     for (int i = 2; parameters_.contains(name) || is_live(name, position); ++i) name = fmt::format("{}{}", wish, i);
     return name;
