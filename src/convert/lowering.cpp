@@ -38,6 +38,7 @@ Value* Lowering::reshaped(Value* constant, std::vector<int64_t> dims) {
     tensor->dims = std::move(dims);
     at->second = aten_->add_initializer(constant->name, std::move(tensor));
     at->second->trainable = constant->trainable;
+    std::swap(at->second->name, constant->name);  // mostly nobody wants the old form
   }
   return at->second;
 }
@@ -173,7 +174,7 @@ void require_supported(const Graph& graph, const LoweringOptions& options) {
   std::string text;
   for (const auto& [op, names] : missing) {
     count += names.size();
-    text += fmt::format("\n  {}: {} node{}, '{}'{}", op, names.size(), names.size() == 1 ? "" : "s", names[0],
+    text += fmt::format("\n  {}: {} node{}, '{}'{}", shown(op), names.size(), names.size() == 1 ? "" : "s", shown(names[0]),
                         names.size() > 1 ? " and others" : "");
   }
   throw Error(ErrorKind::Unsupported,

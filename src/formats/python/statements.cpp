@@ -12,7 +12,7 @@
 namespace tonnx::python {
 namespace {
 
-constexpr size_t kNestedWidth = 88;   // a statement with nested expressions stays below this
+constexpr size_t kNestedWidth = 96;   // a statement with nested expressions stays below this
 constexpr int kNestedDepth = 3;       // and has at most so many calls inside one another
 constexpr int kReach = 12;            // an expression moves at most so many nodes down
 constexpr std::string_view kPool[] = {"x", "y", "z", "u", "v", "w"};
@@ -71,7 +71,14 @@ class ForwardWriter {
       const bool same_brackets = is_subscript(node) && is_subscript(*input->producer) && input == node.input(0);
       deepest = std::max(deepest, depth(*input->producer) - (same_brackets ? 1 : 0));
     }
-    return deepest + 1;
+    return deepest + (is_operator(node) ? 0 : 1);
+  }
+
+  /// `a + b` reads as one expression with what is inside it; a call does not.
+  static bool is_operator(const Node& node) {
+    if (is_call_module(node)) return false;
+    const std::string_view spelling = get_aten_op(node).op->python;
+    return !spelling.empty() && spelling[0] != '.' && !std::isalpha(static_cast<unsigned char>(spelling[0]));
   }
 
   static bool is_subscript(const Node& node) { return !is_call_module(node) && get_aten_op(node).op->subscript; }

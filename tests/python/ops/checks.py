@@ -92,3 +92,37 @@ def source(op: str, inputs: dict[str, np.ndarray | None], opset: int, constant: 
     tonnx.convert(one_node(op, inputs, opset, constant, **options), "model.py")
     text = Path("model.py").read_text()
     return text[text.index("def forward") : text.index("    @classmethod")].strip()
+
+
+def check_opset(
+    op: str,
+    inputs: dict[str, np.ndarray | None],
+    opset: int,
+    to: int,
+    constant: tuple[str, ...] = (),
+    reference: bool = False,
+    **options: Any,
+) -> onnx.ModelProto:
+    """Brings the model of one node to another opset, and compares what both give."""
+    model = one_node(op, inputs, opset, constant, **options)
+    feeds = {name: array for name, array in inputs.items() if array is not None and name not in constant}
+    values = expected(model, feeds, reference)
+    for output, value in zip(model.graph.output, values, strict=True):
+        dtype = helper.np_dtype_to_tensor_dtype(value.dtype)
+        output.CopyFrom(helper.make_tensor_value_info(output.name, dtype, value.shape))
+    tonnx.convert(model, "changed.onnx", opset=to)
+    changed = onnx.load("changed.onnx")
+    onnx.checker.check_model(changed)
+    assert changed.opset_import[0].version == to
+    for got, want in zip(expected(changed, feeds, reference), values, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+    return changed
+
+
+def refuses_opset(op: str, inputs: dict[str, np.ndarray | None], opset: int, to: int, **options: Any) -> str:
+    """What is said when the model of one node cannot be brought to another opset."""
+    try:
+        tonnx.convert(one_node(op, inputs, opset, **options), "changed.onnx", opset=to)
+    except tonnx.Error as error:
+        return str(error)
+    raise AssertionError(f"{op} went from opset {opset} to {to}")
