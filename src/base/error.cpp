@@ -13,8 +13,22 @@ const char* name_of(ErrorKind kind) {
   return "internal";
 }
 
+std::string shown(std::string_view text) {
+  constexpr size_t kLongest = 300;
+  std::string result;
+  for (const char c : text.substr(0, kLongest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F) {
+      result += fmt::format("\\x{:02x}", byte);
+    } else {
+      result += c;
+    }
+  }
+  return text.size() > kLongest ? result + "..." : result;
+}
+
 void Error::add_frame(std::string frame) {
-  frames_.push_back("while " + frame);
+  frames_.push_back("while " + shown(frame));
   what_ += "\n  " + frames_.back();
 }
 

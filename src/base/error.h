@@ -4,6 +4,8 @@
 
 #include <exception>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -33,25 +35,43 @@ class Error : public std::exception {
   std::string what_;
 };
 
+/// A name out of a file, fit to be shown: control characters escaped, and no longer than a line or two.
+std::string shown(std::string_view text);
+
+/// Formats the text of an error; texts among the arguments come from files, and are shown with care.
+template <class... Args>
+std::string error_text(fmt::format_string<Args...> text, const Args&... args) {
+  const auto careful = []<class T>(const T& arg) {
+    if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+      return shown(arg);
+    } else {
+      return arg;
+    }
+  };
+  return [&](const auto&... ready) {
+    return fmt::vformat(fmt::string_view(text), fmt::make_format_args(ready...));
+  }(careful(args)...);
+}
+
 template <class... Args>
 [[noreturn]] void fail(ErrorKind kind, fmt::format_string<Args...> text, Args&&... args) {
-  throw Error(kind, fmt::format(text, std::forward<Args>(args)...));
+  throw Error(kind, error_text<Args...>(text, args...));
 }
 
 template <class... Args>
 [[noreturn]] void fail_invalid(fmt::format_string<Args...> text, Args&&... args) {
-  throw Error(ErrorKind::InvalidModel, fmt::format(text, std::forward<Args>(args)...));
+  throw Error(ErrorKind::InvalidModel, error_text<Args...>(text, args...));
 }
 
 template <class... Args>
 [[noreturn]] void fail_unsupported(fmt::format_string<Args...> text, Args&&... args) {
-  throw Error(ErrorKind::Unsupported, fmt::format(text, std::forward<Args>(args)...));
+  throw Error(ErrorKind::Unsupported, error_text<Args...>(text, args...));
 }
 
 /// Throws InvalidModel unless the condition holds.
 template <class... Args>
 void require(bool condition, fmt::format_string<Args...> text, Args&&... args) {
-  if (!condition) throw Error(ErrorKind::InvalidModel, fmt::format(text, std::forward<Args>(args)...));
+  if (!condition) throw Error(ErrorKind::InvalidModel, error_text<Args...>(text, args...));
 }
 
 /// Throws Internal unless the condition holds: a file must never be able to make it false.

@@ -105,7 +105,9 @@ Node* AtenBuilder::call(std::string_view name, std::vector<NamedArg> args) {
     const std::string base = source != nullptr && source->output(0) ? source->output(0)->name : signature.name;
     for (const Param& output : signature.outputs) {
       const Type type = type_of_result(output);
-      graph.add_output_to(node, graph.unique_name(type.is_tensor() ? base : "n"), type);
+      const bool is_tensor = type.is_tensor();
+      const char* number = type.kind == Type::Kind::IntList ? "ints" : "n";
+      graph.add_output_to(node, graph.unique_name(is_tensor ? base : number), type);
     }
   }
   return node;
@@ -122,10 +124,11 @@ Value* AtenBuilder::constant(TensorPtr tensor, std::string_view wish) {
   return lowering_->aten().add_initializer(std::string(wish), std::move(tensor));
 }
 
+Value* AtenBuilder::ints(const IntArgs& values) { return lowering_->tensor_of_ints(values, false, DType::Int64); }
+
 Value* AtenBuilder::reshaped(Value* constant, std::vector<int64_t> dims) {
   return lowering_->reshaped(constant, std::move(dims));
 }
-Value* AtenBuilder::ints(const IntArgs& values) { return lowering_->tensor_of_ints(values, false, DType::Int64); }
 
 IntArg AtenBuilder::number_op(const char* op, const IntArg& a, const IntArg& b) { return (*this)(op, a, b); }
 

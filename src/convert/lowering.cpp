@@ -26,7 +26,7 @@ Value* Lowering::constant_of(const Value* value) {
   if (!tensor) tensor = densified(*value->sparse);
   if (tensor->dtype == DType::String) fail_unsupported("PyTorch has no tensors of strings");
   Value* made = aten_->add_initializer(value->name, widened(tensor));
-  made->trainable = (value->producer == nullptr || value->trainable) && is_float(made->constant->dtype);
+  made->trainable = value->producer == nullptr && is_float(made->constant->dtype);
   return made;
 }
 
@@ -38,6 +38,7 @@ Value* Lowering::reshaped(Value* constant, std::vector<int64_t> dims) {
     tensor->dims = std::move(dims);
     at->second = aten_->add_initializer(constant->name, std::move(tensor));
     at->second->trainable = constant->trainable;
+    std::swap(at->second->name, constant->name);  // mostly nobody wants the old form
   }
   return at->second;
 }
@@ -173,7 +174,7 @@ void require_supported(const Graph& graph, const LoweringOptions& options) {
   std::string text;
   for (const auto& [op, names] : missing) {
     count += names.size();
-    text += fmt::format("\n  {}: {} node{}, '{}'{}", op, names.size(), names.size() == 1 ? "" : "s", names[0],
+    text += fmt::format("\n  {}: {} node{}, '{}'{}", shown(op), names.size(), names.size() == 1 ? "" : "s", shown(names[0]),
                         names.size() > 1 ? " and others" : "");
   }
   throw Error(ErrorKind::Unsupported,
@@ -192,6 +193,20 @@ void lower_node(const Node& node, Lowering& lowering) {
       lowering.define(node.output(i), outputs[i]);
     } else if (!node.output(i)->uses.empty()) {
       fail_unsupported("output {} cannot be given", i);
+    }
+  }
+}
+
+/// A weight that a node hands on, maybe in another shape, stays one weight, and keeps its name.
+void hand_on_weights(const Node& node, Lowering& lowering) {
+  const Value* output = node.output(0);
+  if (output == nullptr || !output->constant || !is_float(output->constant->dtype)) return;
+  for (const Value* input : node.inputs()) {
+    if (input == nullptr || !input->constant) continue;
+    const Tensor &from = *input->constant, &to = *output->constant;
+    if (&from == &to) return lowering.define(output, lowering.tensor_of(input));
+    if (from.dtype == to.dtype && from.data.data() == to.data.data() && from.count() == to.count()) {
+      return lowering.define(output, lowering.reshaped(lowering.tensor_of(input), to.dims));
     }
   }
 }
@@ -261,12 +276,7 @@ GraphPtr lower(const Model& model, const LoweringOptions& options) {
       if (std::all_of(node.outputs().begin(), node.outputs().end(), [](const Value* output) {
             return output == nullptr || output->known_ints || output->constant;
           })) {
-        const Value* first = node.output(0);
-        for (const Value* input : node.inputs()) {  // one that is handed on stays one weight, and keeps its name
-          if (first && input && input->constant && input->constant == first->constant) {
-            lowering.define(first, lowering.tensor_of(input));
-          }
-        }
+        hand_on_weights(node, lowering);
         return;
       }
       lower_node(node, lowering);

@@ -175,9 +175,9 @@ void change(Graph& graph, int64_t target, std::vector<std::string>& obstacles) {
     if (node->domain.empty() && !unchanged_between(node->op.view(), node->version, target)) {
       const OnnxOpEntry* entry = find_onnx_op("", node->op.view());
       if (schema_version(node->op.view(), target) == 0) {
-        obstacles.push_back(fmt::format("node '{}' ({}): opset {} does not have the operator", node->name, node->op.view(), target));
+        obstacles.push_back(error_text("node '{}' ({}): opset {} does not have the operator", node->name, node->op.view(), target));
       } else if (entry == nullptr) {
-        obstacles.push_back(fmt::format("node '{}' ({}): the history of the operator is not known to tonnx", node->name, node->op.view()));
+        obstacles.push_back(error_text("node '{}' ({}): the history of the operator is not known to tonnx", node->name, node->op.view()));
       } else if (target < node->version) {
         const std::string why = step_down(*node, *entry, target);
         if (!why.empty()) obstacles.push_back(why);

@@ -44,6 +44,9 @@ void set_input_shapes(Model& model, const std::map<std::string, std::vector<int6
 }
 
 void prepare(Model& model, const LoweringOptions& options) {
+  if (model.opset("") > kNewestOpset) {
+    fail_unsupported("the model follows opset {}, and tonnx knows opsets up to {}", model.opset(""), kNewestOpset);
+  }
   inline_functions(model);
   upgrade_and_infer(*model.graph, [&](const Node& node) { return is_external(node, options); });
 }

@@ -32,7 +32,7 @@ struct Value {
   SparseTensorPtr sparse;  // set beside `constant` where the file had it in sparse form
   std::vector<Use> uses;
   std::optional<std::vector<Dim>> known_ints;  // its elements, where they follow from shapes; filled by inference
-  bool trainable = false;                      // in aten: a parameter, and not a constant; in ONNX: a weight that a node gave another shape
+  bool trainable = false;                      // in aten: a parameter, and not a constant
 };
 
 struct Node {

@@ -126,8 +126,10 @@ void up_selu_6(OnnxEdit& edit) {
 }
 
 void down_selu_6(OnnxEdit& edit) {
-  if (!edit.node().find_attribute("alpha")) edit.node().set_attribute("alpha", 1.67326319217681884765625, AttrType::Float);
-  if (!edit.node().find_attribute("gamma")) edit.node().set_attribute("gamma", 1.05070102214813232421875, AttrType::Float);
+  if (!edit.node().find_attribute("alpha"))
+    edit.node().set_attribute("alpha", 1.67326319217681884765625, AttrType::Float);
+  if (!edit.node().find_attribute("gamma"))
+    edit.node().set_attribute("gamma", 1.05070102214813232421875, AttrType::Float);
 }
 
 Values lower_clip(const OnnxNode& n, AtenBuilder& aten) {
@@ -174,7 +176,8 @@ void down_clip_11(OnnxEdit& edit) {
   for (const auto& [name, input] : {std::pair("max", size_t{2}), std::pair("min", size_t{1})}) {
     if (edit.node().input(input) == nullptr) continue;
     const auto numbers = edit.const_floats(input);
-    if (!numbers || numbers->size() != 1) edit.cannot("input '{}' is not constant, and is an attribute in the older opset", name);
+    if (!numbers || numbers->size() != 1)
+      edit.cannot("input '{}' is not constant, and is an attribute in the older opset", name);
     edit.node().set_attribute(name, (*numbers)[0], AttrType::Float);
   }
   edit.node().resize_inputs(1);
@@ -239,7 +242,8 @@ constexpr AtenOp kAten[] = {
     {.sig = "aten::celu(Tensor self, Scalar alpha=1.) -> Tensor", .python = "F.celu"},
     {.sig = "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", .emit = emit_clamp},
     {.sig = "aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", .emit = emit_clamp},
-    {.sig = "aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", .python = "F.elu"},
+    {.sig = "aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+     .python = "F.elu"},
     {.sig = "aten::gelu(Tensor self, *, str approximate=\"none\") -> Tensor", .python = "F.gelu"},
     {.sig = "aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", .python = "F.hardshrink"},
     {.sig = "aten::hardsigmoid(Tensor self) -> Tensor", .python = "F.hardsigmoid"},

@@ -59,7 +59,8 @@ void infer_squeeze(InferNode& n) {
   if (axes) {
     Shape shape;
     for (int64_t i = 0; i < *rank; ++i) {
-      if (!std::binary_search(axes->begin(), axes->end(), i)) shape.push_back((*n.find_shape("data"))[static_cast<size_t>(i)]);
+      if (!std::binary_search(axes->begin(), axes->end(), i))
+        shape.push_back((*n.find_shape("data"))[static_cast<size_t>(i)]);
     }
     n.set(0, n.dtype("data"), std::move(shape));
     return n.keep_elements("data");
@@ -123,7 +124,8 @@ Values lower_unsqueeze(const OnnxNode& n, AtenBuilder& aten) {
     std::vector<int64_t> axes = *given;
     if (rank) axes = sorted_axes(axes, *rank + static_cast<int64_t>(axes.size()));
     const bool mixed = std::any_of(axes.begin(), axes.end(), [](int64_t axis) { return axis < 0; });
-    if (!rank && axes.size() > 1 && mixed) fail_unsupported("the rank of 'data' is not known, and axes count from its back");
+    if (!rank && axes.size() > 1 && mixed)
+      fail_unsupported("the rank of 'data' is not known, and axes count from its back");
     std::sort(axes.begin(), axes.end());
     for (const int64_t axis : axes) x = aten("unsqueeze", x, axis);
     return x;
@@ -209,11 +211,8 @@ constexpr OpsetStep kUnsqueezeHistory[] = {
     {.to = 25, .adds = kInt2},
 };
 constexpr OpsetStep kTransposeHistory[] = {
-    {.to = 13, .adds = kBFloat16},
-    {.to = 21, .adds = kFloat8 | kInt4},
-    {.to = 23, .adds = kFloat4},
-    {.to = 24, .adds = kFloat8E8M0},
-    {.to = 25, .adds = kInt2},
+    {.to = 13, .adds = kBFloat16},   {.to = 21, .adds = kFloat8 | kInt4}, {.to = 23, .adds = kFloat4},
+    {.to = 24, .adds = kFloat8E8M0}, {.to = 25, .adds = kInt2},
 };
 
 constexpr OnnxOp kOnnx[] = {

@@ -1,5 +1,6 @@
 // binary.cpp - arithmetic of two tensors with broadcasting: Add, Mul, Pow and their kin.
 #include <cmath>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "ops/elementwise.h"
@@ -7,9 +8,23 @@
 namespace tonnx {
 namespace {
 
-std::optional<Dim> sum_of(const Dim& a, const Dim& b) { return a + b; }
-std::optional<Dim> difference_of(const Dim& a, const Dim& b) { return a - b; }
-std::optional<Dim> product_of(const Dim& a, const Dim& b) { return a * b; }
+/// A size with a number so large that 64 bits may overflow, which tensors do silently and integers in Python do not.
+bool may_overflow(const Dim& a, const Dim& b) {
+  const auto is_large = [](const Dim& x) {
+    return x.is_constant() && std::llabs(*x.constant() / 2) > int64_t{1} << 40;
+  };
+  return a.is_constant() != b.is_constant() && (is_large(a) || is_large(b));
+}
+
+std::optional<Dim> sum_of(const Dim& a, const Dim& b) {
+  return may_overflow(a, b) ? std::nullopt : std::optional(a + b);
+}
+std::optional<Dim> difference_of(const Dim& a, const Dim& b) {
+  return may_overflow(a, b) ? std::nullopt : std::optional(a - b);
+}
+std::optional<Dim> product_of(const Dim& a, const Dim& b) {
+  return may_overflow(a, b) ? std::nullopt : std::optional(a * b);
+}
 std::optional<Dim> larger_of(const Dim& a, const Dim& b) { return max(a, b); }
 std::optional<Dim> smaller_of(const Dim& a, const Dim& b) { return min(a, b); }
 
@@ -40,12 +55,14 @@ void infer_mod(InferNode& n) {
 
 /// The names of the two inputs, which differ from operator to operator.
 struct Sides {
-  explicit Sides(const OnnxNode& n) : left(n.entry().signature.inputs[0].name), right(n.entry().signature.inputs[1].name) {}
+  explicit Sides(const OnnxNode& n)
+      : left(n.entry().signature.inputs[0].name), right(n.entry().signature.inputs[1].name) {}
   std::string_view left, right;
 };
 
 /// `op` with a number on the right, `reversed` with one on the left (null: the tensor is needed), and with two tensors.
-Value* apply(const OnnxNode& n, AtenBuilder& aten, const std::string& op, const char* reversed, bool has_kernels = false) {
+Value* apply(const OnnxNode& n, AtenBuilder& aten, const std::string& op, const char* reversed,
+             bool has_kernels = false) {
   const auto [left, right] = Sides(n);
   const auto input = [&](std::string_view name) { return has_kernels ? n.input(name) : wide_input(n, aten, name); };
   const DType dtype = n.dtype(left);
@@ -64,9 +81,15 @@ Value* apply(const OnnxNode& n, AtenBuilder& aten, const std::string& op, const 
 Values lower_add(const OnnxNode& n, AtenBuilder& aten) { return apply(n, aten, "add", "add"); }
 Values lower_sub(const OnnxNode& n, AtenBuilder& aten) { return apply(n, aten, "sub", "rsub"); }
 Values lower_mul(const OnnxNode& n, AtenBuilder& aten) { return apply(n, aten, "mul", "mul", true); }
-Values lower_bitwise_and(const OnnxNode& n, AtenBuilder& aten) { return apply(n, aten, "bitwise_and", "bitwise_and", true); }
-Values lower_bitwise_or(const OnnxNode& n, AtenBuilder& aten) { return apply(n, aten, "bitwise_or", "bitwise_or", true); }
-Values lower_bitwise_xor(const OnnxNode& n, AtenBuilder& aten) { return apply(n, aten, "bitwise_xor", "bitwise_xor", true); }
+Values lower_bitwise_and(const OnnxNode& n, AtenBuilder& aten) {
+  return apply(n, aten, "bitwise_and", "bitwise_and", true);
+}
+Values lower_bitwise_or(const OnnxNode& n, AtenBuilder& aten) {
+  return apply(n, aten, "bitwise_or", "bitwise_or", true);
+}
+Values lower_bitwise_xor(const OnnxNode& n, AtenBuilder& aten) {
+  return apply(n, aten, "bitwise_xor", "bitwise_xor", true);
+}
 
 Values lower_div(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.dtype("A");
@@ -82,7 +105,8 @@ Values lower_div(const OnnxNode& n, AtenBuilder& aten) {
   const TensorPtr dividend = n.find_constant("A");
   const bool is_one = dividend && dividend->count() == 1 && is_float(dtype) && element_as_double(*dividend, 0) == 1.0;
   if (is_one && find_literal(n, "A", "B")) return aten("reciprocal", n.input("B"));
-  if (const auto number = find_literal(n, "A", "B")) return aten("mul.Scalar", aten("reciprocal", n.input("B")), *number);
+  if (const auto number = find_literal(n, "A", "B"))
+    return aten("mul.Scalar", aten("reciprocal", n.input("B")), *number);
   return apply(n, aten, "div", nullptr);
 }
 
@@ -171,7 +195,8 @@ Values lower_extreme(const OnnxNode& n, AtenBuilder& aten) {
       Value* a_is_larger = aten("gt.Tensor", ordered(aten, a, dtype), ordered(aten, b, dtype));
       return Largest ? aten("where.self", a_is_larger, a, b) : aten("where.self", a_is_larger, b, a);
     }
-    return cast(aten, aten(Largest ? "maximum" : "minimum", cast(aten, a, dtype, wide), cast(aten, b, dtype, wide)), wide, dtype);
+    return cast(aten, aten(Largest ? "maximum" : "minimum", cast(aten, a, dtype, wide), cast(aten, b, dtype, wide)),
+                wide, dtype);
   };
   const auto with_number = [&](Value* a, const Arg& number) {
     Value* x = cast(aten, a, dtype, wide);
@@ -210,13 +235,15 @@ void down_pow_12(OnnxEdit& edit) {
   if (x == nullptr || y == nullptr) return;
   if (is_integer(x->type.dtype)) edit.cannot("opset 11 does not take {}", name_of(x->type.dtype));
   if (x->type.dtype == y->type.dtype || x->type.dtype == DType::Undefined) return;
-  edit.node().set_input(1, edit.before("Cast", {y}, {{"to", static_cast<int64_t>(x->type.dtype), AttrType::Int, {}, {}}}));
+  edit.node().set_input(1,
+                        edit.before("Cast", {y}, {{"to", static_cast<int64_t>(x->type.dtype), AttrType::Int, {}, {}}}));
 }
 
 void down_pow_15(OnnxEdit& edit) {
   Value* y = edit.node().input(1);
   if (y == nullptr || y->type.dtype != DType::BFloat16) return;
-  edit.node().set_input(1, edit.before("Cast", {y}, {{"to", static_cast<int64_t>(DType::Float32), AttrType::Int, {}, {}}}));
+  edit.node().set_input(
+      1, edit.before("Cast", {y}, {{"to", static_cast<int64_t>(DType::Float32), AttrType::Int, {}, {}}}));
 }
 
 void down_mod_28(OnnxEdit& edit) {
@@ -253,26 +280,59 @@ constexpr OpsetStep kBitShiftHistory[] = {{.to = 28, .adds = kSignedInts}};
 constexpr std::string_view kUInt64Note = "uint64 below 2^63";
 
 constexpr OnnxOp kOnnx[] = {
-    {.sig = "Add(T A, T B) -> T C", .since = 1, .history = kArithmeticHistory, .infer = infer_arithmetic<sum_of>,
+    {.sig = "Add(T A, T B) -> T C",
+     .since = 1,
+     .history = kArithmeticHistory,
+     .infer = infer_arithmetic<sum_of>,
      .lower = lower_add},
-    {.sig = "Sub(T A, T B) -> T C", .since = 1, .history = kArithmeticHistory, .infer = infer_arithmetic<difference_of>,
+    {.sig = "Sub(T A, T B) -> T C",
+     .since = 1,
+     .history = kArithmeticHistory,
+     .infer = infer_arithmetic<difference_of>,
      .lower = lower_sub},
-    {.sig = "Mul(T A, T B) -> T C", .since = 1, .history = kArithmeticHistory, .infer = infer_arithmetic<product_of>,
+    {.sig = "Mul(T A, T B) -> T C",
+     .since = 1,
+     .history = kArithmeticHistory,
+     .infer = infer_arithmetic<product_of>,
      .lower = lower_mul},
-    {.sig = "Div(T A, T B) -> T C", .since = 1, .history = kArithmeticHistory, .infer = infer_arithmetic<quotient_of>,
-     .lower = lower_div, .note = kUInt64Note},
+    {.sig = "Div(T A, T B) -> T C",
+     .since = 1,
+     .history = kArithmeticHistory,
+     .infer = infer_arithmetic<quotient_of>,
+     .lower = lower_div,
+     .note = kUInt64Note},
     {.sig = "Pow(T X, T1 Y) -> T Z", .since = 1, .history = kPowHistory, .infer = infer_broadcast, .lower = lower_pow},
-    {.sig = "Mod(T A, T B, *, int fmod=0) -> T C", .since = 10, .history = kModHistory, .infer = infer_mod,
-     .lower = lower_mod, .note = kUInt64Note},
-    {.sig = "Max(T... data_0) -> T max", .since = 1, .history = kExtremeHistory, .infer = infer_arithmetic<larger_of>,
+    {.sig = "Mod(T A, T B, *, int fmod=0) -> T C",
+     .since = 10,
+     .history = kModHistory,
+     .infer = infer_mod,
+     .lower = lower_mod,
+     .note = kUInt64Note},
+    {.sig = "Max(T... data_0) -> T max",
+     .since = 1,
+     .history = kExtremeHistory,
+     .infer = infer_arithmetic<larger_of>,
      .lower = lower_extreme<true>},
-    {.sig = "Min(T... data_0) -> T min", .since = 1, .history = kExtremeHistory, .infer = infer_arithmetic<smaller_of>,
+    {.sig = "Min(T... data_0) -> T min",
+     .since = 1,
+     .history = kExtremeHistory,
+     .infer = infer_arithmetic<smaller_of>,
      .lower = lower_extreme<false>},
-    {.sig = "Sum(T... data_0) -> T sum", .since = 1, .history = kSumHistory, .infer = infer_broadcast, .lower = lower_sum},
-    {.sig = "Mean(T... data_0) -> T mean", .since = 1, .history = kSumHistory, .infer = infer_broadcast,
+    {.sig = "Sum(T... data_0) -> T sum",
+     .since = 1,
+     .history = kSumHistory,
+     .infer = infer_broadcast,
+     .lower = lower_sum},
+    {.sig = "Mean(T... data_0) -> T mean",
+     .since = 1,
+     .history = kSumHistory,
+     .infer = infer_broadcast,
      .lower = lower_mean},
-    {.sig = "BitShift(T X, T Y, *, str direction) -> T Z", .since = 11, .history = kBitShiftHistory,
-     .infer = infer_broadcast, .lower = lower_bit_shift},
+    {.sig = "BitShift(T X, T Y, *, str direction) -> T Z",
+     .since = 11,
+     .history = kBitShiftHistory,
+     .infer = infer_broadcast,
+     .lower = lower_bit_shift},
     {.sig = "BitwiseAnd(T A, T B) -> T C", .since = 18, .infer = infer_broadcast, .lower = lower_bitwise_and},
     {.sig = "BitwiseOr(T A, T B) -> T C", .since = 18, .infer = infer_broadcast, .lower = lower_bitwise_or},
     {.sig = "BitwiseXor(T A, T B) -> T C", .since = 18, .infer = infer_broadcast, .lower = lower_bitwise_xor},

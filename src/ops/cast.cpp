@@ -1,4 +1,6 @@
 // cast.cpp - changes of the element type: Cast, CastLike, BitCast.
+#include <cmath>
+
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/emission.h"
@@ -11,7 +13,7 @@ struct CastOptions {
   std::string round_mode;
 };
 
-/// The largest number of a float8 type; PyTorch gives NaN or infinity past it, ONNX the number itself when asked to saturate.
+/// The largest number of a float8 type, which is what ONNX gives past it when asked to saturate.
 double largest_of(DType dtype) {
   switch (dtype) {
     case DType::Float8E4M3FN: return 448.0;
@@ -40,7 +42,9 @@ Value* to_narrow_float(AtenBuilder& aten, Value* x, DType from, DType to) {
   x = aten("nan_to_num", cast(aten, x, widened(from), DType::Float32));
   x = aten("clamp", x, -largest, largest);
   Value* exponent = aten.all("frexp.Tensor", x)[1];  // of x = mantissa * 2^exponent, the mantissa in [0.5, 1)
-  Value* step = aten("exp2", aten("to.dtype", aten("clamp", aten("sub.Scalar", exponent, digits + 1), least_exponent - digits), DType::Float32));
+  Value* step =
+      aten("exp2", aten("to.dtype", aten("clamp", aten("sub.Scalar", exponent, digits + 1), least_exponent - digits),
+                        DType::Float32));
   return aten("mul.Tensor", aten("round", aten("div.Tensor", x, step)), step);
 }
 
@@ -67,7 +71,8 @@ Value* to_exponent(AtenBuilder& aten, Value* x, DType from, const CastOptions& o
   x = cast(aten, x, widened(from), DType::Float32);
   Value* bits = aten("view.dtype", aten("abs", x), DType::Int32);
   if (options.round_mode != "down") bits = aten("add.Scalar", bits, options.round_mode == "up" ? 0x7FFFFF : 0x400000);
-  Value* exponent = aten("clamp", aten("bitwise_right_shift.Tensor_Scalar", bits, 23), nullptr, options.saturate ? 254 : 255);
+  Value* exponent =
+      aten("clamp", aten("bitwise_right_shift.Tensor_Scalar", bits, 23), nullptr, options.saturate ? 254 : 255);
   exponent = aten("masked_fill.Scalar", exponent, aten("isnan", x), 255);
   return aten("view.dtype", aten("to.dtype", exponent, DType::UInt8), DType::Float8E8M0);
 }
@@ -79,11 +84,14 @@ Value* converted(AtenBuilder& aten, Value* x, DType from, DType to, const CastOp
   if (contains(kInt4 | kInt2, to)) return to_narrow_int(aten, x, from, to);
   if (to == DType::Float8E8M0) return to_exponent(aten, x, from, options);
   DType now = widened(from);
-  if (contains(kFloat8, to) && options.saturate && from != DType::Bool) {
-    const bool has_clamp = is_float(from) && info(now).bits > 8;
-    if (!has_clamp) x = aten("to.dtype", x, DType::Float32);
-    if (!has_clamp) now = DType::Float32;
-    x = aten("clamp", x, -largest_of(to), largest_of(to));
+  // PyTorch gives NaN or infinity past the range, but newer versions saturate float8_e4m3fn
+  if (contains(kFloat8, to) && from != DType::Bool && (options.saturate || to == DType::Float8E4M3FN)) {
+    if (!is_float(from) || info(now).bits == 8) {
+      x = aten("to.dtype", x, DType::Float32);
+      now = DType::Float32;
+    }
+    x = options.saturate ? aten("clamp", x, -largest_of(to), largest_of(to))
+                         : aten("masked_fill.Scalar", x, aten("gt.Scalar", aten("abs", x), 464.0), NAN);
   }
   return cast(aten, x, now, widened(to));
 }
@@ -99,7 +107,7 @@ void infer_converted(InferNode& n, DType to) {
     const auto number = floats_of(*constant);
     if (is_plain && number) output->constant = make_floats(to, constant->dims, *number);
   }
-  const auto elements = n.find_dims("input");
+  const auto elements = find_ints(*n.value("input"));
   if (!elements || !(is_integer(to) || to == DType::Bool)) return;
   std::vector<Dim> result;
   for (const Dim& element : *elements) {
@@ -149,13 +157,15 @@ Values lower_bit_cast(const OnnxNode& n, AtenBuilder& aten) {
   Value* x = n.input("input");
   if (from == to) return x;
   if (!is_sub_byte(from)) return aten("view.dtype", x, to);
-  if (!is_integer(from) || !is_integer(to)) fail_unsupported("{} and {} are not held in one form", name_of(from), name_of(to));
+  if (!is_integer(from) || !is_integer(to))
+    fail_unsupported("{} and {} are not held in one form", name_of(from), name_of(to));
   return to_narrow_int(aten, x, from, to);
 }
 
 /// The names that opset 1 gives to the types, by number.
-constexpr std::string_view kTypeNames[] = {"UNDEFINED", "FLOAT", "UINT8",  "INT8",    "UINT16", "INT16",  "INT32",     "INT64",
-                                           "STRING",    "BOOL",  "FLOAT16", "DOUBLE", "UINT32", "UINT64", "COMPLEX64", "COMPLEX128"};
+constexpr std::string_view kTypeNames[] = {"UNDEFINED", "FLOAT",  "UINT8",     "INT8",      "UINT16",  "INT16",
+                                           "INT32",     "INT64",  "STRING",    "BOOL",      "FLOAT16", "DOUBLE",
+                                           "UINT32",    "UINT64", "COMPLEX64", "COMPLEX128"};
 
 void up_cast_6(OnnxEdit& edit) {
   const Attribute* found = edit.node().find_attribute("to");
@@ -188,23 +198,29 @@ constexpr OpsetStep kCastHistory[] = {
     {.to = 28, .adds = kFloat6},
 };
 constexpr OpsetStep kCastLikeHistory[] = {
-    {.to = 19, .down = down_saturate, .adds = kFloat8},
-    {.to = 21, .adds = kInt4},
-    {.to = 23, .adds = kFloat4},
-    {.to = 24, .down = down_round_mode, .adds = kFloat8E8M0},
-    {.to = 25, .adds = kInt2},
+    {.to = 19, .down = down_saturate, .adds = kFloat8},       {.to = 21, .adds = kInt4}, {.to = 23, .adds = kFloat4},
+    {.to = 24, .down = down_round_mode, .adds = kFloat8E8M0}, {.to = 25, .adds = kInt2},
 };
 
 constexpr OnnxOp kOnnx[] = {
-    {.sig = "Cast(T1 input, *, str round_mode=\"up\", int saturate=1, int to) -> T2 output", .since = 1,
-     .history = kCastHistory, .infer = infer_cast, .lower = lower_cast, .note = "no strings"},
-    {.sig = "CastLike(T1 input, T2 target_type, *, str round_mode=\"up\", int saturate=1) -> T2 output", .since = 15,
-     .history = kCastLikeHistory, .infer = infer_cast_like, .lower = lower_cast_like, .note = "no strings"},
+    {.sig = "Cast(T1 input, *, str round_mode=\"up\", int saturate=1, int to) -> T2 output",
+     .since = 1,
+     .history = kCastHistory,
+     .infer = infer_cast,
+     .lower = lower_cast,
+     .note = "no strings"},
+    {.sig = "CastLike(T1 input, T2 target_type, *, str round_mode=\"up\", int saturate=1) -> T2 output",
+     .since = 15,
+     .history = kCastLikeHistory,
+     .infer = infer_cast_like,
+     .lower = lower_cast_like,
+     .note = "no strings"},
     {.sig = "BitCast(T1 input, *, int to) -> T2 output", .since = 26, .infer = infer_bit_cast, .lower = lower_bit_cast},
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+    {.sig = "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
+            "memory_format=None) -> Tensor(a)",
      .python = ".to"},
     {.sig = "aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", .python = ".view"},
     {.sig = "aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", .python = "torch.frexp"},

@@ -29,9 +29,12 @@ Values lower_compare(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.dtype("A");
   // equality has kernels for all types; the order of uint64 is not that of the int64 that it is computed in
   const bool is_equality = std::string_view(Op.value) == "eq";
-  const auto input = [&](std::string_view name) { return is_equality ? n.input(name) : ordered(aten, n.input(name), dtype); };
+  const auto input = [&](std::string_view name) {
+    return is_equality ? n.input(name) : ordered(aten, n.input(name), dtype);
+  };
   if (is_equality || dtype != DType::UInt64) {
-    if (const auto number = find_literal(n, "B", "A")) return aten(std::string(Op.value) + ".Scalar", input("A"), *number);
+    if (const auto number = find_literal(n, "B", "A"))
+      return aten(std::string(Op.value) + ".Scalar", input("A"), *number);
     if (const auto number = find_literal(n, "A", "B")) {
       return aten(std::string(Reversed.value) + ".Scalar", input("B"), *number);
     }
@@ -47,11 +50,13 @@ Values lower_logic(const OnnxNode& n, AtenBuilder& aten) {
 void infer_where(InferNode& n) {
   const auto shape = broadcast(broadcast(n.type("X").shape, n.type("Y").shape), n.type("condition").shape);
   n.set(0, n.dtype("X"), shape);
-  if (!shape || shape->size() > 1 || !is_integer(n.dtype("X"))) return;
-  const auto condition = n.find_dims("condition"), x = n.find_dims("X"), y = n.find_dims("Y");
+  if (!shape || shape->size() > 1) return;
+  const auto condition = find_ints(*n.value("condition")), x = find_ints(*n.value("X")), y = find_ints(*n.value("Y"));
   if (!condition || !x || !y) return;
   const size_t count = std::max({condition->size(), x->size(), y->size()});
-  const auto at = [&](const std::vector<Dim>& all, size_t i) { return i < all.size() ? &all[i] : all.size() == 1 ? &all[0] : nullptr; };
+  const auto at = [&](const std::vector<Dim>& all, size_t i) {
+    return i < all.size() ? &all[i] : all.size() == 1 ? &all[0] : nullptr;
+  };
   std::vector<Dim> result;
   for (size_t i = 0; i < count; ++i) {
     const Dim *c = at(*condition, i), *a = at(*x, i), *b = at(*y, i);
@@ -77,7 +82,9 @@ Values lower_where(const OnnxNode& n, AtenBuilder& aten) {
   const Shape* y_shape = n.find_shape("Y");
   if (fits_without("X", "Y")) {
     const auto x = *literal("X");
-    if (y_shape && *y_shape == *result && !n.find_constant("Y")) return aten("masked_fill.Scalar", n.input("Y"), condition, x);
+    const bool has_kernel = computed_in(dtype) == dtype;
+    if (has_kernel && y_shape && *y_shape == *result && !n.find_constant("Y"))
+      return aten("masked_fill.Scalar", n.input("Y"), condition, x);
     const auto y = literal("Y");
     const bool is_default = dtype == DType::Float32 || dtype == DType::Int64;  // what PyTorch makes of two numbers
     if (y && is_default && n.type("condition").shape == *result) return aten("where.Scalar", condition, x, *y);
@@ -95,30 +102,58 @@ constexpr OpsetStep kOrderHistory[] = {
 };
 constexpr OpsetStep kEqualHistory[] = {
     {.to = 7, .up = up_legacy_broadcast, .down = down_legacy_broadcast},
-    {.to = 11, .adds = kSmallInts | dtype_set(DType::UInt32, DType::UInt64, DType::Float16, DType::Float32, DType::Float64)},
+    {.to = 11,
+     .adds = kSmallInts | dtype_set(DType::UInt32, DType::UInt64, DType::Float16, DType::Float32, DType::Float64)},
     {.to = 13, .adds = kBFloat16},
     {.to = 19, .adds = dtype_set(DType::String)},
 };
 constexpr OpsetStep kTypes16[] = {{.to = 16, .adds = kBFloat16}};
 
 constexpr OnnxOp kOnnx[] = {
-    {.sig = "And(T A, T B) -> T1 C", .since = 1, .history = kLogicHistory, .infer = infer_flags<both>,
+    {.sig = "And(T A, T B) -> T1 C",
+     .since = 1,
+     .history = kLogicHistory,
+     .infer = infer_flags<both>,
      .lower = lower_logic<"bitwise_and.Tensor">},
-    {.sig = "Or(T A, T B) -> T1 C", .since = 1, .history = kLogicHistory, .infer = infer_flags<either>,
+    {.sig = "Or(T A, T B) -> T1 C",
+     .since = 1,
+     .history = kLogicHistory,
+     .infer = infer_flags<either>,
      .lower = lower_logic<"bitwise_or.Tensor">},
-    {.sig = "Xor(T A, T B) -> T1 C", .since = 1, .history = kLogicHistory, .infer = infer_flags<one_only>,
+    {.sig = "Xor(T A, T B) -> T1 C",
+     .since = 1,
+     .history = kLogicHistory,
+     .infer = infer_flags<one_only>,
      .lower = lower_logic<"bitwise_xor.Tensor">},
-    {.sig = "Equal(T A, T B) -> T1 C", .since = 1, .history = kEqualHistory, .infer = infer_flags<equal>,
+    {.sig = "Equal(T A, T B) -> T1 C",
+     .since = 1,
+     .history = kEqualHistory,
+     .infer = infer_flags<equal>,
      .lower = lower_compare<"eq", "eq">},
-    {.sig = "Less(T A, T B) -> T1 C", .since = 1, .history = kOrderHistory, .infer = infer_flags<less>,
+    {.sig = "Less(T A, T B) -> T1 C",
+     .since = 1,
+     .history = kOrderHistory,
+     .infer = infer_flags<less>,
      .lower = lower_compare<"lt", "gt">},
-    {.sig = "LessOrEqual(T A, T B) -> T1 C", .since = 12, .history = kTypes16, .infer = infer_flags<less_or_equal>,
+    {.sig = "LessOrEqual(T A, T B) -> T1 C",
+     .since = 12,
+     .history = kTypes16,
+     .infer = infer_flags<less_or_equal>,
      .lower = lower_compare<"le", "ge">},
-    {.sig = "Greater(T A, T B) -> T1 C", .since = 1, .history = kOrderHistory, .infer = infer_flags<greater>,
+    {.sig = "Greater(T A, T B) -> T1 C",
+     .since = 1,
+     .history = kOrderHistory,
+     .infer = infer_flags<greater>,
      .lower = lower_compare<"gt", "lt">},
-    {.sig = "GreaterOrEqual(T A, T B) -> T1 C", .since = 12, .history = kTypes16, .infer = infer_flags<greater_or_equal>,
+    {.sig = "GreaterOrEqual(T A, T B) -> T1 C",
+     .since = 12,
+     .history = kTypes16,
+     .infer = infer_flags<greater_or_equal>,
      .lower = lower_compare<"ge", "le">},
-    {.sig = "Where(B condition, T X, T Y) -> T output", .since = 9, .history = kTypes16, .infer = infer_where,
+    {.sig = "Where(B condition, T X, T Y) -> T output",
+     .since = 9,
+     .history = kTypes16,
+     .infer = infer_where,
      .lower = lower_where},
 };
 

@@ -47,7 +47,8 @@ Values lower_compress(const OnnxNode& n, AtenBuilder& aten) {
 
 void check_reverse_sequence(const NodeView& n) {
   const int64_t batch = n.i("batch_axis"), time = n.i("time_axis");
-  require((batch == 0 && time == 1) || (batch == 1 && time == 0), "batch_axis {} and time_axis {} are not 0 and 1", batch, time);
+  require((batch == 0 && time == 1) || (batch == 1 && time == 0), "batch_axis {} and time_axis {} are not 0 and 1",
+          batch, time);
   const auto rank = n.find_rank("input");
   require(!rank || *rank >= 2, "the input has {} dimensions, and needs two", rank.value_or(0));
 }

@@ -1,4 +1,6 @@
 // conv.cpp - convolutions and their transposes: Conv, ConvTranspose.
+#include <algorithm>
+
 #include "base/error.h"
 #include "ops/emission.h"
 #include "ops/infer.h"
@@ -144,56 +146,54 @@ void infer_conv_transpose(InferNode& n) {
   n.set(0, n.dtype("X"), std::move(shape));
 }
 
-/// What PyTorch's own arguments can say of the pads, and what is left to be cut off or added at the end.
-struct TransposedPads {
-  std::vector<int64_t> padding, output_padding;
-  std::vector<Dim> cut_begin, cut_end;
-  bool adds = false;  // PyTorch takes no such large output_padding
+/// How the full result of one dimension is cut: by PyTorch's own arguments as far as they go, the rest by hand.
+struct Cut {
+  int64_t padding = 0, output_padding = 0;
+  Dim begin, end;     // what is left to be cut off
+  int64_t added = 0;  // what is missing at the end, past all that the input reaches
 };
 
-TransposedPads split_pads(const TransposedWindow& t) {
-  TransposedPads p;
-  for (size_t i = 0; i < t.window.rank(); ++i) {
-    const auto begin = t.window.begin[i].constant(), end = t.window.end[i].constant();
-    const auto in_front = begin && end ? begin : std::optional<int64_t>(0);
-    Dim more = t.window.begin[i] - t.window.end[i] + t.output_padding[i];  // behind what equal pads leave
-    int64_t output_padding = 0;
-    p.cut_begin.push_back(begin && end ? Dim(0) : t.window.begin[i]);
-    if (!(begin && end)) more = Dim(t.output_padding[i]) - t.window.end[i];
-    if (const auto number = more.constant()) {
-      if (*number > 0 && *number < std::max(t.window.strides[i], t.window.dilations[i])) {
-        output_padding = *number;
-        more = 0;
-      }
-      p.adds = p.adds || *more.constant() > 0;
-    }
-    p.padding.push_back(*in_front);
-    p.output_padding.push_back(output_padding);
-    p.cut_end.push_back(more);
-  }
-  return p;
+Cut cut_of(const TransposedWindow& t, size_t i) {
+  const auto begin = t.window.begin[i].constant(), end = t.window.end[i].constant();
+  if (!begin || !end) return {.begin = t.window.begin[i], .end = t.window.end[i] - t.output_padding[i]};
+  const int64_t behind = *end - t.output_padding[i];
+  const int64_t most = std::max(t.window.strides[i], t.window.dilations[i]) - 1;  // that output_padding may be
+  if (behind >= *begin) return {.padding = *begin, .end = behind - *begin};
+  if (*begin - behind <= most) return {.padding = *begin, .output_padding = *begin - behind};
+  if (behind >= 0) return {.padding = behind, .begin = *begin - behind};
+  const int64_t grown = std::min(-behind, most);
+  return {.output_padding = grown, .begin = *begin, .added = -behind - grown};
 }
 
 Values lower_conv_transpose(const OnnxNode& n, AtenBuilder& aten) {
   const TransposedWindow t = transposed_window(n, get_kernel(n));
   const size_t rank = t.window.rank();
-  TransposedPads p = split_pads(t);
+  std::vector<Cut> cuts;
+  std::vector<int64_t> padding, output_padding;
+  std::vector<Dim> added;
+  for (size_t i = 0; i < rank; ++i) {
+    cuts.push_back(cut_of(t, i));
+    padding.push_back(cuts[i].padding);
+    output_padding.push_back(cuts[i].output_padding);
+    added.emplace_back(cuts[i].added);
+  }
+  const bool adds = std::any_of(cuts.begin(), cuts.end(), [](const Cut& cut) { return cut.added > 0; });
   Value* bias = n.find_input("B");
   const char* names[] = {"conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input"};
-  Value* y = aten(names[rank - 1], n.input("X"), n.input("W"), p.adds ? nullptr : bias, t.window.strides, p.padding,
-                  p.output_padding, group_of(n), t.window.dilations);
+  Value* y = aten(names[rank - 1], n.input("X"), n.input("W"), adds ? nullptr : bias, t.window.strides, padding,
+                  output_padding, group_of(n), t.window.dilations);
   for (size_t i = 0; i < rank; ++i) {
-    const auto behind = p.cut_end[i].constant();
-    const bool cuts_begin = !p.cut_begin[i].is(0);
-    if (!cuts_begin && behind && *behind >= 0) continue;
-    // a size that is not known is cut by where the result ends
-    const IntArg start = n.int_arg(p.cut_begin[i]);
-    const IntArg end = cuts_begin || !behind ? n.int_arg(p.cut_begin[i] + t.out[i]) : IntArg(*behind);
-    y = aten("slice.Tensor", y, static_cast<int64_t>(i + 2), start, end);
-    p.cut_end[i] = 0;
+    const Cut& cut = cuts[i];
+    if (cut.begin.is(0) && cut.end.is(0)) continue;
+    const auto end = cut.end.constant();
+    Arg stop = nullptr;
+    if (end && *end > 0) stop = -*end;
+    if (!end && t.out.empty()) fail_unsupported("the sizes of the input are not known");
+    if (!end) stop = n.int_arg(cut.begin + t.out[i]);
+    y = aten("slice.Tensor", y, static_cast<int64_t>(i + 2), n.int_arg(cut.begin), stop);
   }
-  if (!p.adds) return y;
-  y = pad_spatial(n, aten, y, std::vector<Dim>(rank, Dim(0)), p.cut_end);
+  if (!adds) return y;
+  y = pad_spatial(n, aten, y, std::vector<Dim>(rank, Dim(0)), added);
   if (bias == nullptr) return y;
   std::vector<int64_t> sizes(rank + 1, 1);
   sizes[0] = -1;

@@ -92,14 +92,16 @@ Values lower_constant_of_shape(const OnnxNode& n, AtenBuilder& aten) {
   const double value = element_as_double(*fill, 0);
   if (value == 0 && !std::signbit(value)) return aten("zeros", sizes, dtype);
   if (value == 1) return aten("ones", sizes, dtype);
-  return is_float(fill->dtype) ? aten("full", sizes, value, dtype) : aten("full", sizes, element_as_int(*fill, 0), dtype);
+  return is_float(fill->dtype) ? aten("full", sizes, value, dtype)
+                               : aten("full", sizes, element_as_int(*fill, 0), dtype);
 }
 
 // Range
 
 /// How many elements there are between constants; nothing where one is not constant.
 std::optional<int64_t> find_range_count(const NodeView& n) {
-  const auto start = n.find_const_floats("start"), limit = n.find_const_floats("limit"), delta = n.find_const_floats("delta");
+  const auto start = n.find_const_floats("start"), limit = n.find_const_floats("limit"),
+             delta = n.find_const_floats("delta");
   if (!start || !limit || !delta || start->size() != 1 || limit->size() != 1 || delta->size() != 1) return std::nullopt;
   require((*delta)[0] != 0, "delta is zero");
   const double count = std::ceil(((*limit)[0] - (*start)[0]) / (*delta)[0]);
@@ -114,7 +116,8 @@ void infer_range(InferNode& n) {
     const auto count = find_range_count(n);
     return n.set(0, dtype, Shape{count ? Dim(*count) : n.fresh()});
   }
-  require(start->size() == 1 && limit->size() == 1 && delta->size() == 1, "start, limit and delta must have one element each");
+  require(start->size() == 1 && limit->size() == 1 && delta->size() == 1,
+          "start, limit and delta must have one element each");
   const Dim &first = (*start)[0], &step = (*delta)[0];
   require(!step.is(0), "delta is zero");
   if (!step.is_constant()) return n.set(0, dtype, Shape{n.fresh()});
@@ -189,15 +192,9 @@ std::string emit_factory(const Emission& e) {
 }
 
 constexpr OpsetStep kConstantHistory[] = {
-    {.to = 9, .adds = kNonFloats},
-    {.to = 11, .down = down_constant_11},
-    {.to = 12, .down = down_constant_12},
-    {.to = 13, .adds = kBFloat16},
-    {.to = 19, .adds = kFloat8},
-    {.to = 21, .adds = kInt4},
-    {.to = 23, .adds = kFloat4},
-    {.to = 24, .adds = kFloat8E8M0},
-    {.to = 25, .adds = kInt2},
+    {.to = 9, .adds = kNonFloats}, {.to = 11, .down = down_constant_11}, {.to = 12, .down = down_constant_12},
+    {.to = 13, .adds = kBFloat16}, {.to = 19, .adds = kFloat8},          {.to = 21, .adds = kInt4},
+    {.to = 23, .adds = kFloat4},   {.to = 24, .adds = kFloat8E8M0},      {.to = 25, .adds = kInt2},
 };
 constexpr OpsetStep kConstantOfShapeHistory[] = {
     {.to = 20, .adds = kBFloat16 | kFloat8}, {.to = 21, .adds = kInt4}, {.to = 23, .adds = kFloat4},
@@ -208,7 +205,8 @@ constexpr OpsetStep kRangeHistory[] = {
 };
 
 constexpr OnnxOp kOnnx[] = {
-    {.sig = "Constant(*, strs? value_strings, str? value_string, floats? value_floats, float? value_float, ints? value_ints, "
+    {.sig = "Constant(*, strs? value_strings, str? value_string, floats? value_floats, float? value_float, ints? "
+            "value_ints, "
             "int? value_int, sparse? sparse_value, tensor? value) -> T output",
      .since = 1,
      .history = kConstantHistory,
@@ -228,23 +226,32 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    {.sig = "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+            "device=None, bool? pin_memory=None) -> Tensor",
      .emit = emit_factory},
-    {.sig = "aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    {.sig = "aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+            "pin_memory=None) -> Tensor",
      .emit = emit_factory},
-    {.sig = "aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    {.sig = "aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+            "pin_memory=None) -> Tensor",
      .emit = emit_factory},
-    {.sig = "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    {.sig = "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+            "pin_memory=None) -> Tensor",
      .emit = emit_factory},
-    {.sig = "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    {.sig = "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? "
+            "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
      .emit = emit_factory},
-    {.sig = "aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    {.sig = "aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+            "bool? pin_memory=None) -> Tensor",
      .emit = emit_factory},
-    {.sig = "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    {.sig = "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+            "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
      .python = "torch.full_like"},
-    {.sig = "aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    {.sig = "aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+            "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
      .python = "torch.zeros_like"},
-    {.sig = "aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    {.sig = "aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+            "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
      .python = "torch.ones_like"},
 };
 

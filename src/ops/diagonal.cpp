@@ -2,31 +2,23 @@
 #include "base/error.h"
 #include "ops/emission.h"
 #include "ops/infer.h"
+#include "ops/kernel_type.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
 
 namespace tonnx {
 namespace {
 
-/// PyTorch has hardly any kernel for the wide unsigned types: what holds all their values, or their bits.
-DType computable(DType dtype) {
-  switch (dtype) {
-    case DType::UInt16: return DType::Int32;
-    case DType::UInt32:
-    case DType::UInt64: return DType::Int64;
-    default: return dtype;
-  }
-}
-
 void infer_eye_like(InferNode& n) {
   const Shape* shape = n.find_shape("input");
-  require(shape == nullptr || shape->size() == 2, "the input has {} dimensions, and not two", shape ? shape->size() : 0);
+  require(shape == nullptr || shape->size() == 2, "the input has {} dimensions, and not two",
+          shape ? shape->size() : 0);
   n.set(0, n.find_dtype("dtype").value_or(n.dtype("input")), shape ? *shape : Shape{n.fresh(), n.fresh()});
 }
 
 Values lower_eye_like(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.find_dtype("dtype").value_or(n.dtype("input"));
-  const DType made = computable(dtype);
+  const DType made = kernel_type(dtype);
   const int64_t k = n.i("k");
   const IntArg rows = n.size("input", 0), columns = n.size("input", 1);
   n.input("input");
@@ -36,16 +28,14 @@ Values lower_eye_like(const OnnxNode& n, AtenBuilder& aten) {
   } else {
     y = aten("triu", aten("tril", aten("ones", IntArgs{rows, columns}, Kw{"dtype", made}), k), k);
   }
-  return made == dtype ? y : aten("to.dtype", y, dtype);
+  return cast(aten, y, made, dtype);
 }
 
 Values lower_trilu(const OnnxNode& n, AtenBuilder& aten) {
-  Value* x = n.input("input");
-  const DType dtype = n.dtype("input"), computed = computable(dtype);
+  const DType dtype = n.dtype("input"), computed = kernel_type(dtype);
   const IntArg k = n.has("k") ? n.int_arg("k") : IntArg(0);
-  if (computed != dtype) x = aten("to.dtype", x, computed);
-  Value* y = aten(n.flag("upper") ? "triu" : "tril", x, k);
-  return computed == dtype ? y : aten("to.dtype", y, dtype);
+  Value* x = cast(aten, n.input("input"), dtype, computed);
+  return cast(aten, aten(n.flag("upper") ? "triu" : "tril", x, k), computed, dtype);
 }
 
 constexpr OpsetStep kEyeLikeHistory[] = {{.to = 22, .adds = kBFloat16}};

@@ -14,18 +14,21 @@ void infer_dropout(InferNode& n) {
 /// Elements that stay, drawn anew in each run.
 Value* random_mask(const OnnxNode& n, AtenBuilder& aten, Value* x) {
   Value* random = aten("rand_like", x);
-  if (const auto ratio = n.find_scalar("ratio"); ratio || !n.has("ratio")) return aten("ge.Scalar", random, ratio.value_or(0.5));
+  if (const auto ratio = n.find_scalar("ratio"); ratio || !n.has("ratio"))
+    return aten("ge.Scalar", random, ratio.value_or(0.5));
   return aten("ge.Tensor", random, n.input("ratio"));
 }
 
 /// x / (1 - ratio), so that the mean stays.
 Value* rescaled(const OnnxNode& n, AtenBuilder& aten, Value* x) {
-  if (const auto ratio = n.find_scalar("ratio"); ratio || !n.has("ratio")) return aten("div.Scalar", x, 1.0 - ratio.value_or(0.5));
-  Value* kept = aten("to.dtype", aten("rsub.Scalar", n.input("ratio"), 1.0), n.dtype("data"));
-  return aten("div.Tensor", x, kept);
+  if (const auto ratio = n.find_scalar("ratio"); ratio || !n.has("ratio"))
+    return aten("div.Scalar", x, 1.0 - ratio.value_or(0.5));
+  Value* kept = aten("rsub.Scalar", n.input("ratio"), 1.0);
+  return aten("div.Tensor", x, cast(aten, kept, n.dtype("ratio"), n.dtype("data")));
 }
 
-/// The seed is not honoured: no other generator gives the numbers of this one. It is asked for so that it is no obstacle.
+/// The seed is not honoured: no other generator gives the numbers of this one. It is asked for so that it is no
+/// obstacle.
 Values lower_dropout(const OnnxNode& n, AtenBuilder& aten) {
   Value* x = n.input("data");
   n.find_i("seed");
@@ -49,13 +52,14 @@ Values lower_dropout(const OnnxNode& n, AtenBuilder& aten) {
 /// A module drops in training only; a node that drops in any mode is a function.
 std::optional<ModuleSpec> module_dropout(const Emission& e) {
   if (e.flag("train")) return std::nullopt;
-  return ModuleSpec{.type = "nn.Dropout", .arguments = e.text("p"), .weights = {}, .inputs = {"input"}, .short_name = "dropout"};
+  return ModuleSpec{
+      .type = "nn.Dropout", .arguments = e.text("p"), .weights = {}, .inputs = {"input"}, .short_name = "dropout"};
 }
 
 std::string emit_dropout(const Emission& e) { return fmt::format("F.dropout({}, {})", e.text("input"), e.text("p")); }
 
-/// Up to opset 6 a node said itself whether it is in use for training. Files were mostly written with that at its default,
-/// training, and run for inference all the same: the mode of the module decides.
+/// Up to opset 6 a node said itself whether it is in use for training. Files were mostly written with that at its
+/// default, training, and run for inference all the same: the mode of the module decides.
 void up_dropout_7(OnnxEdit& edit) { drop_attribute(edit, "is_test"); }
 void down_dropout_7(OnnxEdit& edit) { edit.node().set_attribute("is_test", int64_t{1}, AttrType::Int); }
 
@@ -89,7 +93,8 @@ void down_dropout_12(OnnxEdit& edit) {
   }
   if (edit.node().input(1) != nullptr) {
     const auto ratio = edit.const_floats(1);
-    if (!ratio || ratio->size() != 1) edit.cannot("input 'ratio' is not constant, and is an attribute in the older opset");
+    if (!ratio || ratio->size() != 1)
+      edit.cannot("input 'ratio' is not constant, and is an attribute in the older opset");
     edit.node().set_attribute("ratio", (*ratio)[0], AttrType::Float);
   }
   drop_attribute(edit, "seed");
@@ -106,13 +111,20 @@ constexpr OpsetStep kDropoutHistory[] = {
 };
 
 constexpr OnnxOp kOnnx[] = {
-    {.sig = "Dropout(T data, T1? ratio, T2? training_mode, *, int? seed) -> (T output, T2 mask)", .since = 1,
-     .history = kDropoutHistory, .infer = infer_dropout, .lower = lower_dropout, .note = "the seed is not honoured"},
+    {.sig = "Dropout(T data, T1? ratio, T2? training_mode, *, int? seed) -> (T output, T2 mask)",
+     .since = 1,
+     .history = kDropoutHistory,
+     .infer = infer_dropout,
+     .lower = lower_dropout,
+     .note = "the seed is not honoured"},
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::dropout(Tensor input, float p, bool train) -> Tensor", .emit = emit_dropout, .module = module_dropout},
-    {.sig = "aten::rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    {.sig = "aten::dropout(Tensor input, float p, bool train) -> Tensor",
+     .emit = emit_dropout,
+     .module = module_dropout},
+    {.sig = "aten::rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+            "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
      .python = "torch.rand_like"},
 };
 

@@ -1,6 +1,7 @@
 // elementwise.cpp - literals, types without kernels, and arithmetic on known integers.
 #include "ops/elementwise.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 
@@ -13,8 +14,6 @@ namespace {
 constexpr size_t kTextLimit = 256;  // of an expression over sizes: past that a file is playing with us
 
 bool is_small(const Dim& dim) { return dim.is_constant() || dim.text().size() <= kTextLimit; }
-
-bool holds_ints(const Value& value) { return is_integer(value.type.dtype) || value.type.dtype == DType::Bool; }
 
 std::optional<std::vector<Dim>> folded(const std::vector<Dim>& a, const std::vector<Dim>& b, DimFn fold) {
   if (a.size() != b.size() && a.size() != 1 && b.size() != 1) return std::nullopt;
@@ -46,9 +45,7 @@ DType computed_in(DType dtype) {
   }
 }
 
-Value* cast(AtenBuilder& aten, Value* x, DType from, DType to) {
-  return from == to ? x : aten("to.dtype", x, to);
-}
+Value* cast(AtenBuilder& aten, Value* x, DType from, DType to) { return from == to ? x : aten("to.dtype", x, to); }
 
 Value* wide_input(const OnnxNode& n, AtenBuilder& aten, std::string_view input) {
   return cast(aten, n.input(input), n.dtype(input), computed_in(n.dtype(input)));
@@ -66,7 +63,8 @@ std::optional<Arg> find_literal(const OnnxNode& n, const Value* value, const Val
   const DType dtype = value->type.dtype;
   const auto rank = value->type.rank();
   if (!rank || (*rank > 0 && *rank > other->type.rank().value_or(0))) return std::nullopt;
-  if (is_integer(dtype) && value->known_ints && value->known_ints->size() == 1) return Arg(n.int_arg((*value->known_ints)[0]));
+  if (is_integer(dtype) && value->known_ints && value->known_ints->size() == 1)
+    return Arg(n.int_arg((*value->known_ints)[0]));
   if (!value->constant || value->constant->count() != 1) return std::nullopt;
   if (is_integer(dtype)) {
     const int64_t number = element_as_int(*value->constant, 0);
@@ -90,8 +88,14 @@ bool fits(const Dim& value, DType dtype) {
   if (dtype == DType::Bool) return *number == 0 || *number == 1;
   if (!is_integer(dtype)) return false;
   const int bits = info(dtype).bits;
-  if (is_unsigned(dtype)) return *number >= 0 && (bits == 64 || *number < (int64_t{1} << bits));
+  if (is_unsigned(dtype)) return *number >= 0 && *number < (int64_t{1} << std::min(bits, 53));
   return *number >= -(int64_t{1} << (bits - 1)) && *number < (int64_t{1} << (bits - 1));
+}
+
+std::optional<std::vector<Dim>> find_ints(const Value& value) {
+  auto elements = find_dims(value);
+  const auto fit = [&](const Dim& element) { return fits(element, value.type.dtype); };
+  return elements && std::all_of(elements->begin(), elements->end(), fit) ? elements : std::nullopt;
 }
 
 void propagate(InferNode& n, DimFn fold) {
@@ -99,8 +103,7 @@ void propagate(InferNode& n, DimFn fold) {
   if (output == nullptr || output->type.rank().value_or(2) > 1) return;
   std::optional<std::vector<Dim>> result;
   for (const Value* input : n.node().inputs()) {
-    if (input == nullptr || !holds_ints(*input)) return;
-    auto elements = find_dims(*input);
+    auto elements = input ? find_ints(*input) : std::nullopt;
     if (!elements) return;
     result = result ? folded(*result, *elements, fold) : std::move(elements);
     if (!result) return;

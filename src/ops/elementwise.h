@@ -8,8 +8,8 @@
 
 namespace tonnx {
 
-/// PyTorch has next to no kernels for uint16, uint32 and uint64. The signed type to compute in: it holds all values of the
-/// first two, and the bits of the third.
+/// PyTorch has next to no kernels for uint16, uint32 and uint64. The signed type to compute in: it holds all values of
+/// the first two, and the bits of the third.
 DType computed_in(DType dtype);
 /// `x.to(to)`; x itself where it is of that type already.
 Value* cast(AtenBuilder& aten, Value* x, DType from, DType to);
@@ -40,8 +40,10 @@ constexpr OnnxOp unary(Signature sig, int since, std::span<const OpsetStep> hist
 using DimFn = std::optional<Dim> (*)(const Dim&, const Dim&);
 /// Sets the elements of the output where those of all inputs are known: folds them from left to right.
 void propagate(InferNode& n, DimFn fold);
-/// Whether a number is one of the type; an expression over sizes is taken to be.
+/// Whether a number is one of the type (of uint64 up to 2^53); an expression over sizes is taken to be.
 bool fits(const Dim& value, DType dtype);
+/// The elements of an integer or a bool tensor, where they are known.
+std::optional<std::vector<Dim>> find_ints(const Value& value);
 /// Whether a < b, a == b, where the forms show it.
 std::optional<bool> is_less(const Dim& a, const Dim& b);
 std::optional<bool> is_equal(const Dim& a, const Dim& b);

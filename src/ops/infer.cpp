@@ -46,7 +46,6 @@ void InferNode::keep_elements(std::string_view input) {
     if (count_of(tensor->dims) != from->constant->count()) return;
     tensor->source = {};
     to->constant = std::move(tensor);
-    to->trainable = from->producer == nullptr || from->trainable;
     return;
   }
   if (shape.size() <= 1) {

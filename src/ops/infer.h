@@ -33,11 +33,11 @@ class InferNode : public NodeView {
   /// memory for, so all nodes of a model share an allowance.
   bool can_make(int64_t bytes) { return fresh_->take_bytes(bytes); }
   Dim fresh() { return fresh_->next(); }
+  /// As many sizes that nothing is known of as the input, a list of integers, has elements; nothing where that is not known.
+  std::optional<Shape> fresh_shape(std::string_view list);
   /// A size that only the run tells: what the file declares for this dimension of the output, where that is a number and
   /// the input has no other sizes that vary; otherwise a new name.
   Dim declared_or_fresh(size_t output, size_t dim, size_t rank, const Shape& input);
-  /// As many sizes that nothing is known of as the input, a list of integers, has elements; nothing where that is not known.
-  std::optional<Shape> fresh_shape(std::string_view list);
 
  private:
   FreshDims* fresh_;

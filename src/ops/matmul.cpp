@@ -209,13 +209,13 @@ void infer_einsum(InferNode& n) {
   n.set(0, dtype, std::move(result));
 }
 
+/// PyTorch sums integers in 64 bits, and then finds that the types differ.
 Values lower_einsum(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.values("Inputs").at(0)->type.dtype;
+  const DType kernel = is_integer(dtype) ? DType::Int64 : dtype;
   std::vector<Value*> inputs;
-  for (Value* input : n.inputs("Inputs")) inputs.push_back(cast(aten, input, dtype, kernel_type(dtype)));
-  Value* y = aten("einsum", n.s("equation"), inputs);
-  // PyTorch sums integers in 64 bits
-  return is_integer(dtype) && dtype != DType::Int64 ? aten("to.dtype", y, dtype) : y;
+  for (Value* input : n.inputs("Inputs")) inputs.push_back(cast(aten, input, dtype, kernel));
+  return cast(aten, aten("einsum", n.s("equation"), inputs), kernel, dtype);
 }
 
 std::string emit_einsum(const Emission& e) {

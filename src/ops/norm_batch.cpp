@@ -1,6 +1,7 @@
 // norm_batch.cpp - normalisation over the batch or over neighbouring channels: BatchNormalization, LRN,
 // LpNormalization.
 #include <cmath>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "ops/emission.h"
@@ -27,9 +28,10 @@ void infer_batch_norm(InferNode& n) {
   if (n.output_count() > 2) n.set(2, n.type("input_var"));
 }
 
-/// What PyTorch calls momentum is the weight of the new; 1 - 0.9 in 32 bits is not quite 0.1, so that it is rounded.
-double torch_momentum(const NodeView& n) {
-  return std::strtod(fmt::format("{:.6g}", 1.0 - n.f("momentum")).c_str(), nullptr);
+/// The number with few digits that a file of 32 bits stands for: 0.1 for 1 - 0.9, 1e-05 for 1.0000001e-05.
+double tidy(double value) {
+  const double few = std::strtod(fmt::format("{:.3g}", value).c_str(), nullptr);
+  return std::abs(few - value) <= std::abs(value) * 3e-7 ? few : value;
 }
 
 /// The statistics of this batch, and those that run along with it, as ONNX has them: of the variance without Bessel's
@@ -58,6 +60,7 @@ Values lower_batch_norm(const OnnxNode& n, AtenBuilder& aten) {
   std::vector<Value*> weights;
   for (const char* name : {"scale", "B", "input_mean", "input_var"}) weights.push_back(n.input(name));
   weights[2]->trainable = weights[3]->trainable = false;
+  const double epsilon = tidy(n.f("epsilon"));
   // PyTorch takes weights of 32 bits beside an input of 16, and otherwise one type for all
   const DType dtype = n.dtype("X");
   const bool is_half = dtype == DType::Float16 || dtype == DType::BFloat16;
@@ -71,8 +74,8 @@ Values lower_batch_norm(const OnnxNode& n, AtenBuilder& aten) {
   Value* x = n.input("X");
   const bool is_flat = n.find_rank("X") == 1;  // one channel for all
   if (is_flat) x = aten("unsqueeze", x, 1);
-  Value* y = aten("batch_norm", x, weights[0], weights[1], weights[2], weights[3], false, torch_momentum(n),
-                  n.f("epsilon"), true);
+  Value* y = aten("batch_norm", x, weights[0], weights[1], weights[2], weights[3], false, tidy(1.0 - n.f("momentum")),
+                  epsilon, true);  // PyTorch's momentum is the weight of the new
   if (is_flat) y = aten("squeeze.dim", y, 1);
   return {y, n.input("input_mean"), n.input("input_var")};
 }

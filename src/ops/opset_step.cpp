@@ -93,7 +93,7 @@ Node* OnnxEdit::after(size_t i, std::string_view op, std::vector<Value*> inputs,
 
 void fail_step(const Node& node, const std::string& why) {
   const std::string name = node.name.empty() ? std::string(node.output(0) ? node.output(0)->name : "") : node.name;
-  throw Error(ErrorKind::Unsupported, fmt::format("node '{}' ({}): {}", name, node.op.view(), why));
+  throw Error(ErrorKind::Unsupported, error_text("node '{}' ({}): {}", name, node.op.view(), why));
 }
 
 void drop_attribute(OnnxEdit& edit, std::string_view name) {

@@ -91,14 +91,14 @@ template <FixedText Name, int64_t Default>
 void down_require_default(OnnxEdit& edit) {
   require_default(edit, Name.value, Default);
 }
-/// The value, of that rank, with `count` more sizes of 1 behind the others.
-Value* with_trailing_ones(OnnxEdit& edit, Value* value, int64_t rank, int64_t count);
 /// Axes count from the front only in the older version. `Added`: they are axes of the output, which has so many more
 /// dimensions as there are axes.
 template <FixedText Name, bool Added = false>
 void down_axes_from_front(OnnxEdit& edit) {
   axes_from_front(edit, Name.value, Added);
 }
+/// The value, of that rank, with `count` more sizes of 1 behind the others.
+Value* with_trailing_ones(OnnxEdit& edit, Value* value, int64_t rank, int64_t count);
 /// Opsets 1 to 6 broadcast only on request: `broadcast` and `axis`.
 void up_legacy_broadcast(OnnxEdit& edit);
 void down_legacy_broadcast(OnnxEdit& edit);

@@ -65,17 +65,22 @@ int64_t padded_rank(const OnnxNode& n) {
   return *count->at(0).constant() / 2;
 }
 
+/// Pads for axes that only the run tells: each axis gets its own, of which most are zero.
+Value* pads_of_all_axes(const OnnxNode& n, AtenBuilder& aten, int64_t rank) {
+  Value* list = n.input("axes");
+  if (n.dtype("axes") != DType::Int64) list = aten("to.dtype", list, DType::Int64);
+  Value* at = aten("remainder.Scalar", list, rank);
+  Value* both = aten("cat", std::vector<Value*>{at, aten("add.Scalar", at, rank)});
+  Value* none = aten("zeros", IntArgs{2 * rank}, Kw{"dtype", DType::Int64});
+  return aten("scatter.src", none, 0, both, n.input("pads"));
+}
+
 Edges edges_of(const OnnxNode& n, AtenBuilder& aten, int64_t rank) {
   Edges edges(static_cast<size_t>(rank));
   IntArgs pads;
   std::vector<int64_t> axes;
-  if (n.has("axes") && !n.find_const_ints("axes")) {  // each axis gets its own pads, of which most are zero
-    Value* list = n.input("axes");
-    if (n.dtype("axes") != DType::Int64) list = aten("to.dtype", list, DType::Int64);
-    Value* at = aten("remainder.Scalar", list, rank);
-    Value* both = aten("cat", std::vector<Value*>{at, aten("add.Scalar", at, rank)});
-    Value* none = aten("zeros", IntArgs{2 * rank}, Kw{"dtype", DType::Int64});
-    Value* all = aten("tonnx::tolist", aten("scatter.src", none, 0, both, n.input("pads")));
+  if (n.has("axes") && !n.find_const_ints("axes")) {
+    Value* all = aten("tonnx::tolist", pads_of_all_axes(n, aten, rank));
     for (int64_t i = 0; i < 2 * rank; ++i) pads.push_back(aten("tonnx::list_item", all, i));
     axes = axes_or_all(std::nullopt, rank);
   } else {
@@ -87,7 +92,7 @@ Edges edges_of(const OnnxNode& n, AtenBuilder& aten, int64_t rank) {
   return edges;
 }
 
-/// The pads as torch wants them, from the last axis to the first; `most` axes at least.
+/// The pads as torch wants them, from the last axis to the first, in front and behind; `least` axes at least.
 IntArgs from_last(const Edges& edges, size_t least = 1) {
   size_t count = edges.size();
   while (count > least && edges[edges.size() - count].is_none()) --count;
@@ -100,10 +105,10 @@ IntArgs from_last(const Edges& edges, size_t least = 1) {
   return pads;
 }
 
-Value* pad_with_value(const OnnxNode& n, AtenBuilder& aten, Value* x, const Edges& edges) {
-  const IntArgs pads = from_last(edges);
+Value* pad_with_value(const OnnxNode& n, AtenBuilder& aten, Value* x, const Arg& pads) {
   const TensorPtr constant = n.find_constant("constant_value");
-  const bool is_literal = constant && constant->count() == 1 && floats_of(*constant) && constant->dtype != DType::UInt64;
+  const bool is_literal =
+      constant && constant->count() == 1 && floats_of(*constant) && constant->dtype != DType::UInt64;
   if (!n.has("constant_value")) return aten("constant_pad_nd", x, pads);
   if (!is_literal) {
     Value* inside = aten("constant_pad_nd", aten("ones_like", x, Kw{"dtype", DType::Bool}), pads);
@@ -132,7 +137,8 @@ Value* cropped(AtenBuilder& aten, Value* x, Edges& edges, Shape& sizes) {
 
 /// Whether F.pad has the mode for such a tensor: it pads the last one to three axes behind one or two others.
 bool has_kernel(const std::string& mode, DType dtype, const Edges& edges, const Shape& sizes) {
-  const DTypeSet missing = kFloat8 | dtype_set(DType::Bool, DType::UInt16, DType::UInt32, DType::UInt64, DType::Float8E8M0);
+  const DTypeSet missing =
+      kFloat8 | dtype_set(DType::Bool, DType::UInt16, DType::UInt32, DType::UInt64, DType::Float8E8M0);
   if (mode != "wrap" && contains(missing, dtype)) return false;
   if (edges.size() > 5 || from_last(edges).size() > 6) return false;
   for (size_t i = 0; i < edges.size(); ++i) {
@@ -171,14 +177,19 @@ Values lower_pad(const OnnxNode& n, AtenBuilder& aten) {
   const std::string mode = n.s("mode");
   Value* x = n.input("data");
   const int64_t rank = padded_rank(n);
+  n.value("constant_value");  // it means nothing in the other modes
+  const bool knows_axes = !n.has("axes") || n.find_const_ints("axes");
+  if (mode == "constant" && !n.find_dims("pads") && (!n.has("axes") || !knows_axes)) {
+    Value* pads = knows_axes ? n.input("pads") : pads_of_all_axes(n, aten, rank);
+    Value* turned = aten("t", aten("flip", aten("reshape", pads, IntArgs{2, -1}), IntArgs{1}));
+    return pad_with_value(n, aten, x, aten("tonnx::tolist", aten("flatten.using_ints", turned)));
+  }
   Edges edges = edges_of(n, aten, rank);
   if (mode == "constant") {
     const bool none = std::all_of(edges.begin(), edges.end(), [](const Edge& edge) { return edge.is_none(); });
-    n.find_constant("constant_value");
-    return none ? x : pad_with_value(n, aten, x, edges);
+    return none ? x : pad_with_value(n, aten, x, from_last(edges));
   }
   require(mode == "reflect" || mode == "edge" || mode == "wrap", "mode '{}' is not known", mode);
-  n.has("constant_value") ? static_cast<void>(n.value("constant_value")) : void();
   const Shape* known = n.find_shape("data");
   Shape sizes = known ? *known : Shape(static_cast<size_t>(rank), Dim::symbol("?"));
   x = cropped(aten, x, edges, sizes);
@@ -218,7 +229,8 @@ void up_pad_11(OnnxEdit& edit) {
 void down_pad_11(OnnxEdit& edit) {
   if (edit.node().input(2) != nullptr) {
     const auto value = edit.const_floats(2);
-    if (!value || value->size() != 1) edit.cannot("input 'constant_value' is not constant, and is an attribute in the older opset");
+    if (!value || value->size() != 1)
+      edit.cannot("input 'constant_value' is not constant, and is an attribute in the older opset");
     edit.node().set_attribute("value", (*value)[0]);
   }
   edit.node().resize_inputs(2);
@@ -281,15 +293,13 @@ Values lower_center_crop_pad(const OnnxNode& n, AtenBuilder& aten) {
   return none ? x : aten("constant_pad_nd", x, from_last(edges));
 }
 
-std::string emit_constant_pad(const Emission& e) {
-  const std::string value = e.has("value") ? ", value=" + e.text("value") : "";
-  return fmt::format("F.pad({}, {}{})", e.text("self"), python_tuple(e.items("pad")), value);
-}
-
+/// `F.pad(x, (1, 1, 0, 0), value=1.0)`
 std::string emit_pad(const Emission& e) {
-  const std::string mode = e.has("mode") ? ", mode=" + e.text("mode") : "";
+  const bool has_mode = e.signature().find_input("mode") >= 0 && e.has("mode");
+  const std::string mode = has_mode ? ", mode=" + e.text("mode") : "";
   const std::string value = e.has("value") ? ", value=" + e.text("value") : "";
-  return fmt::format("F.pad({}, {}{}{})", e.text("self"), python_tuple(e.items("pad")), mode, value);
+  const std::string pads = e.value("pad") ? e.text("pad") : python_tuple(e.items("pad"));
+  return fmt::format("F.pad({}, {}{}{})", e.text("self"), pads, mode, value);
 }
 
 constexpr OpsetStep kPadHistory[] = {
@@ -317,8 +327,9 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor", .emit = emit_constant_pad},
-    {.sig = "aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor", .emit = emit_pad},
+    {.sig = "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor", .emit = emit_pad},
+    {.sig = "aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
+     .emit = emit_pad},
 };
 
 }  // namespace

@@ -76,7 +76,8 @@ Shape reshaped(InferNode& n, const std::vector<Dim>& sizes) {
   } else if (const auto exact = exact_div(count, others)) {
     result[*open] = *exact;
   } else {
-    require(!count.is_constant() || !others.is_constant(), "{} elements cannot be split by {}", count.text(), others.text());
+    require(!count.is_constant() || !others.is_constant(), "{} elements cannot be split by {}", count.text(),
+            others.text());
     result[*open] = floor_div(count, others);
   }
   return result;
@@ -184,7 +185,8 @@ void infer_expand(InferNode& n) {
     while (shape->size() < from->size()) shape->insert(shape->begin(), (*from)[from->size() - shape->size() - 1]);
     return n.set(0, n.dtype("input"), std::move(shape));
   }
-  for (const Dim& size : *sizes) require(!size.is_constant() || *size.constant() >= 0, "the size {} is negative", size.text());
+  for (const Dim& size : *sizes)
+    require(!size.is_constant() || *size.constant() >= 0, "the size {} is negative", size.text());
   auto shape = from ? broadcast(*from, *sizes) : std::nullopt;
   if (elements && shape && shape->size() <= 1) {
     const auto count = shape->empty() ? 1 : shape->at(0).constant().value_or(INT64_MAX);
@@ -218,7 +220,8 @@ Values lower_expand(const OnnxNode& n, AtenBuilder& aten) {
   const auto given = static_cast<size_t>(*count->at(0).constant());
   IntArgs kept;
   for (size_t i = rank - given; i < rank; ++i) {
-    kept.push_back(i + from->size() < rank ? IntArg(1) : n.size("input", static_cast<int64_t>(i + from->size() - rank)));
+    kept.push_back(i + from->size() < rank ? IntArg(1)
+                                           : n.size("input", static_cast<int64_t>(i + from->size() - rank)));
   }
   Value* asked = n.input("shape");
   Value* list = aten("tonnx::tolist", aten("where.self", aten("eq.Scalar", asked, 1), aten.ints(kept), asked));
@@ -247,7 +250,8 @@ void infer_tile(InferNode& n) {
   const auto elements = n.find_dims("input");
   if (elements && shape.size() == 1 && shape[0].is_constant() && *shape[0].constant() <= 64 && !elements->empty()) {
     std::vector<Dim> all;
-    for (int64_t i = 0; i < *shape[0].constant(); ++i) all.push_back((*elements)[static_cast<size_t>(i) % elements->size()]);
+    for (int64_t i = 0; i < *shape[0].constant(); ++i)
+      all.push_back((*elements)[static_cast<size_t>(i) % elements->size()]);
     n.set_dims(std::move(all));
   }
   n.set(0, n.dtype("input"), std::move(shape));
@@ -255,7 +259,8 @@ void infer_tile(InferNode& n) {
 
 Values lower_tile(const OnnxNode& n, AtenBuilder& aten) {
   if (const auto repeats = n.find_const_ints("repeats")) {
-    if (std::all_of(repeats->begin(), repeats->end(), [](int64_t count) { return count == 1; })) return n.input("input");
+    if (std::all_of(repeats->begin(), repeats->end(), [](int64_t count) { return count == 1; }))
+      return n.input("input");
   }
   return aten("repeat", n.input("input"), n.int_list("repeats"));
 }
@@ -270,7 +275,8 @@ void up_tile_6(OnnxEdit& edit) {
           "axis {} is out of range for rank {}", (*axis)[0], *rank);
   require((*tiles)[0] >= 0 && (*tiles)[0] < 1e15, "a tensor is repeated {} times", (*tiles)[0]);
   std::vector<int64_t> repeats(static_cast<size_t>(*rank), 1);
-  repeats[static_cast<size_t>(NodeView::normalized(static_cast<int64_t>((*axis)[0]), *rank))] = static_cast<int64_t>((*tiles)[0]);
+  repeats[static_cast<size_t>(NodeView::normalized(static_cast<int64_t>((*axis)[0]), *rank))] =
+      static_cast<int64_t>((*tiles)[0]);
   edit.node().resize_inputs(1);
   edit.node().set_input(1, edit.ints(std::move(repeats), "repeats"));
 }
@@ -284,7 +290,8 @@ void down_tile_6(OnnxEdit& edit) {
   const DType dtype = edit.node().input(0) ? edit.node().input(0)->type.dtype : DType::Float32;
   const bool none = at == repeats->end();
   edit.node().set_input(1, edit.constant(make_floats(dtype, {1}, {none ? 1.0 : static_cast<double>(*at)}), "tiles"));
-  edit.node().set_input(2, edit.constant(make_floats(dtype, {1}, {none ? 0.0 : static_cast<double>(at - repeats->begin())}), "axis"));
+  edit.node().set_input(
+      2, edit.constant(make_floats(dtype, {1}, {none ? 0.0 : static_cast<double>(at - repeats->begin())}), "axis"));
 }
 
 /// `x.reshape(2, -1)`: the sizes as arguments, not as a list.
@@ -318,8 +325,9 @@ constexpr OpsetStep kReshapeHistory[] = {
     {.to = 25, .adds = kInt2},
 };
 constexpr OpsetStep kFlattenHistory[] = {
-    {.to = 9, .adds = kNonFloats}, {.to = 11, .down = down_axes_from_front<"axis">}, {.to = 13, .adds = kBFloat16},
-    {.to = 21, .adds = kFloat8 | kInt4}, {.to = 23, .adds = kFloat4}, {.to = 24, .adds = kFloat8E8M0},
+    {.to = 9, .adds = kNonFloats}, {.to = 11, .down = down_axes_from_front<"axis">},
+    {.to = 13, .adds = kBFloat16}, {.to = 21, .adds = kFloat8 | kInt4},
+    {.to = 23, .adds = kFloat4},   {.to = 24, .adds = kFloat8E8M0},
     {.to = 25, .adds = kInt2},
 };
 constexpr OpsetStep kExpandHistory[] = {{.to = 13, .adds = kBFloat16}};

@@ -110,7 +110,8 @@ void infer_slice(InferNode& n) {
   }
   const auto steps = steps_of(n, axes->size());
   const auto starts = n.find_dims("starts"), ends = n.find_dims("ends");
-  require(!starts || starts->size() == axes->size(), "{} starts for {} axes", starts ? starts->size() : 0, axes->size());
+  require(!starts || starts->size() == axes->size(), "{} starts for {} axes", starts ? starts->size() : 0,
+          axes->size());
   require(!ends || ends->size() == axes->size(), "{} ends for {} axes", ends ? ends->size() : 0, axes->size());
   for (size_t i = 0; i < axes->size(); ++i) {
     Dim& dim = shape[static_cast<size_t>((*axes)[i])];
@@ -325,10 +326,13 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
+    {.sig = "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
+            "Tensor(a)",
      .emit = emit_subscript,
      .subscript = true},
-    {.sig = "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", .emit = emit_subscript, .subscript = true},
+    {.sig = "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
+     .emit = emit_subscript,
+     .subscript = true},
 };
 
 }  // namespace

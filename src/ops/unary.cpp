@@ -10,7 +10,7 @@ void infer_flags(InferNode& n) { n.set(0, DType::Bool, n.node().input(0)->type.s
 
 /// The same for each element, without a second input.
 void propagate_each(InferNode& n, std::optional<Dim> (*each)(const Dim&)) {
-  const auto elements = find_dims(*n.node().input(0));
+  const auto elements = find_ints(*n.node().input(0));
   if (!elements || n.node().output(0) == nullptr) return;
   std::vector<Dim> result;
   for (const Dim& element : *elements) {
@@ -97,10 +97,14 @@ constexpr OpsetStep kNegHistory[] = {{.to = 6, .up = up_drop<"consumed_inputs">,
 constexpr OpsetStep kIsInfHistory[] = {{.to = 20, .adds = kBFloat16 | kFloat8 | dtype_set(DType::Float16)}};
 constexpr OpsetStep kIsNaNHistory[] = {{.to = 13, .adds = kBFloat16}, {.to = 20, .adds = kFloat8}};
 constexpr OpsetStep kIdentityHistory[] = {
-    {.to = 13, .adds = kBFloat16}, {.to = 14},
-    {.to = 16},                    {.to = 19, .adds = kFloat8},
-    {.to = 21, .adds = kInt4},     {.to = 23, .adds = kFloat4},
-    {.to = 24, .adds = kFloat8E8M0}, {.to = 25, .adds = kInt2},
+    {.to = 13, .adds = kBFloat16},
+    {.to = 14},
+    {.to = 16},
+    {.to = 19, .adds = kFloat8},
+    {.to = 21, .adds = kInt4},
+    {.to = 23, .adds = kFloat4},
+    {.to = 24, .adds = kFloat8E8M0},
+    {.to = 25, .adds = kInt2},
 };
 
 constexpr OnnxOp kOnnx[] = {

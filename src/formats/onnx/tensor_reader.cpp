@@ -109,7 +109,7 @@ int64_t number_of(const std::string& text, const char* what) {
 const Bytes& TensorReader::mapped(const std::string& location) {
   const auto at = files_.find(location);
   if (at != files_.end()) return at->second;
-  require(!location.empty(), "external data has no location");
+  require(!location.empty() && location.find('\0') == std::string::npos, "external data has no location");
   if (folder_.empty()) {
     fail(ErrorKind::BadFile, "external data '{}' cannot be found: the model was not read from a file", location);
   }

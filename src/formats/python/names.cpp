@@ -91,7 +91,7 @@ std::string path_of_weight(std::string_view name) {
   for (const std::string_view suffix : {"_0", "_1"}) {  // conv1_w_0
     if (base.ends_with(suffix)) base.remove_suffix(2);
   }
-  constexpr std::string_view kEndings[] = {"weight", "weights", "kernel", "filter", "gamma", "scale", "W", "w", "bias", "beta", "b"};
+  constexpr std::string_view kEndings[] = {"weight", "weights", "kernel", "filter", "gamma", "scale", "W", "w", "s", "bias", "beta", "b"};
   for (const std::string_view ending : kEndings) {
     if (base.size() <= ending.size() + 1 || !base.ends_with(ending)) continue;
     const char before = base[base.size() - ending.size() - 1];

@@ -12,7 +12,7 @@
 namespace tonnx::python {
 namespace {
 
-constexpr size_t kNestedWidth = 88;   // a statement with nested expressions stays below this
+constexpr size_t kNestedWidth = 96;   // a statement with nested expressions stays below this
 constexpr int kNestedDepth = 3;       // and has at most so many calls inside one another
 constexpr int kReach = 12;            // an expression moves at most so many nodes down
 constexpr std::string_view kPool[] = {"x", "y", "z", "u", "v", "w"};
@@ -71,7 +71,14 @@ class ForwardWriter {
       const bool same_brackets = is_subscript(node) && is_subscript(*input->producer) && input == node.input(0);
       deepest = std::max(deepest, depth(*input->producer) - (same_brackets ? 1 : 0));
     }
-    return deepest + 1;
+    return deepest + (is_operator(node) ? 0 : 1);
+  }
+
+  /// `a + b` reads as one expression with what is inside it; a call does not.
+  static bool is_operator(const Node& node) {
+    if (is_call_module(node)) return false;
+    const std::string_view spelling = get_aten_op(node).op->python;
+    return !spelling.empty() && spelling[0] != '.' && !std::isalpha(static_cast<unsigned char>(spelling[0]));
   }
 
   static bool is_subscript(const Node& node) { return !is_call_module(node) && get_aten_op(node).op->subscript; }
@@ -179,6 +186,7 @@ class ForwardWriter {
     }
   }
 
+  /// A plain number or a list of them.
   static bool is_number(const Value& value) {
     const Type::Kind kind = value.type.kind;
     return kind == Type::Kind::Int || kind == Type::Kind::IntList || kind == Type::Kind::Float;
@@ -188,6 +196,9 @@ class ForwardWriter {
   std::string number_name(const Value* value, int position) const {
     std::string wish = identifier(value->name);
     if (wish.empty() || wish.size() > 24 || is_made_up(value->name) || value->name.find('/') != std::string::npos) wish = "n";
+    for (const std::string_view plain : {"n", "ints"}) {  // what has no name of its own
+      if (wish.starts_with(plain) && wish.find_first_not_of("_0123456789", plain.size()) == std::string::npos) wish = plain;
+    }
     std::string name = wish;
     for (int i = 2; parameters_.contains(name) || is_live(name, position); ++i) name = fmt::format("{}{}", wish, i);
     return name;

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
+#include <unordered_set>
 
 #include "base/error.h"
 
@@ -26,30 +28,17 @@ class Recovery {
       }
     }
     for (const Value* value : graph_.initializers()) {
-      if (!value->uses.empty() && !result_.place.contains(value)) add_root_tensor(value);
+      if (!value->uses.empty() && !owned_.contains(value)) add_root_tensor(value);
     }
-    for (const RootTensor& tensor : result_.tensors) {
-      result_.state.push_back({tensor.name, tensor.value->constant, false, tensor.value->trainable});
-    }
-    for (const Submodule& module : result_.modules) {
-      for (const ModuleSpec::Weight& weight : module.spec.weights) {
-        const bool trainable = !weight.attribute.starts_with("running_");
-        result_.state.push_back({module.name + "." + weight.attribute, weight.value->constant, weight.transposed, trainable});
-      }
-    }
-    for (size_t i = 0; i < result_.external_names.size() && i < options_.external.size(); ++i) {
-      for (const StateTensor& tensor : options_.external[i].state) {
-        result_.state.push_back({result_.external_names[i] + "." + tensor.name, tensor.tensor, false, tensor.trainable});
-      }
-    }
+    give_names();
+    list_state();
     return std::move(result_);
   }
 
  private:
   void add_external(const Node& node) {
-    std::string wish = identifier(path_of_node(node.name));
-    if (wish.empty()) wish = "custom";
-    result_.external_names.push_back(names_.add(wish));
+    const std::string path = path_of_node(node.name);
+    result_.external_names.push_back(path.empty() ? "custom" : path);
   }
 
   void add_module(const Node& node) {
@@ -69,44 +58,105 @@ class Recovery {
       }
     }
     const bool owned = std::any_of(spec->weights.begin(), spec->weights.end(),
-                                   [&](const ModuleSpec::Weight& weight) { return result_.place.contains(weight.value); });
+                                   [&](const ModuleSpec::Weight& weight) { return owned_.contains(weight.value); });
     if (owned) return;  // its weight belongs to another module: the function is called with it
-    const std::string name = names_.add(wish_for(node, *spec));
-    for (const ModuleSpec::Weight& weight : spec->weights) {
-      result_.place[weight.value] = fmt::format("self.{}.{}{}", name, weight.attribute, weight.transposed ? ".t()" : "");
-    }
+    for (const ModuleSpec::Weight& weight : spec->weights) owned_.insert(weight.value);
     by_key_[key] = result_.modules.size();
     result_.module_of[&node] = result_.modules.size();
-    result_.modules.push_back({name, std::move(*spec)});
+    result_.modules.push_back({path_for(node, *spec), std::move(*spec)});
   }
 
-  std::string wish_for(const Node& node, const ModuleSpec& spec) {
+  /// What the module is called in the model: empty where nothing says so.
+  static std::string path_for(const Node& node, const ModuleSpec& spec) {
     for (const ModuleSpec::Weight& weight : spec.weights) {
       if (weight.attribute != "weight") continue;
-      const std::string name = identifier(path_of_weight(weight.value->name));
-      if (!name.empty()) return name;
+      const std::string path = path_of_weight(weight.value->name);
+      if (!identifier(path).empty()) return path;
     }
-    const std::string name = identifier(path_of_node(node.name));
-    if (!name.empty()) return name;
-    return fmt::format("{}{}", spec.short_name, ++numbers_[spec.short_name]);
+    return path_of_node(node.name);
   }
 
   void add_root_tensor(const Value* value) {
-    std::string wish = is_made_up(value->name) ? "" : identifier(path_of_node(value->name));
-    if (wish.empty()) {  // named after the place where it is used
+    std::string path = is_made_up(value->name) ? "" : path_of_node(value->name);
+    if (identifier(path).empty()) {  // named after the place where it is used
       const Node* user = value->uses[0].user;
-      const std::string path = user ? identifier(path_of_node(user->name)) : "";
-      wish = fmt::format("{}{}{}", path, path.empty() ? "" : "_", value->trainable ? "weight" : "constant");
+      path = user ? path_of_node(user->name) : "";
+      path += fmt::format("{}{}", path.empty() ? "" : ".", value->trainable ? "weight" : "constant");
     }
-    const std::string name = names_.add(wish);
-    result_.tensors.push_back({name, value});
-    result_.place[value] = "self." + name;
+    result_.tensors.push_back({path, value});
+  }
+
+  /// The part that all paths begin with, such as the name of the network; none where they are those of a PyTorch model,
+  /// whose dots say what belongs together.
+  std::string common_prefix() const {
+    std::vector<std::string> names;
+    const auto add = [&](const std::string& path) {
+      if (!path.empty()) names.push_back(path.find('.') == std::string::npos ? identifier(path) : "");
+    };
+    for (const Submodule& module : result_.modules) add(module.name);
+    for (const RootTensor& tensor : result_.tensors) add(tensor.name);
+    if (names.size() < 2) return "";
+    std::string prefix = names[0];
+    for (const std::string& name : names) {
+      const auto differ = std::mismatch(prefix.begin(), prefix.end(), name.begin(), name.end());
+      prefix.erase(differ.first, prefix.end());
+    }
+    const auto leaves_a_name = [&](const std::string& name) {
+      return name.size() > prefix.size() && !std::isdigit(static_cast<unsigned char>(name[prefix.size()]));
+    };
+    while (!prefix.empty()) {
+      if (prefix.back() == '_' && std::all_of(names.begin(), names.end(), leaves_a_name)) return prefix;
+      prefix.pop_back();
+    }
+    return "";
+  }
+
+  void give_names() {
+    const std::string prefix = common_prefix();
+    const auto name_of = [&](const std::string& path, const std::string& otherwise) {
+      std::string wish = identifier(path);
+      if (!prefix.empty() && wish.starts_with(prefix)) wish = identifier(wish.substr(prefix.size()));
+      if (wish.empty()) wish = fmt::format("{}{}", otherwise, ++numbers_[otherwise]);
+      return names_.add(wish);
+    };
+    for (Submodule& module : result_.modules) {
+      module.name = name_of(module.name, module.spec.short_name);
+      for (const ModuleSpec::Weight& weight : module.spec.weights) {
+        result_.place[weight.value] =
+            fmt::format("self.{}.{}{}", module.name, weight.attribute, weight.transposed ? ".t()" : "");
+      }
+    }
+    for (std::string& name : result_.external_names) name = name_of(name, "custom");
+    for (RootTensor& tensor : result_.tensors) {
+      tensor.name = name_of(tensor.name, "constant");
+      result_.place[tensor.value] = "self." + tensor.name;
+    }
+  }
+
+  void list_state() {
+    for (const RootTensor& tensor : result_.tensors) {
+      result_.state.push_back({tensor.name, tensor.value->constant, false, tensor.value->trainable});
+    }
+    for (const Submodule& module : result_.modules) {
+      for (const ModuleSpec::Weight& weight : module.spec.weights) {
+        const bool trainable = !weight.attribute.starts_with("running_");
+        result_.state.push_back(
+            {module.name + "." + weight.attribute, weight.value->constant, weight.transposed, trainable});
+      }
+    }
+    for (size_t i = 0; i < result_.external_names.size() && i < options_.external.size(); ++i) {
+      for (const StateTensor& tensor : options_.external[i].state) {
+        result_.state.push_back(
+            {result_.external_names[i] + "." + tensor.name, tensor.tensor, false, tensor.trainable});
+      }
+    }
   }
 
   const Graph& graph_;
   const PythonOptions& options_;
   Structure result_;
   NameSet names_;
+  std::unordered_set<const Value*> owned_;  // the weights of submodules
   std::map<std::string, size_t> by_key_;
   std::map<std::string, int> numbers_;
 };

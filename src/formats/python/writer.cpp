@@ -56,7 +56,12 @@ std::string docstring(const Graph& graph, const Model& origin, const PythonOptio
   text += shorten(fmt::format("Converted by tonnx from {} (opset {}{}).", from, origin.opset(""),
                               made_by.empty() ? "" : ", made by " + made_by), kLineWidth) + "\n\n";
   std::vector<std::pair<std::string, std::string>> inputs, outputs;
-  for (size_t i = 0; i < graph.inputs().size(); ++i) inputs.emplace_back(forward.parameters[i], plain(text_of(graph.inputs()[i]->type)));
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const Value& input = *graph.inputs()[i];
+    const bool renamed = input.name != forward.parameters[i];
+    inputs.emplace_back(forward.parameters[i],
+                        plain(text_of(input.type)) + (renamed ? fmt::format("  ({})", plain(input.name)) : ""));
+  }
   for (const Value* output : origin.graph->outputs()) outputs.emplace_back(plain(output->name), plain(text_of(output->type)));
   add_rows(text, "Inputs", inputs);
   add_rows(text, "Outputs", outputs);
