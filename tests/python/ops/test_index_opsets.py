@@ -91,7 +91,9 @@ def test_resize_down() -> None:
     inputs = {"X": X, "roi": None, "scales": SCALES}
     for to in (18, 17, 13, 11):
         check_opset("Resize", inputs, 19, to, ("scales",), mode="cubic")
-        check_opset("Resize", {"X": X, "roi": None, "scales": None, "sizes": np.array([1, 2, 5, 5])}, 19, to, ("sizes",))
+        check_opset(
+            "Resize", {"X": X, "roi": None, "scales": None, "sizes": np.array([1, 2, 5, 5])}, 19, to, ("sizes",)
+        )
     options = {"coordinate_transformation_mode": "asymmetric", "constant": ("scales",)}
     check_opset("Resize", inputs, 19, 10, nearest_mode="floor", **options)
     check_opset("Resize", {"X": X, "roi": EMPTY, "scales": SCALES}, 11, 10, ("roi", "scales"), mode="linear",
