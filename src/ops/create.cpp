@@ -89,6 +89,7 @@ Values lower_constant_of_shape(const OnnxNode& n, AtenBuilder& aten) {
     return aten("expand", aten.constant(scalar), sizes);
   }
   if (fill->dtype == DType::String) fail_unsupported("PyTorch has no tensors of strings");
+  if (info(fill->dtype).kind == 'c') fail_unsupported("a tensor filled with a complex number");
   const double value = element_as_double(*fill, 0);
   if (value == 0 && !std::signbit(value)) return aten("zeros", sizes, dtype);
   if (value == 1) return aten("ones", sizes, dtype);

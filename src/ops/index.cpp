@@ -40,7 +40,7 @@ int64_t index_depth(const NodeView& n, std::string_view indices) {
   const Shape* shape = n.find_shape(indices);
   const auto depth = shape && !shape->empty() ? shape->back().constant() : std::nullopt;
   if (!depth) fail_unsupported("the last size of '{}' is not known", indices);
-  require(*depth >= 1, "the last size of '{}' is 0", indices);
+  require(*depth >= 1 && *depth <= kMaxRank, "the last size of '{}' is {}", indices, *depth);
   return *depth;
 }
 
@@ -102,8 +102,8 @@ bool is_embedding(const NodeView& n, int64_t dim) {
 }
 
 Values lower_gather(const OnnxNode& n, AtenBuilder& aten) {
-  const int64_t axis = n.i("axis");
-  const int64_t dim = axis >= 0 && !n.find_rank("data") ? axis : n.axis("axis", "data");
+  const int64_t dim = n.axis_of_any_rank("axis", "data");
+  if (dim < 0) fail_unsupported("the rank of the data is not known, and the axis is counted from the back");
   if (is_embedding(n, dim)) return aten("embedding", n.input("data"), n.input("indices"));
   const auto constant = n.find_const_ints("indices");
   if (constant && n.find_rank("indices").value_or(2) <= 1) {
