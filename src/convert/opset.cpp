@@ -2,8 +2,10 @@
 #include "convert/opset.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/error.h"
+#include "formats/onnx/onnx.h"
 #include "ops/infer.h"
 #include "ops/node_view.h"
 #include "ops/op_def.h"
@@ -209,6 +211,33 @@ void change(Graph& graph, int64_t target, std::vector<std::string>& obstacles) {
   }
 }
 
+/// What follows for the types of values that the file says nothing of. Inference knows the newest opset only, so it works
+/// on a second reading of the file; weights are mapped, and cost nothing.
+void learn_types(Model& model) {
+  if (model.bytes.empty() || model.opset("") > kNewestOpset) return;
+  Model copy = read_onnx(model.bytes, model.folder);
+  for (size_t i = 0; i < model.graph->inputs().size(); ++i) copy.graph->inputs()[i]->type = model.graph->inputs()[i]->type;
+  try {
+    upgrade_and_infer(*copy.graph);
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::Unsupported) throw;
+    return;  // what is known so far must do
+  }
+  std::unordered_map<std::string_view, const Type*> types;
+  for (const Node& node : *copy.graph) {
+    for (const Value* output : node.outputs()) {
+      if (output != nullptr) types.emplace(output->name, &output->type);
+    }
+  }
+  for (const Node& node : *model.graph) {
+    for (Value* output : node.outputs()) {
+      if (output == nullptr || (output->type.kind != Type::Kind::Unknown && (!output->type.is_tensor() || output->type.shape))) continue;
+      const auto at = types.find(output->name);
+      if (at != types.end() && at->second->kind != Type::Kind::Unknown) output->type = *at->second;
+    }
+  }
+}
+
 /// The IR version that brought each opset, so that a runtime of that time takes the file.
 int64_t least_ir_version(int64_t opset) {
   struct Row { int64_t opset, ir; };
@@ -230,6 +259,7 @@ void change_opset(Model& model, int64_t target) {
     fail_unsupported("opset {} is not known: tonnx knows 1 to {}", target, kNewestOpset);
   }
   if (model.opset("") == target) return;
+  learn_types(model);
   std::vector<std::string> obstacles;
   change(*model.graph, target, obstacles);
   if (!obstacles.empty()) {
