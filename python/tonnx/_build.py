@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import linecache
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -29,6 +30,32 @@ def tensor_of(description: TensorDescription) -> torch.Tensor:
     return torch.frombuffer(buffer, dtype=dtype, count=count, offset=offset).view(sizes)
 
 
+class _Uninitialized:
+    """Stands for torch.nn while a model is made that gets all its weights afterwards.
+
+    Layers come without memory for their weights and without the random numbers that PyTorch would fill them with, which
+    takes most of the time of making a model.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        kind = getattr(nn, name)
+        has_weights = isinstance(kind, type) and hasattr(kind, "reset_parameters")
+        if not has_weights or "device" not in inspect.signature(kind).parameters:
+            return kind
+        quick = type(name, (kind,), {"reset_parameters": lambda self: None})
+
+        def make(*args: Any, **kwargs: Any) -> nn.Module:
+            layer: nn.Module = quick(*args, device="meta", **kwargs)
+            layer.__class__ = kind
+            return layer
+
+        self.__dict__[name] = make
+        return make
+
+
+_uninitialized = _Uninitialized()
+
+
 def build(source: str, title: str, state: list[StateEntry], external: list[nn.Module]) -> nn.Module:
     """Runs generated code and gives its class the weights, in eval mode.
 
@@ -43,8 +70,9 @@ def build(source: str, title: str, state: list[StateEntry], external: list[nn.Mo
     sys.modules[name] = module
     module.__dict__["EXTERNAL"] = external
     exec(compile(source, file, "exec"), module.__dict__)
-    with torch.device("meta"):
-        model: nn.Module = module.__dict__["Model"]()
+    module.__dict__["nn"] = _uninitialized
+    model: nn.Module = module.__dict__["Model"]()
+    module.__dict__["nn"] = nn
     for path, description, transposed, trainable in state:
         tensor = tensor_of(description)
         if transposed:
