@@ -89,6 +89,7 @@ Values lower_constant_of_shape(const OnnxNode& n, AtenBuilder& aten) {
     return aten("expand", aten.constant(scalar), sizes);
   }
   if (fill->dtype == DType::String) fail_unsupported("PyTorch has no tensors of strings");
+  if (info(fill->dtype).kind == 'c') fail_unsupported("a tensor filled with a complex number");
   const double value = element_as_double(*fill, 0);
   if (value == 0 && !std::signbit(value)) return aten("zeros", sizes, dtype);
   if (value == 1) return aten("ones", sizes, dtype);
@@ -133,13 +134,6 @@ void infer_range(InferNode& n) {
   }
 }
 
-/// A bound: a literal, an integer that follows from sizes, or what the run tells.
-Arg bound(const OnnxNode& n, AtenBuilder& aten, std::string_view name, bool is_int) {
-  if (is_int) return n.int_arg(name);
-  if (const auto number = n.find_scalar(name)) return *number;
-  return aten("tonnx::number", n.input(name));
-}
-
 /// A step that only the run tells: arange would have to know its sign.
 Value* range_at_run_time(const OnnxNode& n, AtenBuilder& aten, DType dtype) {
   const DType wide = dtype == DType::Float16 || dtype == DType::BFloat16 ? DType::Float32 : dtype;
@@ -163,18 +157,24 @@ Value* range_at_run_time(const OnnxNode& n, AtenBuilder& aten, DType dtype) {
 Values lower_range(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.dtype("start");
   n.i("stash_type");  // what is computed in more bits is never worse
-  const bool is_int = is_integer(dtype);
-  const bool knows_step = is_int ? n.find_dims("delta").has_value() : n.find_scalar("delta").has_value();
-  if (!knows_step) return range_at_run_time(n, aten, dtype);
-  const Arg start = bound(n, aten, "start", is_int), limit = bound(n, aten, "limit", is_int);
-  const Arg delta = bound(n, aten, "delta", is_int);
-  const auto is = [&](std::string_view name, int64_t number) {
-    const auto ints = n.find_const_ints(name);
-    return ints && ints->size() == 1 && (*ints)[0] == number;
-  };
   const Kw kind{"dtype", dtype == DType::Int64 ? Arg(nullptr) : Arg(dtype)};
-  const bool counts = is_int && is("start", 0) && is("delta", 1);
-  return counts ? aten("arange", limit, kind) : aten("arange.start_step", start, limit, delta, kind);
+  if (!is_integer(dtype)) {
+    const auto start = n.find_scalar("start"), limit = n.find_scalar("limit"), delta = n.find_scalar("delta");
+    if (!start || !limit || !delta) return range_at_run_time(n, aten, dtype);
+    return aten("arange.start_step", *start, find_range_count(n) == 0 ? *start : *limit, *delta, kind);
+  }
+  const auto delta = n.find_const_ints("delta");
+  if (!delta || delta->size() != 1) return range_at_run_time(n, aten, dtype);
+  const int64_t step = (*delta)[0];
+  const IntArg start = n.int_arg("start");
+  IntArg limit = n.int_arg("limit");
+  if (start.is(0) && step == 1) return aten("arange", limit, kind);  // what is counted is not negative
+  // torch refuses a limit on the wrong side, which means an empty range
+  const auto first = n.find_dims("start"), last = n.find_dims("limit");
+  const bool is_ahead =
+      first && last && (step > 0 ? (*last)[0] - (*first)[0] : (*first)[0] - (*last)[0]).is_non_negative();
+  if (!is_ahead) limit = step > 0 ? aten.max(start, limit) : aten.min(start, limit);
+  return aten("arange.start_step", start, limit, step, kind);
 }
 
 void down_range_27(OnnxEdit& edit) { drop_attribute(edit, "stash_type"); }

@@ -294,10 +294,12 @@ void down_tile_6(OnnxEdit& edit) {
       2, edit.constant(make_floats(dtype, {1}, {none ? 0.0 : static_cast<double>(at - repeats->begin())}), "axis"));
 }
 
-/// `x.reshape(2, -1)`: the sizes as arguments, not as a list.
+/// `x.reshape(2, -1)`: the sizes as arguments, and not as a list, where there are any.
 std::string emit_sizes(const Emission& e) {
   const std::string& list = e.signature().inputs[1].name;
-  return fmt::format("{}.{}({})", e.text("self", precedence::kAtom), e.signature().name, join(e.items(list)));
+  const bool is_counted = !e.value(list) && !e.items(list).empty();
+  return fmt::format("{}.{}({})", e.text("self", precedence::kAtom), e.signature().name,
+                     is_counted ? join(e.items(list)) : e.text(list));
 }
 
 void down_shape_15(OnnxEdit& edit) {

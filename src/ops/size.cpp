@@ -70,7 +70,6 @@ constexpr AtenOp kAten[] = {
     {.sig = "tonnx::tolist(Tensor self) -> int[]", .python = ".tolist"},
     {.sig = "tonnx::list_item(int[] list, int index) -> SymInt", .emit = emit_list_item},
     {.sig = "tonnx::item(Tensor self) -> SymInt", .python = ".item"},
-    {.sig = "tonnx::number(Tensor self) -> float", .python = ".item"},
     {.sig = "tonnx::shape(Tensor self, int? start=None, int? end=None) -> Tensor", .emit = emit_shape},
     {.sig = "tonnx::copied_zeros(int[] list, Tensor self) -> int[]", .emit = emit_copied_zeros},
     {.sig = "tonnx::broadcast_shapes(Tensor self, int[] shape) -> int[]", .emit = emit_broadcast_shapes},
