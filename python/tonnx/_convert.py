@@ -51,12 +51,12 @@ def convert(
 ) -> nn.Module | None:
     """Converts an ONNX model.
 
-    `source` is a path, the bytes of a model, or an onnx.ModelProto. Without a target the model comes back as an nn.Module in
-    eval mode, ready to be called or trained; its weights are views of the mapped file. With one, its ending says what is
-    written: `.py` (and the weights beside it in `.safetensors`) or `.onnx`.
+    `source` is a path, the bytes of a model, or an onnx.ModelProto. Without a target the model comes back as an
+    nn.Module in eval mode, ready to be called or trained; its weights are views of the mapped file. With one, its
+    ending says what is written: `.py` (and the weights beside it in `.safetensors`) or `.onnx`.
 
-    `opset` and `external_data` are for a target in ONNX: the opset it is to have, and whether its weights go to a file of
-    their own. `input_shapes` fixes the shapes of inputs; -1 leaves a size as it is.
+    `opset` and `external_data` are for a target in ONNX: the opset it is to have, and whether its weights go to a file
+    of their own. `input_shapes` fixes the shapes of inputs; -1 leaves a size as it is.
     """
     with translated():
         conversion, title = _read(source)

@@ -119,7 +119,8 @@ class ExternalModules:
             kind = type(module)
             if kind.__module__ == "__main__" or "<locals>" in kind.__qualname__:
                 raise Error(
-                    f"{kind.__qualname__} cannot be imported by generated code: define it at the top of a module of its own",
+                    f"{kind.__qualname__} cannot be imported by generated code: "
+                    "define it at the top of a module of its own",
                     "unsupported",
                 )
             outer = kind.__qualname__.split(".")[0]
@@ -157,8 +158,8 @@ def _arguments_of(module: torch.nn.Module) -> str:
             texts.append(f"{name}={value!r}".replace("'", '"') if isinstance(value, str) else f"{name}={value!r}")
         else:
             raise Error(
-                f"{type(module).__qualname__} cannot be made anew by generated code: its argument '{name}' is not kept as a "
-                "plain value in an attribute of that name",
+                f"{type(module).__qualname__} cannot be made anew by generated code: its argument '{name}' is not "
+                "kept as a plain value in an attribute of that name",
                 "unsupported",
             )
     return ", ".join(texts)

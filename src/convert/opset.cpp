@@ -220,8 +220,8 @@ void learn_types(Model& model) {
   try {
     upgrade_and_infer(*copy.graph);
   } catch (const Error& e) {
-    if (e.kind() != ErrorKind::Unsupported) throw;
-    return;  // what is known so far must do
+    if (e.kind() == ErrorKind::Internal) throw;
+    return;  // a step that needs to know more says so itself
   }
   std::unordered_map<std::string_view, const Type*> types;
   for (const Node& node : *copy.graph) {

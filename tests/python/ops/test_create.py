@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-import tonnx
 import torch
 from checks import check, one_node, source
 from onnx import TensorProto, helper, numpy_helper
+
+import tonnx
 
 X = np.random.default_rng(5).standard_normal((3, 4)).astype(np.float32)
 TYPES = ["float16", "float64", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
@@ -81,7 +82,9 @@ def test_range_of_half() -> None:
 
 
 def test_range_over_sizes() -> None:
-    assert source("Range", {"a": ints(0)[0], "b": ints(5)[0], "c": ints(1)[0]}, 11, ("a", "c")).endswith("torch.arange(b.item(), device=b.device)")
+    assert source("Range", {"a": ints(0)[0], "b": ints(5)[0], "c": ints(1)[0]}, 11, ("a", "c")).endswith(
+        "torch.arange(b.item(), device=b.device)"
+    )
 
 
 @pytest.mark.parametrize("k", [None, 1, -2, 9])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tonnx
 from checks import check, one_node, source
+
+import tonnx
 
 X = np.random.default_rng(4).standard_normal((2, 6, 4)).astype(np.float32)
 TYPES = ["float16", "float64", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
@@ -57,7 +58,9 @@ def test_even_split(opset: int) -> None:
     options = {"num_outputs": 2} if opset >= 18 else {}
     for dynamic in (False, True):
         check("Split", {"input": X}, opset, values=[X[:1], X[1:]], dynamic=dynamic, outputs=2, **options)
-        check("Split", {"input": X}, opset, values=[X[..., :2], X[..., 2:]], dynamic=dynamic, outputs=2, axis=2, **options)
+        check(
+            "Split", {"input": X}, opset, values=[X[..., :2], X[..., 2:]], dynamic=dynamic, outputs=2, axis=2, **options
+        )
 
 
 @pytest.mark.parametrize("parts", [1, 4, 5])
@@ -76,7 +79,8 @@ def test_split_of_opset_1() -> None:
 
 
 @pytest.mark.parametrize(
-    ("split", "text"), [([2, 2, 2], "x, y, z = input.chunk(3, 1)"), ([1, 2, 3], "x, y, z = torch.split(input, [1, 2, 3], 1)")]
+    ("split", "text"),
+    [([2, 2, 2], "x, y, z = input.chunk(3, 1)"), ([1, 2, 3], "x, y, z = torch.split(input, [1, 2, 3], 1)")],
 )
 def test_reads_well(split: list[int], text: str) -> None:
     assert text in source("Split", {"input": X, "split": ints(*split)}, 18, ("split",), dynamic=True, outputs=3, axis=1)

@@ -19,7 +19,15 @@ def array(*sizes: int, dtype: type = np.float32) -> np.ndarray:
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize(
     ("a", "b"),
-    [((3,), (3,)), ((3,), (3, 4)), ((2, 3), (3,)), ((2, 3), (3, 4)), ((5, 1, 2, 3), (6, 3, 4)), ((3,), (2, 3, 4)), ((0, 3), (3, 4))],
+    [
+        ((3,), (3,)),
+        ((3,), (3, 4)),
+        ((2, 3), (3,)),
+        ((2, 3), (3, 4)),
+        ((5, 1, 2, 3), (6, 3, 4)),
+        ((3,), (2, 3, 4)),
+        ((0, 3), (3, 4)),
+    ],
 )
 def test_mat_mul(a: tuple, b: tuple, dynamic: bool) -> None:
     check("MatMul", {"A": array(*a), "B": array(*b)}, 13, dynamic=dynamic)

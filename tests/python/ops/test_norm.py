@@ -56,7 +56,9 @@ def test_batch_norm_for_each_element(opset: int) -> None:
     values = [normalized(X[2], list(weights.values()))]
     for constant in (tuple(weights), ()):
         check("BatchNormalization", {"X": X[2]} | weights, opset, constant, values=values, spatial=0)
-    check("BatchNormalization", {"X": X[0]} | WEIGHTS, opset, values=[normalized(X[0], list(WEIGHTS.values()))], spatial=0)
+    check(
+        "BatchNormalization", {"X": X[0]} | WEIGHTS, opset, values=[normalized(X[0], list(WEIGHTS.values()))], spatial=0
+    )
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
@@ -99,7 +101,9 @@ def test_instance_norm(rank: int, constant: tuple, dynamic: bool) -> None:
     check("InstanceNormalization", inputs, 6, constant, dynamic=dynamic)
     module = check("InstanceNormalization", inputs, 22, constant, dynamic=dynamic, epsilon=0.1)
     if constant:
-        assert isinstance(next(module.children()), (torch.nn.InstanceNorm1d, torch.nn.InstanceNorm2d, torch.nn.InstanceNorm3d))
+        assert isinstance(
+            next(module.children()), (torch.nn.InstanceNorm1d, torch.nn.InstanceNorm2d, torch.nn.InstanceNorm3d)
+        )
 
 
 def test_instance_norm_of_one_element() -> None:
@@ -119,14 +123,31 @@ def test_layer_norm(axis: int | None, constant: tuple, dynamic: bool) -> None:
     if constant and not dynamic:
         assert isinstance(next(module.children()), torch.nn.LayerNorm)
     inputs.pop("B")
-    check("LayerNormalization", inputs, 17, constant[:1], dynamic=dynamic, outputs=3, epsilon=0.1, tolerance=1e-4, **options)
+    check(
+        "LayerNormalization",
+        inputs,
+        17,
+        constant[:1],
+        dynamic=dynamic,
+        outputs=3,
+        epsilon=0.1,
+        tolerance=1e-4,
+        **options,
+    )
 
 
 def test_layer_norm_with_a_small_scale() -> None:
     inputs = {"X": X[2], "Scale": array(3), "B": array(5, 1)}
     scale, bias = inputs["Scale"], inputs["B"]
     mean, var = X[2].mean((2, 3), keepdims=True), X[2].var((2, 3), keepdims=True)
-    check("LayerNormalization", inputs, 17, ("Scale",), axis=2, values=[(X[2] - mean) / np.sqrt(var + 1e-5) * scale + bias])
+    check(
+        "LayerNormalization",
+        inputs,
+        17,
+        ("Scale",),
+        axis=2,
+        values=[(X[2] - mean) / np.sqrt(var + 1e-5) * scale + bias],
+    )
 
 
 @pytest.mark.parametrize("dynamic", [False, ("X",)])

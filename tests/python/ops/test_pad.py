@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tonnx
 import torch
 from checks import check, one_node, source
+
+import tonnx
 
 X = np.random.default_rng(3).standard_normal((2, 3, 4, 5)).astype(np.float32)
 MODES = ["constant", "reflect", "edge", "wrap"]
@@ -27,16 +28,33 @@ def padded(x: np.ndarray, pads: list[int], mode: str, **options) -> np.ndarray:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     "pads",
-    [[0, 0, 1, 2, 0, 0, 2, 1], [0, 0, 0, 1, 0, 0, 0, 0], [1, 2, 3, 0, 0, 0, 3, 4], [0, 0, -1, 2, 0, 0, 2, -2], [0] * 8, [0, 0, -1, 0, 0, 0, 0, -1]],
+    [
+        [0, 0, 1, 2, 0, 0, 2, 1],
+        [0, 0, 0, 1, 0, 0, 0, 0],
+        [1, 2, 3, 0, 0, 0, 3, 4],
+        [0, 0, -1, 2, 0, 0, 2, -2],
+        [0] * 8,
+        [0, 0, -1, 0, 0, 0, 0, -1],
+    ],
     ids=str,
 )
 def test_pad(mode: str, pads: list[int]) -> None:
     if mode == "reflect":
         pads = [min(p, n - 1) for p, n in zip(pads, X.shape * 2)]
     for dynamic in (False, ("data",)):
-        check("Pad", {"data": X, "pads": ints(*pads)}, 19, ("pads",), values=[padded(X, pads, mode)], mode=mode, dynamic=dynamic)
+        check(
+            "Pad",
+            {"data": X, "pads": ints(*pads)},
+            19,
+            ("pads",),
+            values=[padded(X, pads, mode)],
+            mode=mode,
+            dynamic=dynamic,
+        )
         if min(pads) >= 0 or mode == "constant":
-            check("Pad", {"data": X, "pads": ints(*pads)}, 19, values=[padded(X, pads, mode)], mode=mode, dynamic=dynamic)
+            check(
+                "Pad", {"data": X, "pads": ints(*pads)}, 19, values=[padded(X, pads, mode)], mode=mode, dynamic=dynamic
+            )
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -50,9 +68,13 @@ def test_pad_of_any_rank(mode: str, shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("mode", MODES[1:])
 def test_pad_by_more_than_there_is(mode: str) -> None:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    check("Pad", {"data": x, "pads": ints(5, 0, 0, 7)}, 19, ("pads",), values=[padded(x, [5, 0, 0, 7], mode)], mode=mode)
+    check(
+        "Pad", {"data": x, "pads": ints(5, 0, 0, 7)}, 19, ("pads",), values=[padded(x, [5, 0, 0, 7], mode)], mode=mode
+    )
     x = x[:1]
-    check("Pad", {"data": x, "pads": ints(2, 0, 1, 0)}, 19, ("pads",), values=[padded(x, [2, 0, 1, 0], mode)], mode=mode)
+    check(
+        "Pad", {"data": x, "pads": ints(2, 0, 1, 0)}, 19, ("pads",), values=[padded(x, [2, 0, 1, 0], mode)], mode=mode
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -119,13 +141,17 @@ def test_contradictions(pads: list[int], options: dict[str, str]) -> None:
 def test_center_crop_pad(shape: tuple[int, ...]) -> None:
     for constant in (("shape",), ()):
         for dynamic in (False, ("input_data",)):
-            check("CenterCropPad", {"input_data": X, "shape": ints(*shape)}, 18, constant, reference=True, dynamic=dynamic)
+            check(
+                "CenterCropPad", {"input_data": X, "shape": ints(*shape)}, 18, constant, reference=True, dynamic=dynamic
+            )
             two = {"input_data": X, "shape": ints(*shape[2:])}
             check("CenterCropPad", two, 18, constant, reference=True, dynamic=dynamic, axes=[-2, 3])
 
 
 def test_pads_are_trained_through() -> None:
-    module = tonnx.convert(one_node("Pad", {"data": X, "pads": ints(0, 0, 1, 1, 0, 0, 1, 1)}, 19, ("pads",), mode="reflect"))
+    module = tonnx.convert(
+        one_node("Pad", {"data": X, "pads": ints(0, 0, 1, 1, 0, 0, 1, 1)}, 19, ("pads",), mode="reflect")
+    )
     x = torch.from_numpy(X.copy()).requires_grad_()
     module(x).sum().backward()
     assert x.grad.shape == x.shape

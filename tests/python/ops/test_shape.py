@@ -1,16 +1,30 @@
-"""Reshape, Flatten, Squeeze, Unsqueeze, Transpose, Expand, Tile, Shape, Size: every opset, constant and run-time arguments."""
+"""Reshape, Flatten, Squeeze, Unsqueeze, Transpose, Expand, Tile, Shape, Size."""
 
 from __future__ import annotations
 
 import numpy as np
 import onnx
 import pytest
-import tonnx
 import torch
 from checks import check, one_node, source
 
+import tonnx
+
 X = np.random.default_rng(1).standard_normal((2, 3, 4)).astype(np.float32)
-ALL_TYPES = ["float16", "float64", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "complex64"]
+ALL_TYPES = [
+    "float16",
+    "float64",
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "complex64",
+]
 
 
 def ints(*values: int) -> np.ndarray:
@@ -25,7 +39,9 @@ def three_ways(op: str, x: np.ndarray, data: str, name: str, values: np.ndarray,
     check(op, {data: x, name: values}, opset, dynamic=(data,), **options)
 
 
-@pytest.mark.parametrize("shape", [(6, 4), (-1,), (0, -1), (0, 0, 2, 2), (4, 0, -1), (2, 3, 4), (2, -1, 2), (1, 24, 1)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(6, 4), (-1,), (0, -1), (0, 0, 2, 2), (4, 0, -1), (2, 3, 4), (2, -1, 2), (1, 24, 1)], ids=str
+)
 @pytest.mark.parametrize("opset", [5, 13, 21])
 def test_reshape(shape: tuple[int, ...], opset: int) -> None:
     three_ways("Reshape", X, "data", "shape", ints(*shape), opset)
@@ -119,7 +135,9 @@ def test_tile_of_opset_1() -> None:
     check("Tile", feeds, 1, ("tiles", "axis"), values=[np.tile(X, (1, 3, 1))])
 
 
-@pytest.mark.parametrize("options", [{}, {"start": 1}, {"end": -1}, {"start": -2, "end": 9}, {"start": 2, "end": 1}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"start": 1}, {"end": -1}, {"start": -2, "end": 9}, {"start": 2, "end": 1}], ids=str
+)
 def test_shape(options: dict[str, int]) -> None:
     for dynamic in (False, True):
         check("Shape", {"data": X}, 15, dynamic=dynamic, **options)

@@ -1,11 +1,12 @@
-"""Slice of every opset, Compress and ReverseSequence: constant and run-time bounds, axes and steps, against ONNX Runtime."""
+"""Slice of every opset, Compress and ReverseSequence."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-import tonnx
 from checks import check, one_node, source
+
+import tonnx
 
 X = np.random.default_rng(2).standard_normal((4, 5, 6)).astype(np.float32)
 FAR = np.iinfo(np.int64).max
@@ -51,7 +52,11 @@ def test_slice(starts, ends, axes, steps, opset: int) -> None:
 @pytest.mark.parametrize(("starts", "ends", "axes", "steps"), [c for c in CASES if c[3] is None])
 def test_slice_of_opset_1(starts, ends, axes, steps) -> None:
     options = {"starts": starts, "ends": ends, **({} if axes is None else {"axes": axes})}
-    want = check("Slice", {"data": X, "starts": ints(*starts), "ends": ints(*ends)} | ({} if axes is None else {"axes": ints(*axes)}), 13)
+    want = check(
+        "Slice",
+        {"data": X, "starts": ints(*starts), "ends": ints(*ends)} | ({} if axes is None else {"axes": ints(*axes)}),
+        13,
+    )
     del want
     taken = [slice(None)] * 3
     for axis, start, end in zip(axes if axes is not None else range(3), starts, ends):
@@ -60,7 +65,10 @@ def test_slice_of_opset_1(starts, ends, axes, steps) -> None:
 
 
 def test_slice_takes_int32() -> None:
-    lists = {name: ints(*values).astype(np.int32) for name, values in [("starts", [-1]), ("ends", [-9]), ("axes", [1]), ("steps", [-2])]}
+    lists = {
+        name: ints(*values).astype(np.int32)
+        for name, values in [("starts", [-1]), ("ends", [-9]), ("axes", [1]), ("steps", [-2])]
+    }
     check("Slice", {"data": X, **lists}, 13, tuple(lists))
     check("Slice", {"data": X, **lists}, 13)
 
@@ -81,7 +89,13 @@ def test_reads_well(starts, ends, axes, steps, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("starts", "ends", "axes", "steps"),
-    [([0], [1], [3], [1]), ([0, 0], [1, 1], [1, -2], [1, 1]), ([0], [1], [0], [0]), ([0], [1, 2], [0], [1]), ([0], [1], [0, 1], [1])],
+    [
+        ([0], [1], [3], [1]),
+        ([0, 0], [1, 1], [1, -2], [1, 1]),
+        ([0], [1], [0], [0]),
+        ([0], [1, 2], [0], [1]),
+        ([0], [1], [0, 1], [1]),
+    ],
 )
 def test_contradictions(starts, ends, axes, steps) -> None:
     lists = {"starts": ints(*starts), "ends": ints(*ends), "axes": ints(*axes), "steps": ints(*steps)}
@@ -99,7 +113,9 @@ def test_compress(axis: int | None, condition: list[bool], opset: int) -> None:
     options = {} if axis is None else {"axis": axis}
     for constant in ((), ("condition",)):
         for dynamic in (False, True):
-            check("Compress", {"input": X, "condition": np.array(condition)}, opset, constant, dynamic=dynamic, **options)
+            check(
+                "Compress", {"input": X, "condition": np.array(condition)}, opset, constant, dynamic=dynamic, **options
+            )
 
 
 @pytest.mark.parametrize("batch_axis", [0, 1])
