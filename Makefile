@@ -46,10 +46,12 @@ $(RELEASE)/build.ninja: CMakeLists.txt CMakePresets.json $(VENV)/.stamp
 build: deps $(RELEASE)/build.ninja  ## the binary, the libraries and the Python module
 	@cmake --build $(RELEASE) -j $(JOBS)
 
-$(STAMPS)/package: $(SOURCES) pyproject.toml $(VENV)/.stamp
+# in the folder of the build, so that nothing is compiled twice
+$(STAMPS)/package: $(SOURCES) pyproject.toml $(VENV)/.stamp | build
 	@mkdir -p $(@D)
 	@echo "installing the Python package into $(VENV)"
-	@$(PY) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps .
+	@$(PY) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps \
+	  -Cbuild-dir=$(RELEASE) -Ccmake.define.TONNX_TESTS=ON .
 	@touch $@
 
 install: $(STAMPS)/package  ## the Python package into .venv

@@ -41,7 +41,7 @@ std::string shown(std::string_view text);
 /// Formats the text of an error; texts among the arguments come from files, and are shown with care.
 template <class... Args>
 std::string error_text(fmt::format_string<Args...> text, const Args&... args) {
-  const auto careful = []<class T>(const T& arg) {
+  [[maybe_unused]] const auto careful = []<class T>(const T& arg) {
     if constexpr (std::is_convertible_v<const T&, std::string_view>) {
       return shown(arg);
     } else {

@@ -194,6 +194,8 @@ IntArg OnnxNode::int_arg(const Dim& dim) const { return lowering_->int_of(dim); 
 
 IntArg OnnxNode::size(std::string_view input_name, int64_t dim) const {
   if (const Shape* shape = find_shape(input_name)) {
+    require(dim >= 0 && dim < static_cast<int64_t>(shape->size()), "input '{}' has {} dimensions, and size {} is needed",
+            input_name, shape->size(), dim);
     if (const auto number = shape->at(static_cast<size_t>(dim)).constant()) return *number;
   }
   return lowering_->size_of(input(input_name), dim);

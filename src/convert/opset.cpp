@@ -2,8 +2,10 @@
 #include "convert/opset.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/error.h"
+#include "formats/onnx/onnx.h"
 #include "ops/infer.h"
 #include "ops/node_view.h"
 #include "ops/op_def.h"
@@ -123,6 +125,17 @@ class Upgrade {
   FreshDims fresh_;
 };
 
+/// Refuses values of types that the step added, but for those that the signature gives one type (an axis, an index).
+void refuse_types(const Node& node, const std::vector<Value*>& values, const std::vector<Param>& params, const OpsetStep& step) {
+  for (size_t i = 0; i < values.size() && !params.empty(); ++i) {
+    const std::string& type = params[std::min(i, params.size() - 1)].type;
+    const bool is_index = type.starts_with("tensor(") || type == "I" || type == "Tind";
+    if (values[i] && !is_index && contains(step.adds, values[i]->type.dtype)) {
+      fail_step(node, fmt::format("opset {} does not take {}", step.to - 1, name_of(values[i]->type.dtype)));
+    }
+  }
+}
+
 /// The step that cannot be taken down, as one line; empty where all went well.
 std::string step_down(Node& node, const OnnxOpEntry& entry, int64_t target) {
   const auto& history = entry.op->history;
@@ -130,13 +143,8 @@ std::string step_down(Node& node, const OnnxOpEntry& entry, int64_t target) {
     if (step->to > node.version || step->to <= target) continue;
     try {
       if (step->adds != 0) {
-        for (const auto* list : {&node.inputs(), &node.outputs()}) {
-          for (const Value* value : *list) {
-            if (value && contains(step->adds, value->type.dtype)) {
-              fail_step(node, fmt::format("opset {} does not take {}", step->to - 1, name_of(value->type.dtype)));
-            }
-          }
-        }
+        refuse_types(node, node.inputs(), entry.signature.inputs, *step);
+        refuse_types(node, node.outputs(), entry.signature.outputs, *step);
       }
       if (step->down != nullptr) {
         OnnxEdit edit(node, step->to, false);
@@ -203,6 +211,33 @@ void change(Graph& graph, int64_t target, std::vector<std::string>& obstacles) {
   }
 }
 
+/// What follows for the types of values that the file says nothing of. Inference knows the newest opset only, so it works
+/// on a second reading of the file; weights are mapped, and cost nothing.
+void learn_types(Model& model) {
+  if (model.bytes.empty() || model.opset("") > kNewestOpset) return;
+  Model copy = read_onnx(model.bytes, model.folder);
+  for (size_t i = 0; i < model.graph->inputs().size(); ++i) copy.graph->inputs()[i]->type = model.graph->inputs()[i]->type;
+  try {
+    upgrade_and_infer(*copy.graph);
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::Unsupported) throw;
+    return;  // what is known so far must do
+  }
+  std::unordered_map<std::string_view, const Type*> types;
+  for (const Node& node : *copy.graph) {
+    for (const Value* output : node.outputs()) {
+      if (output != nullptr) types.emplace(output->name, &output->type);
+    }
+  }
+  for (const Node& node : *model.graph) {
+    for (Value* output : node.outputs()) {
+      if (output == nullptr || (output->type.kind != Type::Kind::Unknown && (!output->type.is_tensor() || output->type.shape))) continue;
+      const auto at = types.find(output->name);
+      if (at != types.end() && at->second->kind != Type::Kind::Unknown) output->type = *at->second;
+    }
+  }
+}
+
 /// The IR version that brought each opset, so that a runtime of that time takes the file.
 int64_t least_ir_version(int64_t opset) {
   struct Row { int64_t opset, ir; };
@@ -224,6 +259,7 @@ void change_opset(Model& model, int64_t target) {
     fail_unsupported("opset {} is not known: tonnx knows 1 to {}", target, kNewestOpset);
   }
   if (model.opset("") == target) return;
+  learn_types(model);
   std::vector<std::string> obstacles;
   change(*model.graph, target, obstacles);
   if (!obstacles.empty()) {

@@ -80,6 +80,7 @@ class Graph {
   std::string name;
   std::string doc;
   Metadata metadata;
+  uint64_t given = 0;     // a bit for each field of the file's message that is there, even where it is empty
   Node* owner = nullptr;  // the node that this is a subgraph of
   Bytes extra;            // fields of the file's graph that are carried along as they are (quantization annotations)
   // How the file declares inputs, outputs and other values (ValueInfoProto); empty once the declaration is changed.

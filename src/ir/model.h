@@ -44,6 +44,9 @@ struct Model {
   GraphPtr graph;
   std::vector<Function> functions;
   Bytes extra;       // fields of the file that are carried along as they are (training info, device configurations)
+  uint64_t given = 0;  // a bit for each field of the file's message that is there, even where it is empty
+  Bytes bytes;         // the whole file, and the folder that its external data lies in: to read it a second time
+  std::string folder;
   std::string path;  // where it was read from; empty for bytes in memory
 
   int64_t opset(std::string_view domain) const;  // 0 where it is not imported

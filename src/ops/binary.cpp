@@ -25,6 +25,11 @@ std::optional<Dim> difference_of(const Dim& a, const Dim& b) {
 std::optional<Dim> product_of(const Dim& a, const Dim& b) {
   return may_overflow(a, b) ? std::nullopt : std::optional(a * b);
 }
+double sum(double a, double b) { return a + b; }
+double difference(double a, double b) { return a - b; }
+double product(double a, double b) { return a * b; }
+double quotient(double a, double b) { return a / b; }
+
 std::optional<Dim> larger_of(const Dim& a, const Dim& b) { return max(a, b); }
 std::optional<Dim> smaller_of(const Dim& a, const Dim& b) { return min(a, b); }
 
@@ -60,6 +65,16 @@ struct Sides {
   std::string_view left, right;
 };
 
+/// Whether the right side is a number that leaves the left one as it is. A sum with 0.0 does not: -0.0 turns into 0.0.
+bool changes_nothing(const OnnxNode& n, std::string_view op) {
+  const auto [left, right] = Sides(n);
+  if (!find_literal(n, right, left)) return false;
+  const auto ints = n.find_const_ints(right);
+  const auto number = ints ? std::optional(static_cast<double>(ints->at(0))) : n.find_scalar(right);
+  if (op == "mul" || op == "div") return number == 1.0;
+  return number == 0.0 && (op == "sub" || (op == "add" && is_integer(n.dtype(left))));
+}
+
 /// `op` with a number on the right, `reversed` with one on the left (null: the tensor is needed), and with two tensors.
 Value* apply(const OnnxNode& n, AtenBuilder& aten, const std::string& op, const char* reversed,
              bool has_kernels = false) {
@@ -67,6 +82,7 @@ Value* apply(const OnnxNode& n, AtenBuilder& aten, const std::string& op, const 
   const auto input = [&](std::string_view name) { return has_kernels ? n.input(name) : wide_input(n, aten, name); };
   const DType dtype = n.dtype(left);
   const DType wide = has_kernels ? dtype : computed_in(dtype);
+  if (changes_nothing(n, op)) return n.input(left);
   if (const auto number = find_literal(n, right, left)) {
     return cast(aten, aten(op + ".Scalar", input(left), *number), wide, dtype);
   }
@@ -283,22 +299,22 @@ constexpr OnnxOp kOnnx[] = {
     {.sig = "Add(T A, T B) -> T C",
      .since = 1,
      .history = kArithmeticHistory,
-     .infer = infer_arithmetic<sum_of>,
+     .infer = infer_arithmetic<sum_of, sum>,
      .lower = lower_add},
     {.sig = "Sub(T A, T B) -> T C",
      .since = 1,
      .history = kArithmeticHistory,
-     .infer = infer_arithmetic<difference_of>,
+     .infer = infer_arithmetic<difference_of, difference>,
      .lower = lower_sub},
     {.sig = "Mul(T A, T B) -> T C",
      .since = 1,
      .history = kArithmeticHistory,
-     .infer = infer_arithmetic<product_of>,
+     .infer = infer_arithmetic<product_of, product>,
      .lower = lower_mul},
     {.sig = "Div(T A, T B) -> T C",
      .since = 1,
      .history = kArithmeticHistory,
-     .infer = infer_arithmetic<quotient_of>,
+     .infer = infer_arithmetic<quotient_of, quotient>,
      .lower = lower_div,
      .note = kUInt64Note},
     {.sig = "Pow(T X, T1 Y) -> T Z", .since = 1, .history = kPowHistory, .infer = infer_broadcast, .lower = lower_pow},

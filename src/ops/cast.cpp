@@ -103,12 +103,18 @@ void infer_converted(InferNode& n, DType to) {
   Value* output = n.node().output(0);
   if (output == nullptr) return;
   if (const TensorPtr constant = n.find_constant("input"); constant && constant->count() == 1) {
-    const bool is_plain = to == DType::Float32 || to == DType::Float64 || to == DType::Float16 || to == DType::BFloat16;
     const auto number = floats_of(*constant);
-    if (is_plain && number) output->constant = make_floats(to, constant->dims, *number);
+    if (is_plain_float(to) && number) output->constant = make_floats(to, constant->dims, *number);
   }
   const auto elements = find_ints(*n.value("input"));
-  if (!elements || !(is_integer(to) || to == DType::Bool)) return;
+  if (!elements) return;
+  const auto numbers = n.find_const_ints("input");
+  if (numbers && is_plain_float(to) && n.value("input")->known_ints && input.shape) {
+    const auto count = static_cast<int64_t>(numbers->size());
+    const std::vector<int64_t> dims = input.shape->empty() ? std::vector<int64_t>{} : std::vector{count};
+    output->constant = make_floats(to, dims, std::vector<double>(numbers->begin(), numbers->end()));
+  }
+  if (!is_integer(to) && to != DType::Bool) return;
   std::vector<Dim> result;
   for (const Dim& element : *elements) {
     if (to == DType::Bool && !element.is_constant()) return;
@@ -127,8 +133,7 @@ void infer_cast_like(InferNode& n) {
 Values lower_converted(const OnnxNode& n, AtenBuilder& aten, DType to) {
   const CastOptions options{n.flag("saturate"), n.s("round_mode")};
   const auto elements = n.find_dims("input");
-  const bool is_plain = to == DType::Float32 || to == DType::Float64 || to == DType::Float16;
-  if (elements && is_plain && !n.find_constant("input") && n.find_rank("input")) {
+  if (elements && is_plain_float(to) && !n.find_constant("input") && n.find_rank("input")) {
     IntArgs ints;
     for (const Dim& element : *elements) ints.push_back(n.int_arg(element));
     if (n.rank("input") == 0) return aten("tonnx::int_scalar", ints.at(0), Kw{"dtype", to});

@@ -76,7 +76,7 @@ Values lower_conv(const OnnxNode& n, AtenBuilder& aten) {
   const Window window = window_of(n, get_kernel(n));
   Value* x = n.input("X");
   const auto padding = window.symmetric_pads();
-  if (!padding) x = pad_spatial(n, aten, x, window.begin, window.end);
+  if (!padding) x = pad_spatial(n, aten, x, window);
   return aten(fmt::format("conv{}d", window.rank()), x, n.input("W"), n.find_input("B"), window.strides,
               padding.value_or(std::vector<int64_t>(window.rank(), 0)), window.dilations, group_of(n));
 }
@@ -109,6 +109,7 @@ TransposedWindow transposed_window(const NodeView& n, std::vector<Dim> kernel) {
   if (x == nullptr && out) fail_unsupported("output_shape needs the sizes of the input, which are not known");
   const bool is_same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   require(is_same || auto_pad == "NOTSET" || auto_pad == "VALID", "auto_pad is '{}'", auto_pad);
+  w.larger_first = auto_pad != "SAME_UPPER";
   for (size_t i = 0; i < rank; ++i) {
     Dim begin(auto_pad == "NOTSET" ? pads[i] : 0), end(auto_pad == "NOTSET" ? pads[rank + i] : 0);
     if (out || is_same) {
@@ -117,7 +118,8 @@ TransposedWindow transposed_window(const NodeView& n, std::vector<Dim> kernel) {
       const Dim total = out ? t.full(i, (*x)[i + 2]) + t.output_padding[i] - (*out)[i]
                             : w.extent(i) - w.strides[i] + t.output_padding[i];
       const Dim cut = max(total, 0);
-      begin = auto_pad == "SAME_UPPER" ? floor_div(cut, 2) : cut - floor_div(cut, 2);
+      begin = w.larger_first ? cut - floor_div(cut, 2) : floor_div(cut, 2);
+      w.total.push_back(cut);
       end = (out ? total : cut) - begin;  // negative: output_shape asks for more than there is
     }
     w.begin.push_back(begin);
@@ -170,12 +172,12 @@ Values lower_conv_transpose(const OnnxNode& n, AtenBuilder& aten) {
   const size_t rank = t.window.rank();
   std::vector<Cut> cuts;
   std::vector<int64_t> padding, output_padding;
-  std::vector<Dim> added;
+  std::vector<std::pair<IntArg, IntArg>> added;
   for (size_t i = 0; i < rank; ++i) {
     cuts.push_back(cut_of(t, i));
     padding.push_back(cuts[i].padding);
     output_padding.push_back(cuts[i].output_padding);
-    added.emplace_back(cuts[i].added);
+    added.emplace_back(0, cuts[i].added);
   }
   const bool adds = std::any_of(cuts.begin(), cuts.end(), [](const Cut& cut) { return cut.added > 0; });
   Value* bias = n.find_input("B");
@@ -186,14 +188,15 @@ Values lower_conv_transpose(const OnnxNode& n, AtenBuilder& aten) {
     const Cut& cut = cuts[i];
     if (cut.begin.is(0) && cut.end.is(0)) continue;
     const auto end = cut.end.constant();
+    const IntArg start = cut.begin.is_constant() ? n.int_arg(cut.begin) : pad_arguments(n, aten, t.window, i).first;
     Arg stop = nullptr;
     if (end && *end > 0) stop = -*end;
     if (!end && t.out.empty()) fail_unsupported("the sizes of the input are not known");
-    if (!end) stop = n.int_arg(cut.begin + t.out[i]);
-    y = aten("slice.Tensor", y, static_cast<int64_t>(i + 2), n.int_arg(cut.begin), stop);
+    if (!end) stop = aten.add(start, n.int_arg(t.out[i]));
+    y = aten("slice.Tensor", y, static_cast<int64_t>(i + 2), start, stop);
   }
   if (!adds) return y;
-  y = pad_spatial(n, aten, y, std::vector<Dim>(rank, Dim(0)), added);
+  y = pad_spatial(aten, y, added);
   if (bias == nullptr) return y;
   std::vector<int64_t> sizes(rank + 1, 1);
   sizes[0] = -1;

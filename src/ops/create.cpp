@@ -81,7 +81,6 @@ void infer_constant_of_shape(InferNode& n) {
 
 Values lower_constant_of_shape(const OnnxNode& n, AtenBuilder& aten) {
   const TensorPtr fill = fill_of(n);
-  if (!floats_of(*fill)) fail_unsupported("a value of {} is not supported", name_of(fill->dtype));
   const Arg sizes = n.int_list("input");
   const Kw dtype{"dtype", fill->dtype};
   if (fill->dtype == DType::UInt64 && element_as_double(*fill, 0) > 9e18) {  // past what a number of a schema can be
@@ -89,6 +88,8 @@ Values lower_constant_of_shape(const OnnxNode& n, AtenBuilder& aten) {
     scalar->dims.clear();
     return aten("expand", aten.constant(scalar), sizes);
   }
+  if (fill->dtype == DType::String) fail_unsupported("PyTorch has no tensors of strings");
+  if (info(fill->dtype).kind == 'c') fail_unsupported("a tensor filled with a complex number");
   const double value = element_as_double(*fill, 0);
   if (value == 0 && !std::signbit(value)) return aten("zeros", sizes, dtype);
   if (value == 1) return aten("ones", sizes, dtype);

@@ -57,6 +57,10 @@ Value* ordered(AtenBuilder& aten, Value* x, DType dtype) {
   return dtype == DType::UInt64 ? aten("bitwise_xor.Scalar", wide, std::numeric_limits<int64_t>::min()) : wide;
 }
 
+bool is_plain_float(DType dtype) {
+  return dtype == DType::Float32 || dtype == DType::Float64 || dtype == DType::Float16 || dtype == DType::BFloat16;
+}
+
 bool has_exact_text(double number) { return std::strtod(python_float(number).c_str(), nullptr) == number; }
 
 std::optional<Arg> find_literal(const OnnxNode& n, const Value* value, const Value* other) {
@@ -71,10 +75,9 @@ std::optional<Arg> find_literal(const OnnxNode& n, const Value* value, const Val
     if (dtype == DType::UInt64 && number < 0) return std::nullopt;
     return Arg(number);
   }
-  const bool is_plain = dtype == DType::Float32 || dtype == DType::Float16 || dtype == DType::BFloat16;
-  if (!is_plain && dtype != DType::Float64) return std::nullopt;
+  if (!is_plain_float(dtype)) return std::nullopt;
   const double number = element_as_double(*value->constant, 0);
-  if (!is_plain && !has_exact_text(number)) return std::nullopt;
+  if (dtype == DType::Float64 && !has_exact_text(number)) return std::nullopt;
   return Arg(number);
 }
 
@@ -113,6 +116,23 @@ void propagate(InferNode& n, DimFn fold) {
     if (!fits(element, output->type.dtype)) return;
   }
   n.set_dims(*std::move(result));
+}
+
+void fold_number(InferNode& n, NumberFn fold) {
+  Value* output = n.node().output(0);
+  if (output == nullptr || !output->type.shape || !is_plain_float(output->type.dtype)) return;
+  double numbers[2] = {0.0, 0.0};
+  const auto& inputs = n.node().inputs();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Value* input = inputs[i];
+    const bool is_number =
+        input && input->producer && !input->trainable && input->constant && input->constant->count() == 1;
+    if (i > 1 || !is_number || input->type.dtype != output->type.dtype) return;
+    numbers[i] = element_as_double(*input->constant, 0);
+  }
+  // rounding twice is harmless: a double has more than twice the digits of the smaller types
+  const std::vector<int64_t> dims(output->type.shape->size(), 1);
+  output->constant = make_floats(output->type.dtype, dims, {fold(numbers[0], numbers[1])});
 }
 
 std::optional<bool> is_less(const Dim& a, const Dim& b) {

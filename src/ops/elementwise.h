@@ -48,11 +48,19 @@ std::optional<std::vector<Dim>> find_ints(const Value& value);
 std::optional<bool> is_less(const Dim& a, const Dim& b);
 std::optional<bool> is_equal(const Dim& a, const Dim& b);
 
-/// numpy's broadcasting, with the known integers folded.
-template <DimFn Fold>
+/// Arithmetic on numbers; an operator of one tensor has nothing on the right.
+using NumberFn = double (*)(double left, double right);
+/// Makes the output a constant where every input is one number that is not a weight of the file.
+void fold_number(InferNode& n, NumberFn fold);
+/// Whether the type is one that PyTorch computes in with a Python number beside it.
+bool is_plain_float(DType dtype);
+
+/// numpy's broadcasting, with known integers and numbers folded.
+template <DimFn Fold, NumberFn Number = nullptr>
 void infer_arithmetic(InferNode& n) {
   infer_broadcast(n);
   propagate(n, Fold);
+  if (Number != nullptr) fold_number(n, Number);
 }
 
 }  // namespace tonnx

@@ -40,7 +40,7 @@ int64_t index_depth(const NodeView& n, std::string_view indices) {
   const Shape* shape = n.find_shape(indices);
   const auto depth = shape && !shape->empty() ? shape->back().constant() : std::nullopt;
   if (!depth) fail_unsupported("the last size of '{}' is not known", indices);
-  require(*depth >= 1, "the last size of '{}' is 0", indices);
+  require(*depth >= 1 && *depth <= kMaxRank, "the last size of '{}' is {}", indices, *depth);
   return *depth;
 }
 
@@ -93,6 +93,7 @@ Value* gather_constant(const OnnxNode& n, AtenBuilder& aten, std::vector<int64_t
   return aten("index_select", x, dim, aten.constant(make_ints(std::move(indices)), "index"));
 }
 
+/// A table that is looked up. nn.Embedding takes no negative ids, and no model has any that are not constant.
 bool is_embedding(const NodeView& n, int64_t dim) {
   const Value* weight = n.value("data");
   return dim == 0 && weight->constant && weight->producer == nullptr && weight->constant->dims.size() == 2 &&
@@ -101,8 +102,8 @@ bool is_embedding(const NodeView& n, int64_t dim) {
 }
 
 Values lower_gather(const OnnxNode& n, AtenBuilder& aten) {
-  const int64_t axis = n.i("axis");
-  const int64_t dim = axis >= 0 && !n.find_rank("data") ? axis : n.axis("axis", "data");
+  const int64_t dim = n.axis_of_any_rank("axis", "data");
+  if (dim < 0) fail_unsupported("the rank of the data is not known, and the axis is counted from the back");
   if (is_embedding(n, dim)) return aten("embedding", n.input("data"), n.input("indices"));
   const auto constant = n.find_const_ints("indices");
   if (constant && n.find_rank("indices").value_or(2) <= 1) {
@@ -144,7 +145,9 @@ void infer_gather_nd(InferNode& n) {
 
 Values lower_gather_nd(const OnnxNode& n, AtenBuilder& aten) {
   const int64_t batch = n.i("batch_dims");
-  const int64_t index_rank = n.rank("indices") - 1;
+  const int64_t index_rank = n.rank("indices") - 1, depth = index_depth(n, "indices");
+  require(batch >= 0 && batch <= index_rank && (batch == 0 || batch + depth <= n.rank("data")),
+          "batch_dims {} is out of range", batch);
   std::vector<Value*> index;
   for (int64_t d = 0; d < batch; ++d) {  // each element of a batch looks into its own part of the data
     Value* each = aten("arange", n.size("data", d));

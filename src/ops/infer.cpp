@@ -54,7 +54,6 @@ void InferNode::keep_elements(std::string_view input) {
 }
 
 std::optional<Shape> InferNode::fresh_shape(std::string_view list) {
-  constexpr int64_t kMaxRank = 64;
   const Shape* shape = find_shape(list);
   if (shape == nullptr || shape->size() != 1 || !shape->at(0).is_constant()) return std::nullopt;
   const int64_t rank = *shape->at(0).constant();

@@ -258,4 +258,11 @@ int64_t NodeView::axis(std::string_view name, std::string_view of) const {
   return normalized(given, rank(of));
 }
 
+int64_t NodeView::axis_of_any_rank(std::string_view name, std::string_view of) const {
+  if (find_rank(of)) return axis(name, of);
+  const int64_t given = i(name);
+  require(given >= -kMaxRank && given < kMaxRank, "axis {} is out of range", given);
+  return given;
+}
+
 }  // namespace tonnx

@@ -10,6 +10,8 @@
 
 namespace tonnx {
 
+inline constexpr int64_t kMaxRank = 64;  // that of PyTorch; axes of tensors of unknown rank stay below it
+
 /// All accessors throw InvalidModel where the node does not have what its signature demands, and Internal where the
 /// signature has no such name.
 class NodeView {
@@ -66,6 +68,8 @@ class NodeView {
 
   /// An axis, from an attribute or a constant input, counted from the front, for an input of that rank.
   int64_t axis(std::string_view name, std::string_view of) const;
+  /// The same from an attribute; where the rank is not known, as it stands there, which may be from the back.
+  int64_t axis_of_any_rank(std::string_view name, std::string_view of) const;
   /// `axis` brought into [0, rank), or an error.
   static int64_t normalized(int64_t axis, int64_t rank);
 

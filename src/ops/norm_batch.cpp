@@ -38,7 +38,7 @@ double tidy(double value) {
 /// correction, which PyTorch's own running variance has.
 Values lower_training_batch_norm(const OnnxNode& n, AtenBuilder& aten, const std::vector<Value*>& weights) {
   Value* x = n.input("X");
-  const double momentum = n.f("momentum");
+  const double momentum = tidy(n.f("momentum"));
   Value* y = aten("batch_norm", x, weights[0], weights[1], nullptr, nullptr, true, 0.0, n.f("epsilon"), true);
   Values outputs{y, nullptr, nullptr};
   std::vector<int64_t> dims;
@@ -46,7 +46,7 @@ Values lower_training_batch_norm(const OnnxNode& n, AtenBuilder& aten, const std
     if (dim != 1) dims.push_back(dim);
   }
   const auto running = [&](Value* old, Value* now) {
-    return aten("add.Tensor", aten("mul.Scalar", old, momentum), aten("mul.Scalar", now, 1.0 - momentum));
+    return aten("add.Tensor", aten("mul.Scalar", old, momentum), aten("mul.Scalar", now, tidy(1.0 - momentum)));
   };
   const DType dtype = n.dtype("input_mean");
   Value* wide = n.dtype("X") == dtype ? x : aten("to.dtype", x, dtype);
@@ -166,10 +166,14 @@ Values lower_lrn(const OnnxNode& n, AtenBuilder& aten) {
   const int64_t size = n.i("size");
   require(size >= 1 && size < (int64_t{1} << 31), "the size of the window is {}", size);
   const bool is_even = size % 2 == 0;
-  Value* x = n.input("X");
+  // on the CPU PyTorch has it for no numbers of 16 bits
+  const DType dtype = n.dtype("X");
+  const bool is_half = dtype == DType::Float16 || dtype == DType::BFloat16;
+  Value* x = is_half ? aten("to.dtype", n.input("X"), DType::Float32) : n.input("X");
   if (is_even) x = aten("flip", x, std::vector<int64_t>{1});
   Value* y = aten("torch::local_response_norm", x, size, n.f("alpha"), n.f("beta"), n.f("bias"));
-  return is_even ? aten("flip", y, std::vector<int64_t>{1}) : y;
+  if (is_even) y = aten("flip", y, std::vector<int64_t>{1});
+  return is_half ? aten("to.dtype", y, dtype) : y;
 }
 
 /// `F.local_response_norm(x, 5, alpha=0.0001, beta=0.75, k=2.0)`

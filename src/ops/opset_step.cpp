@@ -144,9 +144,7 @@ Value* with_trailing_ones(OnnxEdit& edit, Value* value, int64_t rank, int64_t co
   }
   std::vector<int64_t> axes;
   for (int64_t d = rank; d < rank + count; ++d) axes.push_back(d);
-  Value* result = edit.before("Unsqueeze", {value, edit.ints(axes, "axes")});
-  edit.created().back()->version = 13;  // axes as an input
-  return result;
+  return edit.before("Unsqueeze", {value}, {{"axes", std::move(axes), AttrType::Ints, {}, {}}});  // as before opset 13
 }
 
 void up_legacy_broadcast(OnnxEdit& edit) {

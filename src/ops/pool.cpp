@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ops/emission.h"
 #include "ops/infer.h"
+#include "ops/kernel_type.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
 #include "ops/window.h"
@@ -106,8 +107,8 @@ Value* onnx_indices(const OnnxNode& n, AtenBuilder& aten, Value* indices, const 
     indices = nullptr;
     std::vector<Value*> places(rank);
     for (size_t i = rank; i-- > 0;) {
-      const IntArg begin = was_padded ? n.int_arg(given.begin[i]) : 0;
-      const IntArg padded = was_padded ? aten.add(aten.add(sizes[i], begin), n.int_arg(given.end[i])) : sizes[i];
+      const auto [begin, end] = was_padded ? pad_arguments(n, aten, given, i) : std::pair(IntArg(0), IntArg(0));
+      const IntArg padded = aten.add(aten.add(sizes[i], begin), end);
       places[i] = i > 0 ? aten("remainder.Scalar", rest, padded) : rest;
       if (i > 0) rest = aten("div.Scalar_mode", rest, padded, Kw{"rounding_mode", "floor"});
       if (!begin.is(0)) places[i] = aten("sub.Scalar", places[i], begin);
@@ -139,13 +140,13 @@ Values lower_max_pool(const OnnxNode& n, AtenBuilder& aten) {
   if (window.rank() > 3) {
     if (wants_indices) fail_unsupported("PyTorch gives no indices for a pool over {} dimensions", window.rank());
     make_ceil_explicit(n, window);
-    x = pad_spatial(n, aten, x, window.begin, window.end, lowest(dtype));
+    x = pad_spatial(n, aten, x, window, lowest(dtype));
     return aten("amax", unfold_windows(aten, x, window), last_dims(window.rank()));
   }
   const bool pads_first = !padding;
   if (pads_first) {
     if (!ceil_survives_padding(window)) make_ceil_explicit(n, window);
-    x = pad_spatial(n, aten, x, window.begin, window.end, lowest(dtype));
+    x = pad_spatial(n, aten, x, window, lowest(dtype));
     padding = std::vector<int64_t>(window.rank(), 0);
   }
   const std::string name = fmt::format("max_pool{}d", window.rank());
@@ -159,6 +160,12 @@ Values lower_max_pool(const OnnxNode& n, AtenBuilder& aten) {
   return y;
 }
 
+/// On the CPU PyTorch averages no numbers of 16 bits over three dimensions.
+DType average_type(DType dtype, size_t rank) {
+  const bool is_half = dtype == DType::Float16 || dtype == DType::BFloat16;
+  return is_half && rank == 3 ? DType::Float32 : dtype;
+}
+
 /// The mean over each window of an input that has its pads.
 Value* mean_of_windows(AtenBuilder& aten, Value* x, const Window& window) {
   if (window.rank() > 3 || window.is_dilated()) {
@@ -168,10 +175,8 @@ Value* mean_of_windows(AtenBuilder& aten, Value* x, const Window& window) {
               std::vector<int64_t>(window.rank(), 0), window.ceil_mode);
 }
 
-Values lower_average_pool(const OnnxNode& n, AtenBuilder& aten) {
-  Window window = window_of(n);
+Value* average_of_windows(const OnnxNode& n, AtenBuilder& aten, Value* x, Window window) {
   const bool pads_count = n.flag("count_include_pad") && window.is_padded();
-  Value* x = n.input("X");
   if (window.rank() <= 3 && !window.is_dilated()) {
     if (const auto padding = find_padding(window, pads_count)) {
       const bool is_padded = std::any_of(padding->begin(), padding->end(), [](int64_t pad) { return pad != 0; });
@@ -179,26 +184,32 @@ Values lower_average_pool(const OnnxNode& n, AtenBuilder& aten) {
                   *padding, window.ceil_mode, pads_count || !is_padded);
     }
     if (pads_count && ceil_survives_padding(window)) {
-      return mean_of_windows(aten, pad_spatial(n, aten, x, window.begin, window.end), window);
+      return mean_of_windows(aten, pad_spatial(n, aten, x, window), window);
     }
   }
   const Window given = window;
   make_ceil_explicit(n, window);
   const bool all_count = (pads_count || !given.is_padded()) && !given.ceil_mode;
-  Value* mean = mean_of_windows(aten, pad_spatial(n, aten, x, window.begin, window.end), window);
+  Value* mean = mean_of_windows(aten, pad_spatial(n, aten, x, window), window);
   if (all_count) return mean;
   // the mean over what counts is the mean of all, divided by the share that counts
   Value* share = aten("ones_like", aten("slice.Tensor", aten("slice.Tensor", x, 0, 0, 1), 1, 0, 1));
-  std::vector<Dim> begin = window.begin, end = window.end;
   if (pads_count) {
-    share = pad_spatial(n, aten, share, given.begin, given.end, 1.0);
-    for (size_t i = 0; i < window.rank(); ++i) {
-      begin[i] = 0;
-      end[i] = end[i] - given.end[i];
-    }
+    share = pad_spatial(n, aten, share, given, 1.0);
+    std::vector<std::pair<IntArg, IntArg>> more;
+    for (size_t i = 0; i < window.rank(); ++i) more.emplace_back(0, n.int_arg(window.end[i] - given.end[i]));
+    share = pad_spatial(aten, share, more);
+  } else {
+    share = pad_spatial(n, aten, share, window);
   }
-  share = mean_of_windows(aten, pad_spatial(n, aten, share, begin, end), window);
+  share = mean_of_windows(aten, share, window);
   return aten("div.Tensor", mean, share);
+}
+
+Values lower_average_pool(const OnnxNode& n, AtenBuilder& aten) {
+  const Window window = window_of(n);
+  const DType dtype = n.dtype("X"), kernel = average_type(dtype, window.rank());
+  return cast(aten, average_of_windows(n, aten, cast(aten, n.input("X"), dtype, kernel), window), kernel, dtype);
 }
 
 Value* power(AtenBuilder& aten, Value* x, int64_t p) {
@@ -220,22 +231,23 @@ int64_t order_of(const NodeView& n) {
 Values lower_lp_pool(const OnnxNode& n, AtenBuilder& aten) {
   Window window = window_of(n);
   const int64_t p = order_of(n);
-  Value* x = power(aten, n.input("X"), p);
+  const DType dtype = n.dtype("X"), kernel = average_type(dtype, window.rank());
+  Value* x = power(aten, cast(aten, n.input("X"), dtype, kernel), p);
   if ((window.rank() == 2 || window.rank() == 3) && !window.is_dilated()) {
     auto padding = find_padding(window, false);
     if (!padding) {
       if (!ceil_survives_padding(window)) make_ceil_explicit(n, window);
-      x = pad_spatial(n, aten, x, window.begin, window.end);
+      x = pad_spatial(n, aten, x, window);
       padding = std::vector<int64_t>(window.rank(), 0);
     }
     x = aten(fmt::format("avg_pool{}d", window.rank()), x, window.const_kernel(), stride_argument(window), *padding,
              window.ceil_mode, Kw{"divisor_override", 1});
   } else {
     make_ceil_explicit(n, window);
-    x = pad_spatial(n, aten, x, window.begin, window.end);
+    x = pad_spatial(n, aten, x, window);
     x = aten("sum.dim_IntList", unfold_windows(aten, x, window), last_dims(window.rank()));
   }
-  return root(aten, x, p);
+  return cast(aten, root(aten, x, p), kernel, dtype);
 }
 
 void infer_global_pool(InferNode& n) {

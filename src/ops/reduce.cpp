@@ -240,30 +240,22 @@ Values lower_reduce_l1(const OnnxNode& n, AtenBuilder& aten) {
   return Reduction(n, aten).sum(is_unsigned(n.dtype("data")) ? x : aten("abs", x));
 }
 
-/// Computes in float64 where the tensor has integers.
-template <class Body>
-Value* in_floats(const OnnxNode& n, AtenBuilder& aten, Body&& body) {
-  const DType dtype = n.dtype("data");
-  const DType wide = is_float(dtype) ? dtype : DType::Float64;
-  return cast(aten, body(cast(aten, n.input("data"), dtype, wide)), wide, dtype);
-}
-
 Values lower_reduce_l2(const OnnxNode& n, AtenBuilder& aten) {
   Reduction reduction(n, aten);
-  return in_floats(n, aten, [&](Value* x) { return reduction.is_identity() ? aten("abs", x) : reduction.norm(x); });
+  const DType dtype = n.dtype("data"), wide = is_float(dtype) ? dtype : DType::Float64;
+  Value* x = cast(aten, n.input("data"), dtype, wide);
+  return cast(aten, reduction.is_identity() ? aten("abs", x) : reduction.norm(x), wide, dtype);
 }
 
 Values lower_reduce_log_sum(const OnnxNode& n, AtenBuilder& aten) {
   Reduction reduction(n, aten);
-  if (is_float(n.dtype("data"))) return aten("log", reduction.sum(n.input("data")));
-  return aten("to.dtype", aten("log", aten("to.dtype", reduction.sum(n.input("data")), DType::Float64)),
-              n.dtype("data"));
+  return aten("log", reduction.sum(n.input("data")));
 }
 
 Values lower_reduce_log_sum_exp(const OnnxNode& n, AtenBuilder& aten) {
   Reduction reduction(n, aten);
   if (reduction.is_identity()) return n.input("data");
-  return in_floats(n, aten, [&](Value* x) { return reduction.log_sum_exp(x); });
+  return reduction.log_sum_exp(n.input("data"));
 }
 
 /// Before opset 11 axes are counted from the front only.
@@ -285,6 +277,18 @@ void down_axes_to_attribute(OnnxEdit& edit) {
   input_to_attribute(edit, "axes", 1);
 }
 
+/// Opset 28 took the integers away from the logarithms.
+void up_integers_to_floats(OnnxEdit& edit) {
+  const Value* data = edit.node().input(0);
+  if (data == nullptr || !is_integer(data->type.dtype)) return;
+  const auto to = [](DType dtype) {
+    return std::vector<Attribute>{{"to", static_cast<int64_t>(dtype), AttrType::Int, {}, {}}};
+  };
+  const std::vector<Attribute> back = to(data->type.dtype);
+  edit.node().set_input(0, edit.before("Cast", {edit.node().input(0)}, to(DType::Float64)));
+  edit.after(0, "Cast", {nullptr}, back);
+}
+
 constexpr OpsetStep kSumHistory[] = {
     {.to = 11, .down = down_axes_from_front},
     {.to = 13, .up = up_attr_to_input<"axes", 1>, .down = down_axes_to_attribute, .adds = kBFloat16},
@@ -301,12 +305,11 @@ constexpr OpsetStep kExtremeHistory[] = {
     {.to = 18, .up = up_attr_to_input<"axes", 1>, .down = down_axes_to_attribute},
     {.to = 20, .adds = dtype_set(DType::Bool)},
 };
-// Opset 28 took the integers away from the logarithms. What an older model means by them is lowered all the same.
 constexpr OpsetStep kLogHistory[] = {
     {.to = 11, .down = down_axes_from_front},
     {.to = 13, .adds = kBFloat16},
     {.to = 18, .up = up_attr_to_input<"axes", 1>, .down = down_axes_to_attribute},
-    {.to = 28},
+    {.to = 28, .up = up_integers_to_floats},
 };
 
 #define REDUCE(op) op "(T data, tensor(int64)? axes, *, int keepdims=1, int noop_with_empty_axes=0) -> T reduced"

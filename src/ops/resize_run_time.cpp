@@ -169,7 +169,11 @@ class RunTimeAxis {
 
   /// How many elements to each side count.
   IntArg reach(const Amount& stretch, int64_t support) {
-    if (stretch.number) return static_cast<int64_t>(std::ceil(static_cast<double>(support) / *stretch.number));
+    if (stretch.number) {
+      const double count = std::ceil(static_cast<double>(support) / *stretch.number);
+      require(count < 1e9, "a scale of {}", *stretch.number);
+      return static_cast<int64_t>(count);
+    }
     if (!stretch.is_tensor()) return aten_("math::ceil", aten_("_operator::truediv", support, stretch));
     Value* count = multiplied(aten_("reciprocal", stretch.value), IntArg(support));
     return aten_("tonnx::item", aten_("to.dtype", aten_("ceil", count), DType::Int64));

@@ -10,12 +10,8 @@ namespace {
 
 IntArg dim_of(const OnnxNode& n) {
   const auto rank = n.find_rank("x");
-  if (rank == 1) {
-    n.value("axis");
-    return 0;
-  }
-  if (const auto given = n.find_const_ints("axis"); given && rank)
-    return NodeView::normalized(n.const_int("axis"), *rank);
+  if (n.find_const_ints("axis") && rank) return NodeView::normalized(n.const_int("axis"), *rank);
+  if (rank == 1) return 0;
   return n.int_arg("axis");
 }
 

@@ -82,6 +82,7 @@ Values lower_scatter_nd(const OnnxNode& n, AtenBuilder& aten) {
 Values lower_tensor_scatter(const OnnxNode& n, AtenBuilder& aten) {
   const int64_t rank = n.rank("past_cache"), dim = n.axis("axis", "past_cache");
   require(dim != 0, "the axis is that of the batch");
+  require(n.rank("update") == rank, "an update of rank {} for a cache of rank {}", n.rank("update"), rank);
   const std::string mode = n.s("mode");
   require(mode == "linear" || mode == "circular", "'{}' is not a mode", mode);
   const DType dtype = n.dtype("past_cache"), kernel = kernel_type(dtype);

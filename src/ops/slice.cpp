@@ -83,6 +83,7 @@ std::optional<std::vector<int64_t>> axes_of(const NodeView& n) {
       seen[static_cast<size_t>(axis)] = true;
     }
   }
+  for (const int64_t axis : axes) require(axis >= -kMaxRank && axis < kMaxRank, "axis {} is out of range", axis);
   return axes;
 }
 

@@ -32,8 +32,7 @@ void infer_top_k(InferNode& n) {
 /// torch.topk promises nothing about the order of equal elements, where ONNX wants the lower index first: hence a
 /// stable sort. torch.max and torch.min give the first of equal elements.
 Values lower_top_k(const OnnxNode& n, AtenBuilder& aten) {
-  const auto rank = n.find_rank("X");
-  const int64_t dim = rank ? n.axis("axis", "X") : n.i("axis");
+  const int64_t dim = n.axis_of_any_rank("axis", "X");
   const bool largest = n.flag("largest");
   n.flag("sorted");  // 0 allows any order, this one too
   const IntArg k = n.int_arg("K");

@@ -1,4 +1,5 @@
 // unary.cpp - arithmetic and rounding of one tensor: Abs, Exp, Floor and their kin.
+#include <cmath>
 #include <limits>
 
 #include "ops/elementwise.h"
@@ -32,8 +33,18 @@ std::optional<Dim> magnitude(const Dim& a) {
 
 std::optional<Dim> inverted(const Dim& a) { return Dim(1) - a; }
 
-void infer_neg(InferNode& n) {
+template <NumberFn Number>
+void infer_number(InferNode& n) {
   infer_same_as_first(n);
+  fold_number(n, Number);
+}
+
+double square_root(double x, double) { return std::sqrt(x); }
+double reciprocal(double x, double) { return 1.0 / x; }
+double negative(double x, double) { return -x; }
+
+void infer_neg(InferNode& n) {
+  infer_number<negative>(n);
   propagate_each(n, negated);
 }
 
@@ -129,12 +140,12 @@ constexpr OnnxOp kOnnx[] = {
     unary("Log(T input) -> T output", 1, kSince1, lower_unary<"log">),
     unary("Neg(T X) -> T Y", 1, kNegHistory, lower_unary<"neg">, infer_neg),
     unary("Not(T X) -> T Y", 1, {}, lower_unary<"bitwise_not">, infer_not),
-    unary("Reciprocal(T X) -> T Y", 1, kSince1, lower_unary<"reciprocal">),
+    unary("Reciprocal(T X) -> T Y", 1, kSince1, lower_unary<"reciprocal">, infer_number<reciprocal>),
     unary("Round(T X) -> T Y", 11, kTypes22, lower_unary<"round">),
     unary("Sign(T input) -> T output", 9, kTypes13, lower_sign),
     unary("Sin(T input) -> T output", 7, kTypes22, lower_unary<"sin">),
     unary("Sinh(T input) -> T output", 9, kTypes22, lower_unary<"sinh">),
-    unary("Sqrt(T X) -> T Y", 1, kSince1, lower_unary<"sqrt">),
+    unary("Sqrt(T X) -> T Y", 1, kSince1, lower_unary<"sqrt">, infer_number<square_root>),
     unary("Tan(T input) -> T output", 7, kTypes22, lower_unary<"tan">),
 };
 

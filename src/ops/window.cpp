@@ -68,6 +68,7 @@ Window window_of(const NodeView& n, std::vector<Dim> kernel) {
   const Shape* x = n.find_shape("X");
   require(x == nullptr || x->size() == rank + 2, "the input has {} dimensions where the window asks for {}",
           x ? x->size() : 0, rank + 2);
+  window.larger_first = auto_pad == "SAME_LOWER";
   for (size_t i = 0; i < rank; ++i) {
     Dim begin(auto_pad == "NOTSET" ? pads[i] : 0), end(auto_pad == "NOTSET" ? pads[rank + i] : 0);
     if (is_same) {
@@ -78,8 +79,9 @@ Window window_of(const NodeView& n, std::vector<Dim> kernel) {
       const Dim least = window.extent(i) - stride;  // `behind` is less than the stride
       const Dim total = least.is_non_negative() ? window.extent(i) - 1 - behind : max(window.extent(i) - 1 - behind, 0);
       const Dim half = floor_div(total, 2);
-      begin = auto_pad == "SAME_UPPER" ? half : total - half;
+      begin = window.larger_first ? total - half : half;
       end = total - begin;
+      window.total.push_back(total);
     }
     window.begin.push_back(begin);
     window.end.push_back(end);
@@ -111,16 +113,30 @@ Shape window_shape(const Shape& x, const Window& window, const Dim& channels) {
   return result;
 }
 
-Value* pad_spatial(const OnnxNode& n, AtenBuilder& aten, Value* x, const std::vector<Dim>& begin,
-                   const std::vector<Dim>& end, std::optional<double> value) {
-  IntArgs pads;  // the last dimension first; dimensions in front that need none are left out
-  for (size_t i = begin.size(); i-- > 0;) {
-    pads.push_back(n.int_arg(begin[i]));
-    pads.push_back(n.int_arg(end[i]));
+std::pair<IntArg, IntArg> pad_arguments(const OnnxNode& n, AtenBuilder& aten, const Window& window, size_t i) {
+  if (window.total.empty() || window.total[i].is_constant())
+    return {n.int_arg(window.begin[i]), n.int_arg(window.end[i])};
+  const IntArg total = n.int_arg(window.total[i]);
+  const IntArg half = aten.floor_div(total, 2), rest = aten.sub(total, half);
+  return window.larger_first ? std::pair(rest, half) : std::pair(half, rest);
+}
+
+Value* pad_spatial(AtenBuilder& aten, Value* x, const std::vector<std::pair<IntArg, IntArg>>& pads,
+                   std::optional<double> value) {
+  IntArgs list;  // the last dimension first; dimensions in front that need none are left out
+  for (size_t i = pads.size(); i-- > 0;) {
+    list.push_back(pads[i].first);
+    list.push_back(pads[i].second);
   }
-  while (!pads.empty() && pads.back().is(0) && pads[pads.size() - 2].is(0)) pads.erase(pads.end() - 2, pads.end());
-  if (pads.empty()) return x;
-  return value ? aten("pad", x, pads, Kw{"value", *value}) : aten("pad", x, pads);
+  while (!list.empty() && list.back().is(0) && list[list.size() - 2].is(0)) list.erase(list.end() - 2, list.end());
+  if (list.empty()) return x;
+  return value ? aten("pad", x, list, Kw{"value", *value}) : aten("pad", x, list);
+}
+
+Value* pad_spatial(const OnnxNode& n, AtenBuilder& aten, Value* x, const Window& window, std::optional<double> value) {
+  std::vector<std::pair<IntArg, IntArg>> pads;
+  for (size_t i = 0; i < window.rank(); ++i) pads.push_back(pad_arguments(n, aten, window, i));
+  return pad_spatial(aten, x, pads, value);
 }
 
 namespace {

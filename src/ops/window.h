@@ -15,6 +15,8 @@ struct Window {
   std::vector<Dim> kernel;
   std::vector<int64_t> strides, dilations;
   std::vector<Dim> begin, end;  // pads
+  std::vector<Dim> total;       // begin + end, where they are halves of one number; empty where each is given
+  bool larger_first = false;    // the larger half is in front
   bool ceil_mode = false;       // a last window that only starts inside counts too
 
   size_t rank() const { return strides.size(); }
@@ -44,9 +46,15 @@ inline constexpr int64_t kLargestWindow = (int64_t{1} << 31) - 1;
 /// The shape [N, channels, windows ...]; throws where X cannot have it.
 Shape window_shape(const Shape& x, const Window& window, const Dim& channels);
 
-/// F.pad over the spatial dimensions, negative numbers crop; x itself where there is nothing to do.
-Value* pad_spatial(const OnnxNode& n, AtenBuilder& aten, Value* x, const std::vector<Dim>& begin,
-                   const std::vector<Dim>& end, std::optional<double> value = std::nullopt);
+/// The pads of one dimension as arguments.
+std::pair<IntArg, IntArg> pad_arguments(const OnnxNode& n, AtenBuilder& aten, const Window& window, size_t i);
+/// F.pad over the spatial dimensions, one pair for each, where negative numbers crop; x itself where there is nothing
+/// to do.
+Value* pad_spatial(AtenBuilder& aten, Value* x, const std::vector<std::pair<IntArg, IntArg>>& pads,
+                   std::optional<double> value = std::nullopt);
+/// The same, with the pads of the window.
+Value* pad_spatial(const OnnxNode& n, AtenBuilder& aten, Value* x, const Window& window,
+                   std::optional<double> value = std::nullopt);
 
 /// `F.max_pool2d(x, 3, stride=2)`: the first `positional` arguments by their place, the others by their name, and lists
 /// of equal numbers as one number.

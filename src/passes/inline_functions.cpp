@@ -9,13 +9,19 @@ namespace tonnx {
 namespace {
 
 constexpr int kMaxDepth = 64;           // of functions that call functions
-constexpr size_t kMaxNodes = 10000000;  // a few functions that call each other twice can grow without end
+constexpr size_t kMaxNodes = 1000000;  // a few functions that each call the next one twice can grow without end
 
 using ValueMap = std::unordered_map<const Value*, Value*>;
 
 class Inliner {
  public:
-  explicit Inliner(const Model& model) : model_(model) {}
+  explicit Inliner(const Model& model) {
+    for (const Function& function : model.functions) {
+      const Symbol domain = function.domain.view() == "ai.onnx" ? Symbol() : function.domain;
+      functions_.try_emplace(key_of(domain, function.name, function.overload), &function);
+    }
+    require_bounded(*model.graph, 0);
+  }
 
   void walk(Graph& graph, int depth) {
     for (Node* node = graph.first(); node != nullptr;) {
@@ -31,14 +37,30 @@ class Inliner {
   }
 
  private:
+  static std::string key_of(Symbol domain, Symbol name, Symbol overload) {
+    return fmt::format("{}\n{}\n{}", domain.view(), name.view(), overload.view());
+  }
+
   const Function* find(const Node& node) const {
-    for (const Function& function : model_.functions) {
-      if (function.name == node.op && function.overload == node.overload &&
-          (function.domain == node.domain || (node.domain.empty() && function.domain.view() == "ai.onnx"))) {
-        return &function;
+    const auto at = functions_.find(key_of(node.domain, node.op, node.overload));
+    return at == functions_.end() ? nullptr : at->second;
+  }
+
+  /// How many nodes the graph has once everything is inlined; throws where that is too much, before anything is copied.
+  size_t require_bounded(const Graph& graph, int depth) {
+    size_t count = 0;
+    for (const Node& node : graph) {
+      if (const Function* function = find(node)) {
+        require(depth < kMaxDepth, "functions call each other more than {} deep", kMaxDepth);
+        const auto at = sizes_.find(function);
+        count += at != sizes_.end() ? at->second : sizes_[function] = require_bounded(*function->body, depth + 1);
+      } else {
+        ++count;
+        for (const GraphPtr& subgraph : subgraphs_of(node)) count += require_bounded(*subgraph, depth);
       }
+      require(count <= kMaxNodes, "the functions grow past {} nodes", kMaxNodes);
     }
-    return nullptr;
+    return count;
   }
 
   void inline_call(Graph& graph, Node& call, const Function& function, int depth) {
@@ -85,7 +107,6 @@ class Inliner {
 
   void copy_nodes(const Graph& from, Graph& to, Node* before, ValueMap& map, const Node& call, const Function& function) {
     for (const Node& node : from) {
-      if (++copied_ > kMaxNodes) fail_invalid("the functions grow past {} nodes", kMaxNodes);
       Node* copy = to.add_node(node.domain, node.op, before);
       copy->overload = node.overload;
       copy->version = node.version;
@@ -152,8 +173,8 @@ class Inliner {
     return result;
   }
 
-  const Model& model_;
-  size_t copied_ = 0;
+  std::unordered_map<std::string, const Function*> functions_;
+  std::unordered_map<const Function*, size_t> sizes_;
 };
 
 }  // namespace

@@ -219,8 +219,8 @@ TEST(Densified, RefusesWhatDoesNotFit) {
   EXPECT_ERROR(InvalidModel, "out of range", densified(sparse_of({2, 3}, values, {-1, 0}, {2})));
   EXPECT_ERROR(InvalidModel, "out of range", densified(sparse_of({2, 3}, values, {0, 1, 1, 3}, {2, 2})));
   EXPECT_ERROR(InvalidModel, "do not fit", densified(sparse_of({2, 3}, values, {1}, {1})));
-  EXPECT_ERROR(InvalidModel, "too large", densified(sparse_of({1 << 20, 1 << 20}, values, {1, 5}, {2})));
-  EXPECT_ERROR(InvalidModel, "not supported",
+  EXPECT_ERROR(Unsupported, "too large", densified(sparse_of({1 << 20, 1 << 20}, values, {1, 5}, {2})));
+  EXPECT_ERROR(Unsupported, "cannot be made dense",
                densified(sparse_of({4}, make_floats(DType::Int4, {2}, {1, 2}), {0, 1}, {2})));
 }
 

@@ -282,6 +282,7 @@ GraphPtr Reader::read_graph(const Bytes& bytes, const Scope* outer, Node* owner,
   std::string extra;
   Message message(bytes);
   while (message.next()) {
+    if (message.field() < 64) result->given |= uint64_t{1} << message.field();
     switch (message.field()) {
       case graph::node: nodes.push_back(message.bytes()); break;
       case graph::name: result->name = message.text(); break;
@@ -414,6 +415,7 @@ Model Reader::read_model(const Bytes& bytes) {
   std::string extra;
   Message message(bytes);
   while (message.next()) {
+    if (message.field() < 64) result.given |= uint64_t{1} << message.field();
     switch (message.field()) {
       case model::ir_version: result.ir_version = message.integer(); break;
       case model::producer_name: result.producer_name = message.text(); break;
@@ -451,7 +453,10 @@ Model Reader::read_model(const Bytes& bytes) {
 Model read_onnx(Bytes bytes, const std::string& folder) {
   if (bytes.empty()) fail(ErrorKind::BadFile, "the file is empty");
   try {
-    return onnx::Reader(folder).read_model(bytes);
+    Model model = onnx::Reader(folder).read_model(bytes);
+    model.bytes = std::move(bytes);
+    model.folder = folder;
+    return model;
   } catch (const protozero::end_of_buffer_exception&) {
     fail(ErrorKind::BadFile, "the file is cut off, or it is not an ONNX model: a field reaches past its end");
   } catch (const protozero::exception& e) {

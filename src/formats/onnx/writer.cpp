@@ -14,6 +14,8 @@ namespace {
 constexpr uint64_t kMessageLimit = (uint64_t{1} << 31) - 1;  // protobuf's own
 constexpr uint64_t kExternalAlignment = 4096;                // so that a runtime can map each tensor
 
+bool is_given(uint64_t given, uint32_t field) { return (given >> field & 1) != 0; }
+
 Rope entry_rope(std::string_view key, std::string_view value) {
   Rope rope;
   rope.add_text(entry::key, key);
@@ -232,7 +234,7 @@ Rope Writer::node_rope(const Node& value) {
 Rope Writer::graph_rope(const Graph& value) {
   Rope rope;
   for (const Node& node : value) rope.add_message(graph::node, node_rope(node));
-  rope.add_text(graph::name, value.name);
+  if (!value.name.empty() || value.given == 0 || is_given(value.given, graph::name)) rope.add_text(graph::name, value.name);
   for (const Value* initializer : value.initializers()) {
     if (initializer->sparse) {
       rope.add_message(graph::sparse_initializer, sparse_rope(*initializer->sparse, initializer->name));
@@ -240,7 +242,7 @@ Rope Writer::graph_rope(const Graph& value) {
       rope.add_message(graph::initializer, tensor_rope(*initializer->constant, initializer->name, true));
     }
   }
-  rope.add_optional_text(graph::doc_string, value.doc);
+  if (!value.doc.empty() || is_given(value.given, graph::doc_string)) rope.add_text(graph::doc_string, value.doc);
   const auto declare = [&](uint32_t field, const Value& of, const Bytes* declared) {
     if (declared != nullptr && !declared->empty()) {
       rope.add_bytes(field, *declared);
@@ -306,11 +308,16 @@ Rope Writer::function_rope(const Function& value) {
 Rope Writer::model_rope(const Model& value) {
   Rope rope;
   rope.add_integer(model::ir_version, value.ir_version);
-  rope.add_optional_text(model::producer_name, value.producer_name);
-  rope.add_optional_text(model::producer_version, value.producer_version);
-  rope.add_optional_text(model::domain, value.domain);
-  if (value.model_version != 0) rope.add_integer(model::model_version, value.model_version);
-  rope.add_optional_text(model::doc_string, value.doc);
+  const auto add = [&](uint32_t field, const std::string& text) {
+    if (!text.empty() || is_given(value.given, field)) rope.add_text(field, text);
+  };
+  add(model::producer_name, value.producer_name);
+  add(model::producer_version, value.producer_version);
+  add(model::domain, value.domain);
+  if (value.model_version != 0 || is_given(value.given, model::model_version)) {
+    rope.add_integer(model::model_version, value.model_version);
+  }
+  add(model::doc_string, value.doc);
   rope.add_message(model::graph, graph_rope(*value.graph));
   for (const auto& [domain, version] : value.opsets) rope.add_message(model::opset_import, opset_rope(domain, version));
   add_metadata(rope, model::metadata_props, value.metadata);

@@ -72,6 +72,7 @@ bool is_made_up(std::string_view name) {
 std::string path_of_node(std::string_view node_name) {
   std::vector<std::string_view> parts = split(node_name, '/');
   if (parts.size() < 2) {
+    if (node_name.starts_with('/') && (parts.empty() || std::isupper(static_cast<unsigned char>(parts[0][0])))) return "";
     return is_made_up(node_name) ? "" : std::string(node_name);
   }
   if (std::isupper(static_cast<unsigned char>(parts.back()[0]))) parts.pop_back();  // the operator

@@ -25,7 +25,7 @@ def one_node(
     outputs: int = 1,
     **attributes: Any,
 ) -> onnx.ModelProto:
-    """A model of one node; `constant` names inputs that are initializers, `dynamic` leaves the sizes of all, or of some, open."""
+    """A model of one node; `constant` names inputs that are initializers, `dynamic` those of open sizes, or all."""
     names = [name if array is not None else "" for name, array in inputs.items()]
     results = [f"out{i}" for i in range(outputs)]
     node = helper.make_node(op, names, results, **attributes)
@@ -83,9 +83,9 @@ def check(
     return module
 
 
-
-
-def source(op: str, inputs: dict[str, np.ndarray | None], opset: int, constant: tuple[str, ...] = (), **options: Any) -> str:
+def source(
+    op: str, inputs: dict[str, np.ndarray | None], opset: int, constant: tuple[str, ...] = (), **options: Any
+) -> str:
     """The body of the forward method that the node turns into."""
     from pathlib import Path
 

@@ -90,7 +90,10 @@ def test_clip_with_attributes(opset: int, low: float | None, high: float | None)
     check("Clip", {"x": X}, opset, values=[want], **{name: bound for name, bound in given.items() if bound is not None})
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64])
+@pytest.mark.parametrize(
+    "dtype",
+    [np.float32, np.float64, np.float16, np.int8, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64],
+)
 @pytest.mark.parametrize("constant", [(), ("min",), ("min", "max")])
 @pytest.mark.parametrize(("low", "high"), [(None, None), (1, None), (None, 4), (1, 4)])
 def test_clip_with_inputs(dtype: type, constant: tuple[str, ...], low: int | None, high: int | None) -> None:
@@ -102,7 +105,9 @@ def test_clip_with_inputs(dtype: type, constant: tuple[str, ...], low: int | Non
 def test_clip_reads_well() -> None:
     number = {name: np.array(bound, np.float32) for name, bound in {"min": 0.0, "max": 6.0}.items()}
     assert source("Clip", {"x": X, **number}, 13, ("min", "max")).endswith("return F.relu6(x)")
-    assert source("Clip", {"x": X, "min": None, "max": number["max"]}, 13, ("max",)).endswith("return torch.clamp(x, max=6.0)")
+    assert source("Clip", {"x": X, "min": None, "max": number["max"]}, 13, ("max",)).endswith(
+        "return torch.clamp(x, max=6.0)"
+    )
 
 
 def test_the_largest_float32_is_one() -> None:
@@ -110,7 +115,10 @@ def test_the_largest_float32_is_one() -> None:
     check("Clip", {"x": X, "min": lowest}, 13, ("min",))
 
 
-@pytest.mark.parametrize(("opset", "attributes"), [(1, {"is_test": 1}), (6, {"is_test": 1}), (7, {}), (7, {"ratio": 0.1}), (10, {}), (12, {})])
+@pytest.mark.parametrize(
+    ("opset", "attributes"),
+    [(1, {"is_test": 1}), (6, {"is_test": 1}), (7, {}), (7, {"ratio": 0.1}), (10, {}), (12, {})],
+)
 def test_dropout_in_inference(opset: int, attributes: dict[str, object]) -> None:
     check("Dropout", {"x": X}, opset, values=[X], **attributes)
     mask = np.ones(X.shape, bool if opset >= 10 else np.float32)

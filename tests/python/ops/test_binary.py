@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-import tonnx
 import torch
 from checks import check, one_node, source
+
+import tonnx
 
 A = np.array([[-7.5, 3.25, 2.0], [5.0, -1.5, 8.0]], np.float32)
 B = np.array([2.0, -3.0, 4.0], np.float32)
@@ -33,7 +34,9 @@ def test_a_number_on_the_left(op: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
-@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "Mod", "Max", "Min", "BitwiseAnd", "BitwiseOr", "BitwiseXor"])
+@pytest.mark.parametrize(
+    "op", ["Add", "Sub", "Mul", "Div", "Mod", "Max", "Min", "BitwiseAnd", "BitwiseOr", "BitwiseXor"]
+)
 @pytest.mark.parametrize("constant", [(), ("b",)])
 def test_integers(op: str, dtype: type, constant: tuple[str, ...]) -> None:
     info = np.iinfo(dtype)
@@ -85,7 +88,14 @@ def test_pow_of_numbers(exponent: float) -> None:
 def test_mod(fmod: int | None, dtype: type, constant: tuple[str, ...]) -> None:
     inputs = {"a": np.array([-7, 7, -7, 7, 6], dtype), "b": np.array([3, 3, -3, -3, 3], dtype)}
     check("Mod", inputs, 28, constant, reference=True, **({} if fmod is None else {"fmod": fmod}))
-    check("Mod", {**inputs, "b": np.array(-3, dtype)}, 28, constant, reference=True, **({} if fmod is None else {"fmod": fmod}))
+    check(
+        "Mod",
+        {**inputs, "b": np.array(-3, dtype)},
+        28,
+        constant,
+        reference=True,
+        **({} if fmod is None else {"fmod": fmod}),
+    )
 
 
 @pytest.mark.parametrize("op", ["Max", "Min", "Sum", "Mean"])

@@ -6,12 +6,26 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-import tonnx
 import torch
 from checks import check, one_node, source
 from onnx import TensorProto, helper
 
-NUMBERS = ["BOOL", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "UINT32", "UINT64", "FLOAT16", "FLOAT", "DOUBLE"]
+import tonnx
+
+NUMBERS = [
+    "BOOL",
+    "UINT8",
+    "INT8",
+    "UINT16",
+    "INT16",
+    "INT32",
+    "INT64",
+    "UINT32",
+    "UINT64",
+    "FLOAT16",
+    "FLOAT",
+    "DOUBLE",
+]
 X = np.array([0.0, 0.3, 1.5, 2.5, 100.0], np.float32)
 
 
@@ -26,7 +40,9 @@ def test_plain(source_type: str, to: str) -> None:
     check("Cast", {"x": x}, 13, to=getattr(TensorProto, to), reference=True)
 
 
-@pytest.mark.parametrize(("from_type", "to"), [(np.int16, np.int8), (np.int32, np.uint8), (np.int64, np.uint32), (np.int8, np.uint64)])
+@pytest.mark.parametrize(
+    ("from_type", "to"), [(np.int16, np.int8), (np.int32, np.uint8), (np.int64, np.uint32), (np.int8, np.uint64)]
+)
 def test_integers_lose_their_higher_bits(from_type: type, to: type) -> None:
     x = np.array([-1, 200, -100, np.iinfo(from_type).max], np.int64).astype(from_type)
     check("Cast", {"x": x}, 13, to=helper.np_dtype_to_tensor_dtype(np.dtype(to)), reference=True)
@@ -41,7 +57,9 @@ def bits(tensor: torch.Tensor) -> np.ndarray:
     return tensor.view(torch.uint8).numpy()
 
 
-WIDE = np.array([0.0, -0.0, 0.26, 1.05, -3.5, 240, 448, 464, 470, 57344, 70000, -1e6, np.inf, -np.inf, np.nan], np.float32)
+WIDE = np.array(
+    [0.0, -0.0, 0.26, 1.05, -3.5, 240, 448, 464, 470, 57344, 70000, -1e6, np.inf, -np.inf, np.nan], np.float32
+)
 
 
 @pytest.mark.parametrize("saturate", [None, 0, 1])
@@ -50,7 +68,9 @@ WIDE = np.array([0.0, -0.0, 0.26, 1.05, -3.5, 240, 448, 464, 470, 57344, 70000, 
 def test_float8(to: str, from_type: type, saturate: int | None) -> None:
     with np.errstate(over="ignore"):
         x = WIDE.astype(from_type)
-    model = one_node("Cast", {"x": x}, 19, to=getattr(TensorProto, to), **({} if saturate is None else {"saturate": saturate}))
+    model = one_node(
+        "Cast", {"x": x}, 19, to=getattr(TensorProto, to), **({} if saturate is None else {"saturate": saturate})
+    )
     largest = float(ml_dtypes.finfo(numpy_type(to)).max)
     want = (x if saturate == 0 else np.clip(x, -largest, largest)).astype(numpy_type(to)).astype(np.float32)
     got = tonnx.convert(model)(torch.from_numpy(x))
@@ -98,7 +118,14 @@ def test_cast_like(to: type) -> None:
 
 
 @pytest.mark.parametrize(
-    ("from_type", "to"), [(np.float32, np.int32), (np.int64, np.float64), (np.uint16, np.float16), (np.uint8, np.int8), (np.int32, np.uint32)]
+    ("from_type", "to"),
+    [
+        (np.float32, np.int32),
+        (np.int64, np.float64),
+        (np.uint16, np.float16),
+        (np.uint8, np.int8),
+        (np.int32, np.uint32),
+    ],
 )
 def test_bit_cast(from_type: type, to: type) -> None:
     x = np.array([0, 1, 2, 100], from_type)

@@ -39,7 +39,9 @@ def test_booleans(op: str, opset: int) -> None:
     check(op, {"a": T, "b": F}, opset, ("b",), reference=True)
 
 
-@pytest.mark.parametrize(("op", "function"), [("And", np.logical_and), ("Or", np.logical_or), ("Xor", np.logical_xor), ("Equal", np.equal)])
+@pytest.mark.parametrize(
+    ("op", "function"), [("And", np.logical_and), ("Or", np.logical_or), ("Xor", np.logical_xor), ("Equal", np.equal)]
+)
 def test_legacy_broadcast(op: str, function: np.ufunc) -> None:
     check(op, {"a": T, "b": F}, 1, ("b",), values=[function(T, F[:, None])], broadcast=1, axis=0)
 

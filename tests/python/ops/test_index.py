@@ -10,7 +10,20 @@ from checks import check, one_node, source
 import tonnx
 
 X = np.random.default_rng(6).standard_normal((3, 4, 5)).astype(np.float32)
-ALL_TYPES = ["float16", "float64", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "complex64"]
+ALL_TYPES = [
+    "float16",
+    "float64",
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "complex64",
+]
 
 
 @pytest.mark.parametrize("opset", [1, 11, 13])
@@ -44,7 +57,9 @@ def test_embedding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("indices", "text"), [(2, "return data[:, 2]"), ([1, 2], "return data[:, 1:3]"), ([3], "return data[:, 3:4]")], ids=str
+    ("indices", "text"),
+    [(2, "return data[:, 2]"), ([1, 2], "return data[:, 1:3]"), ([3], "return data[:, 3:4]")],
+    ids=str,
 )
 def test_gather_reads_well(indices, text: str) -> None:
     assert text in source("Gather", {"data": X, "indices": np.array(indices)}, 13, ("indices",), axis=1)

@@ -8,9 +8,10 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-import tonnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
+
+import tonnx
 
 X = np.zeros((3, 5), np.float32)
 
@@ -50,8 +51,8 @@ CASES = [
     ([node("Min", "s", "c", "d", "y")], {"c": ints(4), "d": ints(9, 1)}, "torch.sym_min"),
     ([EQUAL, CHOSEN], {"c": ints(-1), "d": ints(1, 1)}, "[x.size(0), x.size(1)]"),
     ([EQUAL, CHOSEN], {"c": ints(3), "d": ints(1, 1)}, "torch.where"),
-    ([node("Greater", "s", "c", "g"), node("Not", "g", "f"), node("Or", "f", "g", "o"), node("Cast", "o", "y", **TO_INT32)],
-     {"c": ints(-1)}, "return self."),
+    ([node("Greater", "s", "c", "g"), node("Not", "g", "f"), node("Or", "f", "g", "o"),
+      node("Cast", "o", "y", **TO_INT32)], {"c": ints(-1)}, "return self."),
     ([node("Cast", "s", "y", **TO_INT32)], {}, "dtype=torch.int32"),
     ([node("Cast", "s", "f", to=TensorProto.FLOAT), node("Mul", "f", "h", "y")], {"h": np.array(0.5, np.float32)},
      "dtype=torch.float32"),
@@ -82,7 +83,34 @@ def test_expressions_do_not_explode() -> None:
     tonnx.convert(model_of([*nested, node("Identity", "a60", "y")], {"c": ints(7), "d": ints(3)}))
 
 
-@pytest.mark.parametrize(("op", "left", "right"), [("Div", 7, 0), ("Mod", 7, 0), ("Div", -(2**63), -1), ("Mod", -(2**63), -1), ("Sub", -(2**63), 1)])
+@pytest.mark.parametrize(
+    ("op", "left", "right"),
+    [("Div", 7, 0), ("Mod", 7, 0), ("Div", -(2**63), -1), ("Mod", -(2**63), -1), ("Sub", -(2**63), 1)],
+)
 def test_numbers_that_trap(op: str, left: int, right: int) -> None:
     nodes = [node("Sub", "s", "s", "z"), node("Add", "z", "a", "l"), node(op, "a", "b", "y")]
     tonnx.convert(model_of(nodes, {"a": ints(left), "b": ints(right)}))
+
+
+def test_numbers_are_folded() -> None:
+    """The scale of attention, 1 / sqrt(size), is one number in the code."""
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 16])]
+    one = helper.make_node("Constant", [], ["one"], value_float=1.0)
+    nodes = [
+        one,
+        node("Shape", "x", "s", start=1),
+        node("Cast", "s", "f", to=TensorProto.FLOAT),
+        node("Sqrt", "f", "r"),
+    ]
+    nodes += [node("Div", "one", "r", "d"), node("Mul", "x", "d", "y")]
+    graph = helper.make_graph(nodes, "scale", inputs, [onnx.ValueInfoProto(name="y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=8)
+    tonnx.convert(model, "model.py")
+    assert "return x * 0.25" in Path("model.py").read_text()
+
+
+def test_a_weight_of_one_element_is_not_folded() -> None:
+    weights = {"w": np.array(4.0, np.float32)}
+    nodes = [node("Sqrt", "w", "r"), node("Mul", "x", "r", "y")]
+    module = tonnx.convert(model_of(nodes, weights))
+    assert [name for name, _ in module.named_parameters()] == ["w"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from checks import check, check_opset, one_node, source
+from checks import check, check_opset, expected, one_node, source
 
 import tonnx
 
@@ -80,6 +80,15 @@ def test_integers(rank: int, dtype: type) -> None:
     x = RANDOM.integers(0, 100, X[rank].shape).astype(dtype) - dtype(100 if dtype is np.int8 else 0)
     check("MaxPool", {"X": x}, 12, kernel_shape=[3] * rank, pads=[0] * rank + [2] * rank)
     check("MaxPool", {"X": x}, 12, kernel_shape=[3] * rank, pads=[1] * 2 * rank)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool"])
+def test_half_precision(op: str, rank: int) -> None:
+    attributes = {"kernel_shape": [3] * rank, "pads": [0, 1] * rank}
+    values = expected(one_node(op, {"X": X[rank]}, 18, **attributes), {"X": X[rank]}, False)
+    half = [value.astype(np.float16) for value in values]
+    check(op, {"X": X[rank].astype(np.float16)}, 22, values=half, tolerance=1e-2, **attributes)
 
 
 @pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool"])

@@ -37,7 +37,9 @@ def test_axes_as_input(op: str, axes: list[int] | None, keepdims: int | None) ->
     options = {} if keepdims is None else {"keepdims": keepdims}
     for constant in (("axes",), ()):
         for dynamic in ((), ("data",)):
-            check(f"Reduce{op}", {"data": X} | axes_input(axes), NEWEST.get(op, 18), constant, dynamic=dynamic, **options)
+            check(
+                f"Reduce{op}", {"data": X} | axes_input(axes), NEWEST.get(op, 18), constant, dynamic=dynamic, **options
+            )
 
 
 @pytest.mark.parametrize("op", OPS)
@@ -54,7 +56,14 @@ def test_axes_as_attribute(op: str, opset: int) -> None:
 def test_noop_with_empty_axes(op: str, axes: list[int] | None) -> None:
     step = {"SumSquare": np.square, "L1": np.abs, "L2": np.abs, "LogSum": np.log}.get(op, lambda x: x)
     values = None if axes else [step(X)]
-    check(f"Reduce{op}", {"data": X} | axes_input(axes), NEWEST.get(op, 18), ("axes",), noop_with_empty_axes=1, values=values)
+    check(
+        f"Reduce{op}",
+        {"data": X} | axes_input(axes),
+        NEWEST.get(op, 18),
+        ("axes",),
+        noop_with_empty_axes=1,
+        values=values,
+    )
 
 
 @pytest.mark.parametrize("op", OPS)
@@ -65,7 +74,14 @@ def test_types(op: str, dtype: str) -> None:
     x = np.array([[3, 4, 2, 1], [1, 2, 5, 2]], dtype)
     values = [NUMPY[op](x.astype("float64")).astype(dtype)]
     tolerance = 1e-2 if dtype == "float16" else 1e-5
-    check(f"Reduce{op}", {"data": x, "axes": np.array([1])}, NEWEST.get(op, 18), ("axes",), values=values, tolerance=tolerance)
+    check(
+        f"Reduce{op}",
+        {"data": x, "axes": np.array([1])},
+        NEWEST.get(op, 18),
+        ("axes",),
+        values=values,
+        tolerance=tolerance,
+    )
 
 
 @pytest.mark.parametrize("op", OPS)
@@ -82,11 +98,15 @@ def test_of_nothing(op: str) -> None:
         check(f"Reduce{op}", {"data": empty, "axes": np.array([2])}, NEWEST.get(op, 18), constant, reference=True)
 
 
-@pytest.mark.parametrize(("dtype", "least", "most"), [("int32", -(2**31), 2**31 - 1), ("uint8", 0, 255), ("bool", False, True)])
+@pytest.mark.parametrize(
+    ("dtype", "least", "most"), [("int32", -(2**31), 2**31 - 1), ("uint8", 0, 255), ("bool", False, True)]
+)
 def test_extremes_of_nothing(dtype: str, least: int, most: int) -> None:
     empty = np.zeros((2, 0), dtype)
     for op, value in (("Max", least), ("Min", most)):
-        check(f"Reduce{op}", {"data": empty, "axes": np.array([1])}, 20, ("axes",), values=[np.full((2, 1), value, dtype)])
+        check(
+            f"Reduce{op}", {"data": empty, "axes": np.array([1])}, 20, ("axes",), values=[np.full((2, 1), value, dtype)]
+        )
 
 
 @pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
@@ -122,7 +142,9 @@ def test_reads_well(op: str, options: dict, text: str) -> None:
 
 def test_exports_with_a_batch_that_varies() -> None:
     module = tonnx.convert(one_node("ReduceL2", {"data": X, "axes": np.array([1])}, 18, ("axes",), dynamic=True))
-    program = torch.export.export(module, (torch.from_numpy(X),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)).module()
+    program = torch.export.export(
+        module, (torch.from_numpy(X),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)
+    ).module()
     other = torch.rand(5, 3, 4)
     torch.testing.assert_close(program(other), module(other))
 

@@ -1,4 +1,4 @@
-"""Resize of every opset, and Upsample: every mode and transform, sizes and scales, known and not, against ONNX Runtime."""
+"""Resize of every opset, and Upsample: every mode and transform, with sizes and scales that are known and not."""
 
 from __future__ import annotations
 
@@ -10,11 +10,20 @@ from checks import check, one_node, source
 import tonnx
 
 X = np.random.default_rng(1).standard_normal((2, 3, 5, 7)).astype(np.float32)
-TRANSFORMS = ["half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"]
+TRANSFORMS = [
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_crop_and_resize",
+]
 ROI = np.array([0, 0, 0.1, 0.2, 1, 1, 0.7, 1.1], np.float32)
 
 
-def resize(x: np.ndarray = X, roi: np.ndarray | None = None, scales=None, sizes=None, opset: int = 19, **options) -> object:
+def resize(
+    x: np.ndarray = X, roi: np.ndarray | None = None, scales=None, sizes=None, opset: int = 19, **options
+) -> object:
     inputs = {
         "X": x,
         "roi": roi,
@@ -34,7 +43,9 @@ def resize(x: np.ndarray = X, roi: np.ndarray | None = None, scales=None, sizes=
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_mode_and_transform(transform: str, mode: str, target: dict, dynamic: bool) -> None:
     roi = ROI if transform == "tf_crop_and_resize" else None
-    resize(roi=roi, **target, dynamic=dynamic, mode=mode, coordinate_transformation_mode=transform, extrapolation_value=5.0)
+    resize(
+        roi=roi, **target, dynamic=dynamic, mode=mode, coordinate_transformation_mode=transform, extrapolation_value=5.0
+    )
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
@@ -57,7 +68,9 @@ def test_align_corners_with_a_scale_that_gives_no_whole_size() -> None:
 @pytest.mark.parametrize("transform", ["half_pixel", "asymmetric", "align_corners"])
 def test_nearest_mode(transform: str, rounding: str, target: dict, dynamic: bool) -> None:
     reference = transform == "align_corners" and "scales" in target
-    resize(**target, dynamic=dynamic, reference=reference, coordinate_transformation_mode=transform, nearest_mode=rounding)
+    resize(
+        **target, dynamic=dynamic, reference=reference, coordinate_transformation_mode=transform, nearest_mode=rounding
+    )
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
@@ -97,7 +110,14 @@ def test_rank(rank: int, mode: str) -> None:
     x = np.random.default_rng(2).standard_normal((2, 3, 4, 5, 3)[:rank]).astype(np.float32)
     last = [1] * (rank - 1) + [2]
     resize(x, scales=last, mode=mode, reference=True)
-    resize(x, scales=[2] * rank, mode=mode, reference=True, coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    resize(
+        x,
+        scales=[2] * rank,
+        mode=mode,
+        reference=True,
+        coordinate_transformation_mode="asymmetric",
+        nearest_mode="floor",
+    )
     resize(x, scales=[1.5] * rank, mode=mode, reference=True, dynamic=True)
 
 
@@ -142,7 +162,14 @@ def test_opset_11_has_empty_inputs(opset: int, mode: str) -> None:
     empty = np.zeros(0, np.float32)
     inputs = {"X": X, "roi": empty, "scales": empty, "sizes": np.array([2, 3, 8, 9])}
     check("Resize", inputs, opset, ("roi", "scales", "sizes"), mode=mode, tolerance=1e-4)
-    check("Resize", inputs | {"sizes": None, "scales": np.float32([1, 1, 2, 2])}, opset, ("roi", "scales"), mode=mode, tolerance=1e-4)
+    check(
+        "Resize",
+        inputs | {"sizes": None, "scales": np.float32([1, 1, 2, 2])},
+        opset,
+        ("roi", "scales"),
+        mode=mode,
+        tolerance=1e-4,
+    )
 
 
 @pytest.mark.parametrize("opset", [13, 17, 18])
@@ -196,7 +223,12 @@ def test_is_one_interpolate(options: dict, text: str) -> None:
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 def test_exports_with_sizes_that_vary(mode: str) -> None:
     model = one_node(
-        "Resize", {"X": X, "roi": None, "scales": np.float32([1, 1, 1.5, 0.5])}, 19, ("scales",), dynamic=True, mode=mode,
+        "Resize",
+        {"X": X, "roi": None, "scales": np.float32([1, 1, 1.5, 0.5])},
+        19,
+        ("scales",),
+        dynamic=True,
+        mode=mode,
         coordinate_transformation_mode="asymmetric",
     )
     module = tonnx.convert(model)

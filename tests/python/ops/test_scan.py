@@ -25,7 +25,9 @@ def test_cum_sum(axis: int, reverse: int | None, exclusive: int | None) -> None:
 @pytest.mark.parametrize("reverse", [0, 1])
 def test_cum_prod(reverse: int, exclusive: int) -> None:
     for constant in (("axis",), ()):
-        check("CumProd", {"x": X, "axis": np.array(1)}, 26, constant, reference=True, reverse=reverse, exclusive=exclusive)
+        check(
+            "CumProd", {"x": X, "axis": np.array(1)}, 26, constant, reference=True, reverse=reverse, exclusive=exclusive
+        )
 
 
 @pytest.mark.parametrize("op", ["CumSum", "CumProd"])

@@ -15,7 +15,9 @@ REDUCTIONS = ["none", "add", "mul", "max", "min"]
 TYPES = ["float16", "float64", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 
 
-@pytest.mark.parametrize(("op", "opset"), [("Scatter", 9), ("Scatter", 10), ("ScatterElements", 11), ("ScatterElements", 13)])
+@pytest.mark.parametrize(
+    ("op", "opset"), [("Scatter", 9), ("Scatter", 10), ("ScatterElements", 11), ("ScatterElements", 13)]
+)
 def test_scatter_elements(op: str, opset: int) -> None:
     x = X[:, :, 0]
     indices = np.abs(INDICES)
@@ -35,7 +37,13 @@ def test_scatter_elements_reduction(reduction: str, opset: int) -> None:
     if opset == 16 and reduction in ("max", "min"):
         pytest.skip("came with opset 18")
     indices = np.array([[1, 1, -1], [0, 2, 0]]) if reduction != "none" else INDICES
-    check("ScatterElements", {"data": X[:, :, 0], "indices": indices, "updates": UPDATES}, opset, axis=1, reduction=reduction)
+    check(
+        "ScatterElements",
+        {"data": X[:, :, 0], "indices": indices, "updates": UPDATES},
+        opset,
+        axis=1,
+        reduction=reduction,
+    )
 
 
 ND = {
@@ -51,7 +59,9 @@ ND = {
 @pytest.mark.parametrize("case", list(ND))
 def test_scatter_nd(case: str, reduction: str) -> None:
     indices = ND[case]
-    updates = np.random.default_rng(10).standard_normal(indices.shape[:-1] + X.shape[indices.shape[-1] :]).astype(np.float32)
+    updates = (
+        np.random.default_rng(10).standard_normal(indices.shape[:-1] + X.shape[indices.shape[-1] :]).astype(np.float32)
+    )
     inputs = {"data": X, "indices": indices, "updates": updates}
     if reduction == "none":
         check("ScatterND", inputs, 11)
@@ -85,7 +95,9 @@ def test_tensor_scatter(axis: int | None, mode: str | None) -> None:
     cache = np.random.default_rng(11).standard_normal((2, 3, 4, 5)).astype(np.float32)
     update = np.take(cache, [0, 1], dim) + 1
     start = np.array([1, 2 if mode else 0])
-    check("TensorScatter", {"past_cache": cache, "update": update, "write_indices": start}, 24, reference=True, **options)
+    check(
+        "TensorScatter", {"past_cache": cache, "update": update, "write_indices": start}, 24, reference=True, **options
+    )
     check("TensorScatter", {"past_cache": cache, "update": update}, 24, reference=True, dynamic=True, **options)
 
 

@@ -26,7 +26,9 @@ def test_opsets(k: int, axis: int | None) -> None:
 
 @pytest.mark.parametrize("largest", [0, 1])
 @pytest.mark.parametrize("k", [1, 3, 5])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "float16", "int8", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+)
 def test_equal_elements_come_by_index(dtype: str, k: int, largest: int) -> None:
     order = np.argsort(-TIES if largest else TIES, axis=1, kind="stable")[:, :k]
     values = [np.take_along_axis(TIES, order, 1).astype(dtype), order]

@@ -11,7 +11,18 @@ UNIT = np.array([-0.9, 0.0, 0.7], np.float32)
 
 ANY = ["Abs", "Ceil", "Exp", "Floor", "Neg"]  # opset 1 with consumed_inputs, 6, 13
 POSITIVE = ["Log", "Reciprocal", "Sqrt"]
-TRIGONOMETRY = {"Acos": 7, "Asin": 7, "Atan": 7, "Cos": 7, "Sin": 7, "Tan": 7, "Asinh": 9, "Atanh": 9, "Cosh": 9, "Sinh": 9}
+TRIGONOMETRY = {
+    "Acos": 7,
+    "Asin": 7,
+    "Atan": 7,
+    "Cos": 7,
+    "Sin": 7,
+    "Tan": 7,
+    "Asinh": 9,
+    "Atanh": 9,
+    "Cosh": 9,
+    "Sinh": 9,
+}
 
 
 @pytest.mark.parametrize("opset", [6, 12, 13, 21])
@@ -34,7 +45,9 @@ def test_trigonometry(op: str) -> None:
     check(op, {"x": UNIT}, 22, dynamic=True)
 
 
-@pytest.mark.parametrize(("op", "opset"), [("Acosh", 9), ("Erf", 9), ("Erf", 13), ("Round", 11), ("Round", 22), ("Sign", 13)])
+@pytest.mark.parametrize(
+    ("op", "opset"), [("Acosh", 9), ("Erf", 9), ("Erf", 13), ("Round", 11), ("Round", 22), ("Sign", 13)]
+)
 def test_others(op: str, opset: int) -> None:
     check(op, {"x": np.abs(X) + 1 if op == "Acosh" else X}, opset, dynamic=True)
 

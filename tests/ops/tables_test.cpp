@@ -1,0 +1,121 @@
+// tables_test.cpp - the operator tables against the standard's list of versions, and every hook on what it may be
+// given.
+#include <algorithm>
+#include <set>
+
+#include "checks.h"
+#include "convert/pipeline.h"
+#include "ops/one_node.h"
+#include "ops/op_def.h"
+
+namespace tonnx {
+namespace {
+
+TEST(Tables, HistoriesHaveEveryVersionOfTheStandard) {
+  for (const OnnxOpEntry* entry : all_onnx_ops()) {
+    if (!entry->signature.domain.empty()) continue;
+    const OnnxOp& op = *entry->op;
+    std::vector<int> versions{op.since};
+    for (const OpsetStep& step : op.history) versions.push_back(step.to);
+    const auto standard = standard_versions(entry->signature.name);
+    if (op.until != 0) EXPECT_EQ(op.until, standard.back()) << entry->signature.name;  // taken away by its last version
+    EXPECT_EQ(versions, std::vector<int>(standard.begin(), standard.end())) << entry->signature.name;
+  }
+}
+
+TEST(Tables, StandardVersionsAscend) {
+  for (const OnnxOpEntry* entry : all_onnx_ops()) {
+    const auto versions = standard_versions(entry->signature.name);
+    EXPECT_TRUE(std::is_sorted(versions.begin(), versions.end())) << entry->signature.name;
+    if (!versions.empty()) EXPECT_LE(versions.back(), kNewestOpset);
+  }
+}
+
+TEST(Tables, SchemaVersionOfAnOpset) {  // from the operator list of the standard
+  EXPECT_EQ(schema_version("Relu", 1), 1);
+  EXPECT_EQ(schema_version("Relu", 5), 1);
+  EXPECT_EQ(schema_version("Relu", 13), 13);
+  EXPECT_EQ(schema_version("Relu", 28), 14);
+  EXPECT_EQ(schema_version("LayerNormalization", 16), 0);
+  EXPECT_EQ(schema_version("NoSuchOp", 17), 0);
+}
+
+TEST(Tables, AtenRowsSayWhatTheyAreAndHowTheyAreSpelled) {
+  std::set<std::string_view> names;
+  for (const OpFamily* family : op_families()) {
+    for (const AtenOp& op : family->aten) {
+      SCOPED_TRACE(op.sig.text());
+      EXPECT_TRUE(names.insert(op.sig.name()).second) << "in two rows";
+      const AtenOpEntry* entry = find_aten_op(op.sig.name());
+      ASSERT_NE(entry, nullptr);
+      EXPECT_FALSE(entry->signature.domain.empty());
+      EXPECT_FALSE(entry->signature.name.empty());
+      EXPECT_FALSE(entry->signature.outputs.empty());
+      EXPECT_TRUE(!op.python.empty() || op.emit != nullptr || op.module != nullptr);
+      std::set<std::string> arguments;
+      for (const Param& param : entry->signature.inputs) {
+        EXPECT_FALSE(param.type.empty());
+        EXPECT_TRUE(arguments.insert(param.name).second) << param.name;
+      }
+    }
+  }
+}
+
+TEST(Tables, OnnxRowsHaveTypesThatAttributesCanHave) {
+  const std::set<std::string> kTypes{"int",    "float",   "str",    "ints",  "floats", "strs",
+                                     "tensor", "tensors", "sparse", "graph", "graphs", "type"};
+  for (const OnnxOpEntry* entry : all_onnx_ops()) {
+    for (const Param& param : entry->signature.attributes) {
+      EXPECT_TRUE(kTypes.contains(param.type)) << entry->signature.name << " " << param.name << " " << param.type;
+    }
+  }
+}
+
+/// Everything that is done with a model on its way to Python; an error must not be our own.
+void expect_no_internal_error(const Model& model) {
+  const std::string text = print(model);
+  try {
+    Model copy = parse_model(text);
+    prepare(copy);
+    check_invariants(*copy.graph);
+    const GraphPtr aten = lower_for_python(copy);
+    check_invariants(*aten);
+    write_python(*aten, copy, {.weights_file = "w.safetensors", .title = "m", .external = {}});
+  } catch (const Error& e) {
+    EXPECT_NE(e.kind(), ErrorKind::Internal) << e.what() << "\n" << text;
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << e.what() << "\n" << text;
+  }
+}
+
+TEST(Tables, HooksTakeInputsOfEveryKind) {
+  for (const OnnxOpEntry* entry : all_onnx_ops()) {
+    for (const char* const type : kInputTypes) {
+      for (const bool all_inputs : {true, false})
+        expect_no_internal_error(one_node(*entry, type, "", {.all_inputs = all_inputs}));
+    }
+  }
+}
+
+TEST(Tables, HooksTakeConstantsOfEveryKind) {
+  for (const OnnxOpEntry* entry : all_onnx_ops()) {
+    for (const char* const first : {"float32[n, 3, h, w]", "int64[4]", "float32[]", "float32"}) {
+      for (const char* const constant : kConstants) expect_no_internal_error(one_node(*entry, first, constant, {}));
+    }
+  }
+}
+
+TEST(Tables, HooksTakeAttributesOfEveryValue) {
+  for (const OnnxOpEntry* entry : all_onnx_ops()) {
+    if (entry->signature.attributes.empty()) continue;
+    for (const char* const type : {"float32[2, 3, 4, 5]", "float32[n, c, h, w]", "int64[]", "float32"}) {
+      for (int variant = 0; variant < kAttributeVariants; ++variant) {
+        expect_no_internal_error(one_node(*entry, type, "", {.attribute_variant = variant}));
+        expect_no_internal_error(one_node(*entry, type, "int64[1]{1}", {.attribute_variant = variant}));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tonnx
