@@ -1,4 +1,6 @@
 // diagonal.cpp - matrices by their diagonals: EyeLike, Trilu.
+#include <algorithm>
+
 #include "base/error.h"
 #include "ops/emission.h"
 #include "ops/infer.h"
@@ -8,6 +10,9 @@
 
 namespace tonnx {
 namespace {
+
+/// A diagonal that is out of sight either way: kernels add it to numbers of rows.
+int64_t in_sight(int64_t k) { return std::max<int64_t>(-INT32_MAX, std::min<int64_t>(k, INT32_MAX)); }
 
 void infer_eye_like(InferNode& n) {
   const Shape* shape = n.find_shape("input");
@@ -19,7 +24,7 @@ void infer_eye_like(InferNode& n) {
 Values lower_eye_like(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.find_dtype("dtype").value_or(n.dtype("input"));
   const DType made = kernel_type(dtype);
-  const int64_t k = n.i("k");
+  const int64_t k = in_sight(n.i("k"));
   const IntArg rows = n.size("input", 0), columns = n.size("input", 1);
   n.input("input");
   Value* y = nullptr;
@@ -33,7 +38,8 @@ Values lower_eye_like(const OnnxNode& n, AtenBuilder& aten) {
 
 Values lower_trilu(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.dtype("input"), computed = kernel_type(dtype);
-  const IntArg k = n.has("k") ? n.int_arg("k") : IntArg(0);
+  IntArg k = n.has("k") ? n.int_arg("k") : IntArg(0);
+  k.number = in_sight(k.number);
   Value* x = cast(aten, n.input("input"), dtype, computed);
   return cast(aten, aten(n.flag("upper") ? "triu" : "tril", x, k), computed, dtype);
 }

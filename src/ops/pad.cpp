@@ -88,6 +88,10 @@ Edges edges_of(const OnnxNode& n, AtenBuilder& aten, int64_t rank) {
     pads = n.int_args("pads", 2 * axes.size());
   }
   require(pads.size() == 2 * axes.size(), "{} pads for {} axes", pads.size(), axes.size());
+  constexpr int64_t kMost = int64_t{1} << 40;
+  for (const IntArg& pad : pads) {
+    require(pad.value || (pad.number > -kMost && pad.number < kMost), "a pad of {}", pad.number);
+  }
   for (size_t i = 0; i < axes.size(); ++i) edges[static_cast<size_t>(axes[i])] = {pads[i], pads[i + axes.size()]};
   return edges;
 }
@@ -107,8 +111,8 @@ IntArgs from_last(const Edges& edges, size_t least = 1) {
 
 Value* pad_with_value(const OnnxNode& n, AtenBuilder& aten, Value* x, const Arg& pads) {
   const TensorPtr constant = n.find_constant("constant_value");
-  const bool is_literal =
-      constant && constant->count() == 1 && floats_of(*constant) && constant->dtype != DType::UInt64;
+  require(!constant || constant->count() == 1, "constant_value has {} elements", constant ? constant->count() : 0);
+  const bool is_literal = constant && floats_of(*constant) && constant->dtype != DType::UInt64;
   if (!n.has("constant_value")) return aten("constant_pad_nd", x, pads);
   if (!is_literal) {
     Value* inside = aten("constant_pad_nd", aten("ones_like", x, Kw{"dtype", DType::Bool}), pads);
