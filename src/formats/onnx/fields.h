@@ -12,7 +12,9 @@ enum : uint32_t {
 }
 namespace opset {
 enum : uint32_t { domain = 1, version = 2 };
-}
+/// A bit of Model::given that no field has: the file leaves out the domain of ai.onnx, where others write an empty one.
+inline constexpr uint32_t kDefaultLeftOut = 63;
+}  // namespace opset
 namespace entry {
 enum : uint32_t { key = 1, value = 2 };
 }

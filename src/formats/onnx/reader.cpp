@@ -415,7 +415,7 @@ Model Reader::read_model(const Bytes& bytes) {
   std::string extra;
   Message message(bytes);
   while (message.next()) {
-    if (message.field() < 64) result.given |= uint64_t{1} << message.field();
+    if (message.field() < opset::kDefaultLeftOut) result.given |= uint64_t{1} << message.field();
     switch (message.field()) {
       case model::ir_version: result.ir_version = message.integer(); break;
       case model::producer_name: result.producer_name = message.text(); break;
@@ -427,7 +427,18 @@ Model Reader::read_model(const Bytes& bytes) {
         has_graph = message.is_bytes();
         main_graph = message.bytes();
         break;
-      case model::opset_import: read_opset(message.bytes(), result.opsets); break;
+      case model::opset_import: {
+        const Bytes import = message.bytes();
+        read_opset(import, result.opsets);
+        Message fields(import);
+        bool has_domain = false;
+        while (fields.next()) {
+          has_domain |= fields.field() == opset::domain;
+          fields.skip();
+        }
+        if (!has_domain) result.given |= uint64_t{1} << opset::kDefaultLeftOut;
+        break;
+      }
       case model::metadata_props: result.metadata.push_back(read_entry(message.bytes())); break;
       case model::functions: functions.push_back(message.bytes()); break;
       default:

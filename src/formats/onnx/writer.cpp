@@ -268,9 +268,9 @@ Rope Writer::graph_rope(const Graph& value) {
   return rope;
 }
 
-Rope opset_rope(const std::string& domain, int64_t version) {
+Rope opset_rope(const std::string& domain, int64_t version, bool default_left_out = false) {
   Rope rope;
-  rope.add_text(opset::domain, domain);
+  if (!domain.empty() || !default_left_out) rope.add_text(opset::domain, domain);
   rope.add_integer(opset::version, version);
   return rope;
 }
@@ -319,7 +319,9 @@ Rope Writer::model_rope(const Model& value) {
   }
   add(model::doc_string, value.doc);
   rope.add_message(model::graph, graph_rope(*value.graph));
-  for (const auto& [domain, version] : value.opsets) rope.add_message(model::opset_import, opset_rope(domain, version));
+  for (const auto& [domain, version] : value.opsets) {
+    rope.add_message(model::opset_import, opset_rope(domain, version, is_given(value.given, opset::kDefaultLeftOut)));
+  }
   add_metadata(rope, model::metadata_props, value.metadata);
   for (const Function& function : value.functions) rope.add_message(model::functions, function_rope(function));
   rope.add_encoded(value.extra);
