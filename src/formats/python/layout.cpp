@@ -72,6 +72,16 @@ void lay_out_into(std::string& out, std::string_view text, size_t indent, std::s
     out += '\n';
     return;
   }
+  const size_t equals = text.find(" = ");
+  if (indent + open + 1 > kLineWidth && equals < open) {  // even what is before the brackets is too long
+    out += margin;
+    out += text.substr(0, equals);
+    out += " = (\n";
+    lay_out_into(out, text.substr(equals + 3), indent + 4, "");
+    out += margin;
+    out += ")\n";
+    return;
+  }
   const std::string_view body = text.substr(open + 1, close - open - 1);
   out += margin;
   out += text.substr(0, open + 1);
