@@ -58,7 +58,8 @@ class Reader {
   void read_node(Graph& graph, Scope& scope, const Bytes& bytes, int depth);
   Attribute read_attribute(const Bytes& bytes, const Scope& scope, Node* owner, int depth);
   Function read_function(const Bytes& bytes);
-  static void read_opset(const Bytes& bytes, Opsets& into);
+  /// Whether the import says its domain at all.
+  static bool read_opset(const Bytes& bytes, Opsets& into);
   [[noreturn]] static void fail_order(const std::vector<Bytes>& nodes, std::string_view missing);
 
   TensorReader tensors_;
@@ -66,13 +67,17 @@ class Reader {
   bool in_function_ = false;
 };
 
-void Reader::read_opset(const Bytes& bytes, Opsets& into) {
+bool Reader::read_opset(const Bytes& bytes, Opsets& into) {
+  bool says_domain = false;
   std::string domain;
   int64_t version = 0;
   Message message(bytes);
   while (message.next()) {
     switch (message.field()) {
-      case opset::domain: domain = message.text(); break;
+      case opset::domain:
+        says_domain = true;
+        domain = message.text();
+        break;
       case opset::version: version = message.integer(); break;
       default: message.skip();
     }
@@ -80,6 +85,7 @@ void Reader::read_opset(const Bytes& bytes, Opsets& into) {
   require(into.size() < kMaxOpsets, "more than {} opsets are imported", kMaxOpsets);
   if (domain == "ai.onnx") domain.clear();
   into.emplace_back(std::move(domain), version);
+  return says_domain;
 }
 
 Attribute Reader::read_attribute(const Bytes& bytes, const Scope& scope, Node* owner, int depth) {
@@ -427,18 +433,9 @@ Model Reader::read_model(const Bytes& bytes) {
         has_graph = message.is_bytes();
         main_graph = message.bytes();
         break;
-      case model::opset_import: {
-        const Bytes import = message.bytes();
-        read_opset(import, result.opsets);
-        Message fields(import);
-        bool has_domain = false;
-        while (fields.next()) {
-          has_domain |= fields.field() == opset::domain;
-          fields.skip();
-        }
-        if (!has_domain) result.given |= uint64_t{1} << opset::kDefaultLeftOut;
+      case model::opset_import:
+        if (!read_opset(message.bytes(), result.opsets)) result.given |= uint64_t{1} << opset::kDefaultLeftOut;
         break;
-      }
       case model::metadata_props: result.metadata.push_back(read_entry(message.bytes())); break;
       case model::functions: functions.push_back(message.bytes()); break;
       default:
