@@ -26,7 +26,7 @@ std::vector<Row> rows() {
       std::vector<int> versions{op.since};
       for (const OpsetStep& step : op.history) versions.push_back(step.to);
       result.push_back({signature.domain.empty() ? "ai.onnx" : signature.domain, signature.name, std::string(family->name),
-                        fmt::format("{}", fmt::join(versions, ", ")), std::string(op.note), op.lower != nullptr});
+                        fmt::format("{}", fmt::join(versions, ", ")), std::string(op.note), op.is_supported()});
     }
   }
   std::sort(result.begin(), result.end(), [](const Row& a, const Row& b) { return std::pair(a.domain, a.name) < std::pair(b.domain, b.name); });

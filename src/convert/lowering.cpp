@@ -165,7 +165,7 @@ void require_supported(const Graph& graph, const LoweringOptions& options) {
   for (const Node& node : graph) {
     if (is_external(node, options)) continue;
     const OnnxOpEntry* entry = find_onnx_op(node.domain.view(), node.op.view());
-    if (entry == nullptr || entry->op->lower == nullptr) {
+    if (entry == nullptr || !entry->op->is_supported()) {
       missing[label(node)].push_back(node.name.empty() && node.output(0) ? node.output(0)->name : node.name);
     }
   }
@@ -183,6 +183,7 @@ void require_supported(const Graph& graph, const LoweringOptions& options) {
 
 void lower_node(const Node& node, Lowering& lowering) {
   const OnnxOpEntry* entry = find_onnx_op(node.domain.view(), node.op.view());
+  if (entry->op->lower == nullptr) fail_unsupported("this form of the operator cannot be converted");
   OnnxNode view(node, *entry, lowering);
   AtenBuilder aten(lowering);
   const Values outputs = entry->op->lower(view, aten);

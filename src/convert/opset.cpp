@@ -81,6 +81,17 @@ class Upgrade {
         ensure(now != nullptr, "an opset step leads to an operator that the tables do not have");
       }
       if (node.domain.empty()) node.version = kNewestOpset;
+      if (now->op->expand != nullptr) {
+        check_against_signature(node, *now);
+        OnnxEdit edit(node, kNewestOpset, true);
+        if (now->op->expand(NodeView(node, *now), edit)) {
+          ensure(edit.is_replaced(), "an expansion says that it was made, and was not");
+          for (Node* made : std::vector(edit.created())) visit(*made);
+          node.graph->erase(&node);
+          return;
+        }
+        ensure(edit.created().empty(), "an expansion that was not made has left nodes behind");
+      }
       for (const GraphPtr& subgraph : subgraphs_of(node)) walk(*subgraph);
       infer(node, *now);
       for (Node* made : behind) visit(*made);

@@ -14,7 +14,8 @@ struct Node;
 struct Value;
 class OnnxNode;     // a node that is lowered, seen through its signature (lowering.h)
 class InferNode;    // a node whose outputs are inferred (infer.h)
-class OnnxEdit;     // a node that takes one opset step (opset_step.h)
+class NodeView;     // a node seen through its signature (node_view.h)
+class OnnxEdit;     // a node that takes one opset step, or is written in other operators (opset_step.h)
 class AtenBuilder;  // appends aten nodes (lowering.h)
 class Emission;     // an aten node that becomes Python text (emission.h)
 struct ModuleSpec;  // an nn.Module in the making (emission.h)
@@ -33,6 +34,7 @@ class Values : public std::vector<Value*> {
 using InferFn = void (*)(InferNode&);
 using LowerFn = Values (*)(const OnnxNode&, AtenBuilder&);
 using StepFn = void (*)(OnnxEdit&);
+using ExpandFn = bool (*)(const NodeView&, OnnxEdit&);
 using EmitFn = std::string (*)(const Emission&);
 using ModuleFn = std::optional<ModuleSpec> (*)(const Emission&);
 
@@ -50,9 +52,13 @@ struct OnnxOp {
   int since;                                // first opset that has the operator
   std::span<const OpsetStep> history = {};  // every later version of it
   InferFn infer = nullptr;                  // null: nothing is known of the outputs
-  LowerFn lower = nullptr;                  // null: not supported yet
+  LowerFn lower = nullptr;                  // null: only what `expand` rewrites is supported
   std::string_view note = {};               // limits, shown in docs/operators.md
   int until = 0;                            // the opset that took the operator away; 0: it is still there
+  /// Writes the node in terms of other operators (OnnxEdit::replace_with) on the way to PyTorch, and says whether it did.
+  ExpandFn expand = nullptr;
+
+  bool is_supported() const { return lower != nullptr || expand != nullptr; }
 };
 
 struct AtenOp {

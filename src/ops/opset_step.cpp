@@ -60,19 +60,51 @@ Value* OnnxEdit::ints(std::vector<int64_t> values, std::string_view wish) {
 }
 
 Node* OnnxEdit::make(std::string_view op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes, Node* before) {
-  Node* made = graph().add_node("", op, before);
-  made->version = upwards_ ? to_ : to_ - 1;
+  const size_t dot = op.rfind('.');
+  const bool is_standard = dot == std::string_view::npos;
+  Node* made = graph().add_node(is_standard ? "" : op.substr(0, dot), is_standard ? op : op.substr(dot + 1), before);
+  made->version = !is_standard ? 1 : upwards_ ? to_ : to_ - 1;
   made->name = node_->name.empty() ? "" : fmt::format("{}/{}", node_->name, op);
-  made->attributes = std::move(attributes);
+  for (Attribute& attribute : attributes) made->set_attribute(attribute.name, std::move(attribute.value), attribute.type);
   for (Value* input : inputs) made->add_input(input);
   created_.push_back(made);
   return made;
 }
 
-Value* OnnxEdit::before(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes) {
+Node* OnnxEdit::node_before(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes, size_t outputs) {
   Node* made = make(op, inputs, std::move(attributes), node_);
   const std::string base = node_->output(0) ? node_->output(0)->name : "value";
-  return graph().add_output_to(made, graph().unique_name(fmt::format("{}_{}", base, op)));
+  for (size_t i = 0; i < outputs; ++i) {
+    graph().add_output_to(made, graph().unique_name(fmt::format("{}_{}", base, made->op.view())));
+  }
+  return made;
+}
+
+Value* OnnxEdit::before(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes) {
+  return node_before(op, std::move(inputs), std::move(attributes))->output(0);
+}
+
+bool OnnxEdit::replace_with(const std::vector<Value*>& results) {
+  for (size_t i = 0; i < node_->outputs().size(); ++i) {
+    Value* old_output = node_->output(i);
+    if (old_output == nullptr) continue;
+    Value* result = i < results.size() ? results[i] : nullptr;
+    if (result == nullptr) {
+      if (!old_output->uses.empty()) fail_step(*node_, fmt::format("output {} cannot be given", i));
+      continue;
+    }
+    const bool is_own = result->producer != nullptr && std::find(created_.begin(), created_.end(), result->producer) != created_.end() &&
+                        std::count(results.begin(), results.end(), result) == 1;
+    if (!is_own) {
+      result = before("Identity", {result});
+    }
+    Node* producer = result->producer;
+    const size_t index = result->output_index;
+    graph().replace_uses(result, old_output);
+    graph().move_output(old_output, producer, index);
+  }
+  is_replaced_ = true;
+  return true;
 }
 
 Node* OnnxEdit::after(size_t i, std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes) {

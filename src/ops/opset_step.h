@@ -29,6 +29,11 @@ class OnnxEdit {
 
   /// Inserts a node before this one and returns its output.
   Value* before(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes = {});
+  /// The same for a node of several outputs. `op` may be `com.microsoft.Gelu`.
+  Node* node_before(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes = {}, size_t outputs = 1);
+  /// In an expansion: these values, of nodes that were made before this one, are its outputs from now on; a null one is an
+  /// output that nobody uses. The node itself goes away.
+  bool replace_with(const std::vector<Value*>& results);
   /// Gives this node a new value in place of its output number i, and makes `op` produce the old one from it.
   /// `inputs` are those of the new node; a null first one stands for the new value.
   Node* after(size_t i, std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes = {});
@@ -39,6 +44,7 @@ class OnnxEdit {
 
   /// The nodes that the step made.
   const std::vector<Node*>& created() const { return created_; }
+  bool is_replaced() const { return is_replaced_; }
 
  private:
   Node* make(std::string_view op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes, Node* before);
@@ -47,6 +53,7 @@ class OnnxEdit {
   int to_;
   bool upwards_;
   std::vector<Node*> created_;
+  bool is_replaced_ = false;
 };
 
 [[noreturn]] void fail_step(const Node& node, const std::string& why);
