@@ -34,6 +34,7 @@ bool equals_default(const AttrValue& value, const AttrValue& otherwise, bool is_
 }
 
 Type type_of_result(const Param& param) {
+  if (param.type == "list") return Type::sequence({});
   if (param.type == "SymInt" || param.type == "int") return Type::number(param.is_list ? Type::Kind::IntList : Type::Kind::Int);
   if (param.type == "float") return Type::number(Type::Kind::Float);
   if (param.type == "bool") return Type::number(Type::Kind::Bool);
@@ -120,8 +121,35 @@ Values AtenBuilder::call_list(size_t count, std::string_view name, std::vector<N
   return Values(node->outputs());
 }
 
+void AtenBuilder::add_body(Node& owner, const char* attribute, const Graph& onnx, const Body& body) {
+  lowering_->in_graph(owner, attribute, [&](Graph& graph) {
+    if (body.counter != nullptr) {
+      Value* counter = graph.add_input(graph.unique_name("i"), Type::number(Type::Kind::Int));
+      lowering_->define_int(body.counter->known_ints->at(0), counter);
+    }
+    for (const Value* input : body.inputs) {
+      Value* made = graph.add_input(graph.unique_name(input->name), input->type);
+      made->type.dtype = widened(made->type.dtype);
+      lowering_->define(input, made);
+    }
+    lowering_->lower_nodes(onnx);
+    for (const Value* output : body.outputs) graph.add_output(lowering_->tensor_of(output));
+  });
+}
+
+Values AtenBuilder::add_outputs(Node& node, const Node& onnx) {
+  Graph& graph = lowering_->aten();
+  Values result({});
+  for (const Value* output : onnx.outputs()) {
+    Type type = output ? output->type : Type{};
+    type.dtype = widened(type.dtype);
+    result.push_back(graph.add_output_to(&node, graph.unique_name(output ? output->name : "unused"), std::move(type)));
+  }
+  return result;
+}
+
 Value* AtenBuilder::constant(TensorPtr tensor, std::string_view wish) {
-  return lowering_->aten().add_initializer(std::string(wish), std::move(tensor));
+  return lowering_->add_constant(std::string(wish), std::move(tensor));
 }
 
 Value* AtenBuilder::ints(const IntArgs& values) { return lowering_->tensor_of_ints(values, false, DType::Int64); }

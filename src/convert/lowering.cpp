@@ -9,15 +9,14 @@
 namespace tonnx {
 
 void Lowering::define(const Value* onnx, Value* aten) {
-  values_[onnx] = aten;
-  if (aten == nullptr) return;
+  values_.set(onnx, aten);
   if (aten->type.kind == Type::Kind::Unknown || (aten->type.is_tensor() && aten->type.dtype == DType::Undefined)) {
     aten->type = onnx->type;
   }
-  if (!onnx->type.shape || aten->constant) return;
+  if (!onnx->type.is_tensor() || !onnx->type.shape || aten->constant) return;
   for (size_t i = 0; i < onnx->type.shape->size(); ++i) {
     const Dim& dim = (*onnx->type.shape)[i];
-    if (!dim.is_constant()) where_[dim.text()] = {aten, static_cast<int64_t>(i)};
+    if (!dim.is_constant()) where_.set(dim.text(), {aten, static_cast<int64_t>(i)});
   }
 }
 
@@ -25,7 +24,7 @@ Value* Lowering::constant_of(const Value* value) {
   TensorPtr tensor = value->constant;
   if (!tensor) tensor = densified(*value->sparse);
   if (tensor->dtype == DType::String) fail_unsupported("PyTorch has no tensors of strings");
-  Value* made = aten_->add_initializer(value->name, widened(tensor));
+  Value* made = add_constant(value->name, widened(tensor));
   made->trainable = value->producer == nullptr && is_float(made->constant->dtype);
   return made;
 }
@@ -36,7 +35,7 @@ Value* Lowering::reshaped(Value* constant, std::vector<int64_t> dims) {
   if (fresh) {
     auto tensor = std::make_shared<Tensor>(*constant->constant);
     tensor->dims = std::move(dims);
-    at->second = aten_->add_initializer(constant->name, std::move(tensor));
+    at->second = add_constant(constant->name, std::move(tensor));
     at->second->trainable = constant->trainable;
     std::swap(at->second->name, constant->name);  // mostly nobody wants the old form
   }
@@ -44,18 +43,21 @@ Value* Lowering::reshaped(Value* constant, std::vector<int64_t> dims) {
 }
 
 Value* Lowering::tensor_of(const Value* value) {
-  const auto at = values_.find(value);
-  if (at != values_.end() && at->second != nullptr) return at->second;
-  Value* made = nullptr;
+  if (Value* const* at = values_.find(value)) return *at;
   if (value->constant || value->sparse) {
-    made = constant_of(value);
-  } else if (value->known_ints) {
-    IntArgs ints;
-    for (const Dim& dim : *value->known_ints) ints.push_back(int_of(dim));
-    made = tensor_of_ints(ints, value->type.rank() == 0, value->type.dtype);
+    Value*& made = constants_[value];
+    if (made == nullptr) made = constant_of(value);
+    return made;
   }
-  ensure(made != nullptr, "a value is used that was never lowered");
-  values_[value] = made;
+  ensure(value->known_ints.has_value(), "a value is used that was never lowered");
+  IntArgs ints;
+  for (const Dim& dim : *value->known_ints) ints.push_back(int_of(dim));
+  Value* made = tensor_of_ints(ints, value->type.rank() == 0, value->type.dtype);
+  if (made->constant) {
+    constants_[value] = made;
+  } else {
+    values_.set(value, made);
+  }
   return made;
 }
 
@@ -71,11 +73,11 @@ Value* Lowering::tensor_of_ints(const IntArgs& ints, bool is_scalar, DType dtype
     if (dtype == DType::Int64) {
       auto tensor = std::make_shared<Tensor>(*make_ints(std::move(exact)));
       if (is_scalar) tensor->dims.clear();
-      return aten_->add_initializer("shape", tensor);
+      return add_constant("shape", tensor);
     }
     std::vector<int64_t> dims;
     if (!is_scalar) dims.push_back(static_cast<int64_t>(ints.size()));
-    return aten_->add_initializer("shape", make_floats(dtype, dims, numbers));
+    return add_constant("shape", make_floats(dtype, dims, numbers));
   }
   AtenBuilder aten(*this);
   if (is_scalar) return aten("tonnx::int_scalar", ints.at(0), Kw{"dtype", dtype});
@@ -86,30 +88,32 @@ IntArg Lowering::size_of(Value* aten, int64_t dim) {
   if (aten->type.shape) {
     if (const auto number = aten->type.shape->at(static_cast<size_t>(dim)).constant()) return *number;
   }
-  Value*& made = size_values_[aten][dim];
-  if (made == nullptr) made = AtenBuilder(*this)("sym_size.int", aten, dim);
+  if (Value* const* known = size_values_.find({aten, dim})) return *known;
+  Value* made = AtenBuilder(*this)("sym_size.int", aten, dim);
+  size_values_.set({aten, dim}, made);
   return made;
 }
 
 IntArg Lowering::int_of(const Dim& dim) {
   if (const auto number = dim.constant()) return *number;
   const std::string text = dim.text();
-  const auto known = sizes_.find(text);
-  if (known != sizes_.end()) return known->second;
+  if (Value* const* known = sizes_.find(text)) return *known;
   const auto remember = [&](const IntArg& arg) {
-    if (arg.value != nullptr && sizes_.emplace(text, arg.value).second) {
+    if (arg.value != nullptr && sizes_.find(text) == nullptr) {
+      sizes_.set(text, arg.value);
       if (const auto symbol = dim.symbol_name()) arg.value->name = aten_->unique_name(*symbol);
     }
     return arg;
   };
   if (current_ != nullptr) {
     for (const Value* input : current_->inputs()) {
-      if (input == nullptr || !input->type.shape || !values_.contains(input)) continue;
+      Value* const* made = input && input->type.is_tensor() && input->type.shape ? values_.find(input) : nullptr;
+      if (made == nullptr) continue;
       const auto at = std::find(input->type.shape->begin(), input->type.shape->end(), dim);
-      if (at != input->type.shape->end()) return remember(size_of(values_[input], at - input->type.shape->begin()));
+      if (at != input->type.shape->end()) return remember(size_of(*made, at - input->type.shape->begin()));
     }
   }
-  if (const auto at = where_.find(text); at != where_.end()) return remember(size_of(at->second.first, at->second.second));
+  if (const auto* at = where_.find(text)) return remember(size_of(at->first, at->second));
   AtenBuilder aten(*this);
   IntArg sum = dim.constant_term();
   bool first = true;
@@ -137,8 +141,9 @@ IntArg Lowering::int_of_atom(const Dim::Atom& atom) {
     case '%': return aten.mod(int_of(atom.a), int_of(atom.b));
     default: break;
   }
-  const auto at = where_.find(atom.text);
-  if (at == where_.end()) fail_unsupported("no tensor at hand has the size '{}'", atom.text);
+  if (where_.find(atom.text) == nullptr && sizes_.find(atom.text) == nullptr) {
+    fail_unsupported("no tensor at hand has the size '{}'", atom.text);
+  }
   return int_of(Dim::symbol(atom.text));
 }
 
@@ -160,15 +165,20 @@ std::string label(const Node& node) {
 }
 
 /// One line for each operator that is not supported, with the nodes that have it.
-void require_supported(const Graph& graph, const LoweringOptions& options) {
-  std::map<std::string, std::vector<std::string>> missing;
+void find_unsupported(const Graph& graph, const LoweringOptions& options, std::map<std::string, std::vector<std::string>>& missing) {
   for (const Node& node : graph) {
     if (is_external(node, options)) continue;
     const OnnxOpEntry* entry = find_onnx_op(node.domain.view(), node.op.view());
     if (entry == nullptr || !entry->op->is_supported()) {
       missing[label(node)].push_back(node.name.empty() && node.output(0) ? node.output(0)->name : node.name);
     }
+    for (const GraphPtr& subgraph : subgraphs_of(node)) find_unsupported(*subgraph, options, missing);
   }
+}
+
+void require_supported(const Graph& graph, const LoweringOptions& options) {
+  std::map<std::string, std::vector<std::string>> missing;
+  find_unsupported(graph, options, missing);
   if (missing.empty()) return;
   size_t count = 0;
   std::string text;
@@ -181,17 +191,35 @@ void require_supported(const Graph& graph, const LoweringOptions& options) {
               fmt::format("{} node{} cannot be converted:{}", count, count == 1 ? "" : "s", text));
 }
 
-void lower_node(const Node& node, Lowering& lowering) {
+void find_external(const Graph& graph, const LoweringOptions& options, std::vector<const Node*>& result) {
+  for (const Node& node : graph) {
+    if (is_external(node, options)) {
+      result.push_back(&node);
+    } else {
+      for (const GraphPtr& subgraph : subgraphs_of(node)) find_external(*subgraph, options, result);
+    }
+  }
+}
+
+}  // namespace
+
+void Lowering::lower_node(const Node& node) {
+  // what follows from shapes, and constants, are made where they are needed, in the form that is needed
+  if (std::all_of(node.outputs().begin(), node.outputs().end(), [](const Value* output) {
+        return output == nullptr || output->known_ints || output->constant;
+      })) {
+    return hand_on_weights(node);
+  }
   const OnnxOpEntry* entry = find_onnx_op(node.domain.view(), node.op.view());
   if (entry->op->lower == nullptr) fail_unsupported("this form of the operator cannot be converted");
-  OnnxNode view(node, *entry, lowering);
-  AtenBuilder aten(lowering);
+  OnnxNode view(node, *entry, *this);
+  AtenBuilder aten(*this);
   const Values outputs = entry->op->lower(view, aten);
   view.require_all_used();
   for (size_t i = 0; i < node.outputs().size(); ++i) {
     if (node.output(i) == nullptr) continue;
     if (i < outputs.size() && outputs[i] != nullptr) {
-      lowering.define(node.output(i), outputs[i]);
+      define(node.output(i), outputs[i]);
     } else if (!node.output(i)->uses.empty()) {
       fail_unsupported("output {} cannot be given", i);
     }
@@ -199,34 +227,34 @@ void lower_node(const Node& node, Lowering& lowering) {
 }
 
 /// A weight that a node hands on, maybe in another shape, stays one weight, and keeps its name.
-void hand_on_weights(const Node& node, Lowering& lowering) {
+void Lowering::hand_on_weights(const Node& node) {
   const Value* output = node.output(0);
   if (output == nullptr || !output->constant || !is_float(output->constant->dtype)) return;
   for (const Value* input : node.inputs()) {
     if (input == nullptr || !input->constant) continue;
     const Tensor &from = *input->constant, &to = *output->constant;
-    if (&from == &to) return lowering.define(output, lowering.tensor_of(input));
+    if (&from == &to) return define(output, tensor_of(input));
     if (from.dtype == to.dtype && from.data.data() == to.data.data() && from.count() == to.count()) {
-      return lowering.define(output, lowering.reshaped(lowering.tensor_of(input), to.dims));
+      return define(output, reshaped(tensor_of(input), to.dims));
     }
   }
 }
 
-void lower_external(const Node& node, size_t index, Lowering& lowering, const LoweringOptions& options) {
+void Lowering::lower_external(const Node& node) {
+  const size_t index = external_count_++;
   const auto find = [&](const std::vector<Value*>& values, const std::string& name) {
     const auto at = std::find_if(values.begin(), values.end(), [&](const Value* value) { return value && value->name == name; });
     require(at != values.end(), "the converter maps '{}', which is not a value of the node", name);
     return *at;
   };
   ExternalMapping mapping;
-  if (index < options.mappings.size()) {
-    mapping = options.mappings[index];
+  if (index < options_->mappings.size()) {
+    mapping = options_->mappings[index];
   } else {
     for (const Value* value : node.inputs()) mapping.inputs.push_back(value ? value->name : "");
     for (const Value* value : node.outputs()) mapping.outputs.push_back(value ? value->name : "");
   }
-  Graph& aten = lowering.aten();
-  Node* call = aten.add_node("tonnx", "call_module");
+  Node* call = aten_->add_node("tonnx", "call_module");
   call->name = node.name;
   AttrList arguments;
   for (const std::string& name : mapping.inputs) {
@@ -235,24 +263,52 @@ void lower_external(const Node& node, size_t index, Lowering& lowering, const Lo
       continue;
     }
     arguments.emplace_back(Operand{static_cast<uint32_t>(call->inputs().size())});
-    call->add_input(lowering.tensor_of(find(node.inputs(), name)));
+    call->add_input(tensor_of(find(node.inputs(), name)));
   }
   call->attributes.push_back({"index", static_cast<int64_t>(index), AttrType::None, {}, {}});
   call->attributes.push_back({"arguments", std::move(arguments), AttrType::None, {}, {}});
   for (const std::string& name : mapping.outputs) {
     const Value* output = name.empty() ? nullptr : find(node.outputs(), name);
-    Value* made = aten.add_output_to(call, aten.unique_name(output ? output->name : "unused"), output ? output->type : Type{});
-    if (output != nullptr) lowering.define(output, made);
+    Value* made = aten_->add_output_to(call, aten_->unique_name(output ? output->name : "unused"), output ? output->type : Type{});
+    if (output != nullptr) define(output, made);
   }
 }
 
-}  // namespace
+void Lowering::lower_nodes(const Graph& source) {
+  const Node* around = current_;
+  for (const Node& node : source) {
+    in_context([&] { return fmt::format("lowering node '{}' ({})", node.name, label(node)); }, [&] {
+      current_ = &node;
+      if (is_external(node, *options_)) {
+        lower_external(node);
+      } else {
+        lower_node(node);
+      }
+    });
+  }
+  current_ = around;
+}
+
+void Lowering::in_graph(Node& owner, std::string_view attribute, const std::function<void(Graph&)>& fill) {
+  auto graph = std::make_shared<Graph>();
+  owner.set_attribute(attribute, graph);
+  Graph* around = aten_;
+  aten_ = graph.get();
+  values_.enter();
+  where_.enter();
+  sizes_.enter();
+  size_values_.enter();
+  fill(*graph);
+  values_.leave();
+  where_.leave();
+  sizes_.leave();
+  size_values_.leave();
+  aten_ = around;
+}
 
 std::vector<const Node*> external_nodes(const Model& model, const LoweringOptions& options) {
   std::vector<const Node*> result;
-  for (const Node& node : *model.graph) {
-    if (is_external(node, options)) result.push_back(&node);
-  }
+  find_external(*model.graph, options, result);
   return result;
 }
 
@@ -261,29 +317,14 @@ GraphPtr lower(const Model& model, const LoweringOptions& options) {
   require_supported(source, options);
   auto result = std::make_shared<Graph>();
   result->name = source.name;
-  Lowering lowering(*result);
-  size_t external_count = 0;
+  Lowering lowering(*result, options);
   for (const Value* input : source.inputs()) {
     if (input->constant || input->sparse) continue;  // a weight that may be overridden: nobody does
     Value* made = result->add_input(input->name, input->type);
     made->type.dtype = widened(made->type.dtype);
     lowering.define(input, made);
   }
-  for (const Node& node : source) {
-    in_context([&] { return fmt::format("lowering node '{}' ({})", node.name, label(node)); }, [&] {
-      lowering.set_current(&node);
-      if (is_external(node, options)) return lower_external(node, external_count++, lowering, options);
-      // what follows from shapes, and constants, are made where they are needed, in the form that is needed
-      if (std::all_of(node.outputs().begin(), node.outputs().end(), [](const Value* output) {
-            return output == nullptr || output->known_ints || output->constant;
-          })) {
-        hand_on_weights(node, lowering);
-        return;
-      }
-      lower_node(node, lowering);
-    });
-  }
-  lowering.set_current(nullptr);
+  lowering.lower_nodes(source);
   for (const Value* output : source.outputs()) result->add_output(lowering.tensor_of(output));
   return result;
 }

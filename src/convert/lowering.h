@@ -1,6 +1,8 @@
 // lowering.h - the state of one conversion from ONNX to aten: which aten value stands for which ONNX value.
 #pragma once
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -29,20 +31,59 @@ struct LoweringOptions {
   std::vector<ExternalMapping> mappings;  // one for each such node, in order; none: as the node has them
 };
 
+/// A map that forgets what was put into it since a scope was entered.
+template <class Key, class T>
+class ScopedMap {
+ public:
+  const T* find(const Key& key) const {
+    const auto at = map_.find(key);
+    return at == map_.end() ? nullptr : &at->second;
+  }
+  void set(const Key& key, T value) {
+    const auto at = map_.find(key);
+    if (!scopes_.empty()) undo_.emplace_back(key, at == map_.end() ? std::nullopt : std::optional<T>(at->second));
+    map_.insert_or_assign(key, std::move(value));
+  }
+  void enter() { scopes_.push_back(undo_.size()); }
+  void leave() {
+    for (; undo_.size() > scopes_.back(); undo_.pop_back()) {
+      auto& [key, old] = undo_.back();
+      if (old) {
+        map_.insert_or_assign(key, std::move(*old));
+      } else {
+        map_.erase(key);
+      }
+    }
+    scopes_.pop_back();
+  }
+
+ private:
+  std::map<Key, T> map_;
+  std::vector<std::pair<Key, std::optional<T>>> undo_;
+  std::vector<size_t> scopes_;
+};
+
 class Lowering {
  public:
-  explicit Lowering(Graph& aten) : aten_(&aten) {}
+  Lowering(Graph& aten, const LoweringOptions& options) : root_(&aten), aten_(&aten), options_(&options) {}
 
+  /// The graph that nodes are appended to: the main one, or a graph inside it.
   Graph& aten() { return *aten_; }
   const Node* current() const { return current_; }
-  void set_current(const Node* node) { current_ = node; }
+
+  /// All nodes of a graph, in order.
+  void lower_nodes(const Graph& source);
+  /// Runs `fill` with a new graph, which is to be that attribute of the node, as the one that nodes are appended to.
+  void in_graph(Node& owner, std::string_view attribute, const std::function<void(Graph&)>& fill);
 
   /// The aten tensor of an ONNX value; constants and known integers are made when first asked for.
   Value* tensor_of(const Value* value);
-  /// Whether the value has an aten tensor already, or can have one.
-  bool has(const Value* value) const { return values_.contains(value); }
   void define(const Value* onnx, Value* aten);
+  /// A symbol that stands for an integer of the aten graph.
+  void define_int(const Dim& symbol, Value* aten) { sizes_.set(symbol.text(), aten); }
 
+  /// A constant of the main graph, whatever graph is being filled.
+  Value* add_constant(std::string name, TensorPtr tensor) { return root_->add_initializer(std::move(name), std::move(tensor)); }
   /// The same constant with other sizes, one for all that ask for it.
   Value* reshaped(Value* constant, std::vector<int64_t> dims);
 
@@ -53,16 +94,23 @@ class Lowering {
   Value* tensor_of_ints(const IntArgs& ints, bool is_scalar, DType dtype);
 
  private:
+  void lower_node(const Node& node);
+  void lower_external(const Node& node);
+  void hand_on_weights(const Node& node);
   Value* constant_of(const Value* value);
   IntArg int_of_atom(const Dim::Atom& atom);
 
+  Graph* root_;
   Graph* aten_;
+  const LoweringOptions* options_;
   const Node* current_ = nullptr;
-  std::unordered_map<const Value*, Value*> values_;
+  size_t external_count_ = 0;
+  std::unordered_map<const Value*, Value*> constants_;
   std::map<std::pair<const Value*, std::vector<int64_t>>, Value*> reshaped_;
-  std::unordered_map<std::string, std::pair<Value*, int64_t>> where_;  // text of a size -> a tensor that has it
-  std::unordered_map<std::string, Value*> sizes_;                      // text of a size -> the integer
-  std::unordered_map<const Value*, std::unordered_map<int64_t, Value*>> size_values_;
+  ScopedMap<const Value*, Value*> values_;
+  ScopedMap<std::string, std::pair<Value*, int64_t>> where_;  // text of a size -> a tensor that has it
+  ScopedMap<std::string, Value*> sizes_;                      // text of a size -> the integer
+  ScopedMap<std::pair<const Value*, int64_t>, Value*> size_values_;
 };
 
 /// The model must have been brought to the newest opset and inferred. All nodes that are not supported are reported in one
@@ -71,7 +119,7 @@ GraphPtr lower(const Model& model, const LoweringOptions& options = {});
 
 /// Whether a converter of the user's own takes the node.
 bool is_external(const Node& node, const LoweringOptions& options);
-/// All such nodes of the main graph.
+/// All such nodes, in the order in which they are lowered.
 std::vector<const Node*> external_nodes(const Model& model, const LoweringOptions& options);
 
 }  // namespace tonnx

@@ -2,10 +2,12 @@
 #include "convert/opset.h"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "formats/onnx/onnx.h"
+#include "ir/clone.h"
 #include "ops/infer.h"
 #include "ops/node_view.h"
 #include "ops/op_def.h"
@@ -92,8 +94,17 @@ class Upgrade {
         }
         ensure(edit.created().empty(), "an expansion that was not made has left nodes behind");
       }
-      for (const GraphPtr& subgraph : subgraphs_of(node)) walk(*subgraph);
-      infer(node, *now);
+      if (node.domain.empty() && node.op == Symbol("If")) {
+        check_against_signature(node, *now);
+        if (inline_branch(node)) return;
+        visit_if(node);
+      } else if (node.domain.empty() && node.op == Symbol("Loop")) {
+        check_against_signature(node, *now);
+        visit_loop(node);
+      } else {
+        for (const GraphPtr& subgraph : subgraphs_of(node)) walk(*subgraph);
+        infer(node, *now);
+      }
       for (Node* made : behind) visit(*made);
     });
   }
@@ -116,6 +127,11 @@ class Upgrade {
       InferNode view(node, entry, fresh_);
       entry.op->infer(view);
     }
+    complete(node, declared);
+  }
+
+  /// Takes what the file declares for outputs of which inference knows nothing.
+  void complete(Node& node, const std::vector<Type>& declared) {
     for (size_t i = 0; i < declared.size(); ++i) {
       Value* output = node.output(i);
       if (output == nullptr) continue;
@@ -132,8 +148,168 @@ class Upgrade {
     }
   }
 
+  static GraphPtr graph_of(const Node& node, std::string_view name) { return *node.find_attribute(name)->value.get<GraphPtr>(); }
+
+  /// An If whose condition is known is the nodes of its branch.
+  bool inline_branch(Node& node) {
+    const Value* condition = node.input(0);
+    require(condition != nullptr, "the condition is missing");
+    const auto flag = condition->constant ? ints_of(*condition->constant) : std::nullopt;
+    if (!flag || flag->size() != 1) return false;
+    const GraphPtr branch = graph_of(node, (*flag)[0] != 0 ? "then_branch" : "else_branch");
+    require(branch->inputs().empty() && node.outputs().size() <= branch->outputs().size(),
+            "the branch has {} inputs and {} outputs, and the node {} outputs", branch->inputs().size(), branch->outputs().size(),
+            node.outputs().size());
+    Graph& graph = *node.graph;
+    ValueMap map;
+    Node* before = node.previous;
+    clone_nodes(*branch, graph, &node, map);
+    for (size_t i = 0; i < node.outputs().size(); ++i) {
+      Value* output = node.output(i);
+      if (output == nullptr) continue;
+      const auto at = map.find(branch->outputs()[i]);
+      Node* identity = graph.add_node("", "Identity", &node);
+      identity->version = kNewestOpset;
+      identity->set_input(0, at != map.end() ? at->second : branch->outputs()[i]);
+      graph.move_output(output, identity, 0);
+    }
+    for (Node* made = before ? before->next : graph.first(); made != &node;) {
+      Node* next = made->next;
+      visit(*made);
+      made = next;
+    }
+    graph.erase(&node);
+    return true;
+  }
+
+  void visit_if(Node& node) {
+    const int mark = fresh_.mark();
+    std::vector<Type> declared, found;
+    for (const Value* output : node.outputs()) declared.push_back(output ? output->type : Type{});
+    for (const char* name : {"then_branch", "else_branch"}) {
+      const GraphPtr branch = graph_of(node, name);
+      require(branch->inputs().empty() && branch->outputs().size() >= node.outputs().size(),
+              "{} has {} inputs and {} outputs, and the node {} outputs", name, branch->inputs().size(), branch->outputs().size(),
+              node.outputs().size());
+      walk(*branch);
+      for (size_t i = 0; i < node.outputs().size(); ++i) {
+        const Type& type = branch->outputs()[i]->type;
+        if (found.size() <= i) found.push_back(type); else found[i] = merged(found[i], type);
+      }
+    }
+    for (size_t i = 0; i < node.outputs().size(); ++i) {
+      if (Value* output = node.output(i)) output->type = outside(found[i], mark);
+    }
+    complete(node, declared);
+  }
+
+  /// The type of a value that is of the one or the other. A size of the first that is newer than `mark` stands for any.
+  Type merged(const Type& a, const Type& b, int mark = std::numeric_limits<int>::max()) {
+    if (a == b) return a;
+    if (a.kind != b.kind || a.elements.size() != b.elements.size()) return {};
+    Type result = a;
+    if (a.dtype != b.dtype) return {};
+    if (!a.shape || !b.shape || a.shape->size() != b.shape->size()) {
+      result.shape.reset();
+    } else {
+      for (size_t i = 0; i < a.shape->size(); ++i) {
+        if (!((*a.shape)[i] == (*b.shape)[i]) && !FreshDims::is_newer((*a.shape)[i], mark)) (*result.shape)[i] = fresh_.next();
+      }
+    }
+    for (size_t i = 0; i < a.elements.size(); ++i) result.elements[i] = merged(a.elements[i], b.elements[i], mark);
+    return result;
+  }
+
+  /// The type as it is seen outside a graph: sizes that only the graph knows get a name of their own.
+  Type outside(Type type, int mark) {
+    if (type.shape) {
+      for (Dim& dim : *type.shape) {
+        if (FreshDims::is_newer(dim, mark)) dim = fresh_.next();
+      }
+    }
+    for (Type& element : type.elements) element = outside(element, mark);
+    return type;
+  }
+
+  void visit_loop(Node& node) {
+    constexpr int kRounds = 3;
+    constexpr int kDepth = 3;  // of loops inside loops whose bodies are tried, before nothing is taken for granted
+    const GraphPtr body = graph_of(node, "body");
+    const size_t carried = node.inputs().size() > 2 ? node.inputs().size() - 2 : 0;
+    require(body->inputs().size() == carried + 2 && body->outputs().size() >= carried + 1 && node.outputs().size() <= body->outputs().size() - 1,
+            "the body has {} inputs and {} outputs, and the node {} and {}", body->inputs().size(), body->outputs().size(),
+            node.inputs().size(), node.outputs().size());
+    const int mark = fresh_.mark();
+    std::vector<Type> declared, types;
+    for (const Value* output : node.outputs()) declared.push_back(output ? output->type : Type{});
+    for (size_t i = 0; i < carried; ++i) {
+      require(node.input(i + 2) != nullptr, "an input is missing");
+      types.push_back(node.input(i + 2)->type);
+    }
+    // what is carried may change its sizes from one iteration to the next: tried on a copy until nothing changes any more
+    for (int round = 0; round < kRounds && carried > 0; ++round) {
+      if (round == kRounds - 1 || loop_depth_ >= kDepth) {
+        for (Type& type : types) type = without_sizes(type);
+        break;
+      }
+      const std::vector<Type> before = types;
+      const GraphPtr trial = clone_graph(*body, node, {});
+      try {
+        walk_body(*trial, types);
+        for (size_t i = 0; i < carried; ++i) types[i] = merged(types[i], outside(trial->outputs()[i + 1]->type, mark), mark);
+      } catch (const Error& e) {  // the first iteration's sizes do not fit the second: the walk below says what is wrong
+        if (e.kind() == ErrorKind::Internal) throw;
+        for (Type& type : types) type = without_sizes(type);
+        round = kRounds;
+      }
+      trial->release_uses();
+      if (types == before) break;
+    }
+    walk_body(*body, types);
+    for (size_t i = 0; i < node.outputs().size(); ++i) {
+      Value* output = node.output(i);
+      if (output == nullptr) continue;
+      if (i < carried) {
+        output->type = outside(types[i], mark);
+        continue;
+      }
+      output->type = outside(body->outputs()[i + 1]->type, mark);
+      if (output->type.shape) output->type.shape->insert(output->type.shape->begin(), trip_count(node, *body));
+    }
+    complete(node, declared);
+  }
+
+  static Type without_sizes(Type type) {
+    type.shape.reset();
+    for (Type& element : type.elements) element = without_sizes(element);
+    return type;
+  }
+
+  Dim trip_count(const Node& node, const Graph& body) {
+    const auto is_true = [](const Value* value) {
+      const auto flag = value && value->constant ? ints_of(*value->constant) : std::nullopt;
+      return value == nullptr || (flag && flag->size() == 1 && (*flag)[0] != 0);
+    };
+    const auto count = node.input(0) ? find_dims(*node.input(0)) : std::nullopt;
+    const bool runs_through = is_true(node.input(1)) && is_true(body.outputs()[0]);
+    if (!count || count->size() != 1 || !runs_through) return fresh_.next();
+    return max((*count)[0], Dim(0));
+  }
+
+  void walk_body(Graph& body, const std::vector<Type>& carried) {
+    body.inputs()[0]->type = Type::tensor(DType::Int64, Shape{});
+    body.inputs()[0]->known_ints = {fresh_.next()};
+    body.inputs()[1]->constant = make_scalar(DType::Bool, 1);  // the body only runs while it is true
+    body.inputs()[1]->type = Type::tensor(DType::Bool, Shape{});
+    for (size_t i = 0; i < carried.size(); ++i) body.inputs()[i + 2]->type = carried[i];
+    const int depth = loop_depth_++;
+    walk(body);
+    loop_depth_ = depth;
+  }
+
   const std::function<bool(const Node&)>& leave_alone_;
   FreshDims fresh_;
+  int loop_depth_ = 0;
 };
 
 /// Refuses values of types that the step added, but for those that the signature gives one type (an axis, an index).

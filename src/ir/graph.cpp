@@ -81,6 +81,7 @@ const Attribute* Node::find_attribute(std::string_view wanted) const {
 
 void Node::set_attribute(std::string_view wanted, AttrValue value, AttrType type) {
   mark_changed();
+  if (const auto* graph = value.get<GraphPtr>()) (*graph)->owner = this;
   for (Attribute& attribute : attributes) {
     if (attribute.name == wanted) {
       attribute.value = std::move(value);

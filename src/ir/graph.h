@@ -116,6 +116,9 @@ class Graph {
   void erase(Node* node);
   void replace_uses(Value* old_value, Value* new_value);
 
+  /// Takes back all uses that the nodes of this graph, which is to go away, make of other graphs' values.
+  void release_uses();
+
   /// A name that no value of this graph and of those around it has: `wish` itself, or `wish_2` and so on.
   std::string unique_name(std::string_view wish);
 
@@ -142,7 +145,6 @@ class Graph {
  private:
   bool is_taken(const std::string& name) const;
   void mark_changed();  // the nodes around it differ from the file
-  void release_uses();
 
   std::deque<Node> node_storage_;
   std::deque<Value> value_storage_;

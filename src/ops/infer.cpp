@@ -2,6 +2,7 @@
 #include "ops/infer.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/error.h"
 
@@ -10,6 +11,24 @@ namespace tonnx {
 void InferNode::set(size_t output, Type type) {
   Value* value = node_->output(output);
   if (value != nullptr) value->type = std::move(type);
+}
+
+bool FreshDims::is_newer(const Dim& dim, int mark) {
+  for (const auto& [product, coefficient] : dim.terms()) {
+    for (const Dim::AtomPtr& atom : product) {
+      if (atom->kind != 's') {
+        if (is_newer(atom->a, mark) || is_newer(atom->b, mark)) return true;
+        continue;
+      }
+      const std::string& name = atom->text;
+      int number = 0;
+      const char* end = name.data() + name.size();
+      if (name.size() < 2 || name[0] != 'u') continue;
+      const auto [stop, error] = std::from_chars(name.data() + 1, end, number);
+      if (error == std::errc() && stop == end && number >= mark) return true;
+    }
+  }
+  return false;
 }
 
 bool FreshDims::take_bytes(int64_t bytes) {

@@ -9,6 +9,9 @@ class FreshDims {
  public:
   Dim next() { return Dim::symbol("u" + std::to_string(count_++)); }
   bool take_bytes(int64_t bytes);
+  /// How many names have been given: what is made after that is newer.
+  int mark() const { return count_; }
+  static bool is_newer(const Dim& dim, int mark);
 
  private:
   int count_ = 0;

@@ -78,6 +78,21 @@ class AtenBuilder {
     return call_list(count, name, {NamedArg(std::forward<Args>(args))...});
   }
 
+  /// A node that has graphs inside it, or outputs of its own kind; neither has been added yet.
+  template <class... Args>
+  Node* node(std::string_view name, Args&&... args) {
+    return call(name, {NamedArg(std::forward<Args>(args))...});
+  }
+  /// A graph of an ONNX node, lowered as an attribute of the aten node.
+  struct Body {
+    const Value* counter = nullptr;      // an integer known by its symbol: the first input
+    std::vector<const Value*> inputs;    // the other inputs
+    std::vector<const Value*> outputs;
+  };
+  void add_body(Node& owner, const char* attribute, const Graph& onnx, const Body& body);
+  /// Gives the aten node an output for each one of the ONNX node.
+  Values add_outputs(Node& node, const Node& onnx);
+
   /// A constant of the aten graph that is not trained. `wish` is what its name should be.
   Value* constant(TensorPtr tensor, std::string_view wish = "constant");
   /// Integers as a tensor of int64 with one dimension.

@@ -35,6 +35,7 @@ extern const OpFamily kPoolOps;
 extern const OpFamily kNormBatchOps;
 extern const OpFamily kNormLayerOps;
 extern const OpFamily kSpaceOps;
+extern const OpFamily kControlFlowOps;
 extern const OpFamily kSizeOps;
 
 namespace {
@@ -68,6 +69,7 @@ constexpr const OpFamily* kFamilies[] = {
     &kNormBatchOps,
     &kNormLayerOps,
     &kSpaceOps,
+    &kControlFlowOps,
     &kSizeOps,
 };
 

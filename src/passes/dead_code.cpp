@@ -11,7 +11,11 @@ void remove_dead_code(Graph& graph) {
     Node* previous = node->previous;
     const bool used = std::any_of(node->outputs().begin(), node->outputs().end(),
                                   [](const Value* output) { return output && !output->uses.empty(); });
-    if (!used) graph.erase(node);
+    if (!used) {
+      graph.erase(node);
+    } else {
+      for (const GraphPtr& subgraph : subgraphs_of(*node)) remove_dead_code(*subgraph);
+    }
     node = previous;
   }
   // 2. Constants.

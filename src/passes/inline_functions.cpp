@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "ir/clone.h"
 #include "passes/passes.h"
 
 namespace tonnx {
@@ -10,8 +11,6 @@ namespace {
 
 constexpr int kMaxDepth = 64;           // of functions that call functions
 constexpr size_t kMaxNodes = 1000000;  // a few functions that each call the next one twice can grow without end
-
-using ValueMap = std::unordered_map<const Value*, Value*>;
 
 class Inliner {
  public:
@@ -70,7 +69,7 @@ class Inliner {
     ValueMap map;
     for (size_t i = 0; i < body.inputs().size(); ++i) map[body.inputs()[i]] = call.input(i);
     Node* before = call.previous;
-    copy_nodes(body, graph, &call, map, call, function);
+    clone_nodes(body, graph, &call, map, [&](Attribute& attribute) { return resolve(attribute, call, function); }, call.name);
     for (size_t i = 0; i < call.outputs().size(); ++i) {
       Value* old_output = call.output(i);
       if (old_output == nullptr) continue;
@@ -105,72 +104,20 @@ class Inliner {
     }
   }
 
-  void copy_nodes(const Graph& from, Graph& to, Node* before, ValueMap& map, const Node& call, const Function& function) {
-    for (const Node& node : from) {
-      Node* copy = to.add_node(node.domain, node.op, before);
-      copy->overload = node.overload;
-      copy->version = node.version;
-      copy->name = call.name.empty() ? node.name : call.name + "/" + node.name;
-      copy->metadata = node.metadata;
-      for (size_t i = 0; i < node.inputs().size(); ++i) {
-        const Value* input = node.inputs()[i];
-        const auto at = map.find(input);
-        copy->set_input(i, at != map.end() ? at->second : const_cast<Value*>(input));
-      }
-      for (const Attribute& attribute : node.attributes) copy_attribute(attribute, *copy, map, call, function);
-      for (size_t i = 0; i < node.outputs().size(); ++i) {
-        const Value* output = node.outputs()[i];
-        if (output == nullptr) {
-          copy->resize_outputs(i + 1);
-        } else {
-          map[output] = to.add_output_to(copy, to.unique_name(output->name), output->type);
-        }
-      }
+  /// An attribute of the function as the caller gives it; none where it is absent in both.
+  static bool resolve(Attribute& attribute, const Node& call, const Function& function) {
+    if (attribute.reference.empty()) return true;
+    const Attribute* given = call.find_attribute(attribute.reference);
+    if (given == nullptr) {
+      const auto at = std::find_if(function.default_attributes.begin(), function.default_attributes.end(),
+                                   [&](const Attribute& a) { return a.name == attribute.reference; });
+      if (at == function.default_attributes.end()) return false;
+      given = &*at;
     }
-  }
-
-  void copy_attribute(const Attribute& attribute, Node& copy, ValueMap& map, const Node& call, const Function& function) {
-    Attribute result = attribute;
-    if (!attribute.reference.empty()) {
-      const Attribute* given = call.find_attribute(attribute.reference);
-      if (given == nullptr) {
-        const auto at = std::find_if(function.default_attributes.begin(), function.default_attributes.end(),
-                                     [&](const Attribute& a) { return a.name == attribute.reference; });
-        if (at == function.default_attributes.end()) return;  // absent in the caller: absent here
-        given = &*at;
-      }
-      result.value = given->value;
-      result.type = given->type;
-      result.reference.clear();
-    }
-    if (const auto* graph = result.value.get<GraphPtr>()) result.value = copy_graph(**graph, copy, map, call, function);
-    if (auto* list = result.value.get<AttrList>()) {
-      for (AttrValue& item : *list) {
-        if (const auto* graph = item.get<GraphPtr>()) item = copy_graph(**graph, copy, map, call, function);
-      }
-    }
-    copy.attributes.push_back(std::move(result));
-  }
-
-  GraphPtr copy_graph(const Graph& from, Node& owner, ValueMap map, const Node& call, const Function& function) {
-    auto result = std::make_shared<Graph>();
-    result->name = from.name;
-    result->owner = &owner;
-    // no name of the function may hide one of the graph that it is put into
-    for (const Value* input : from.inputs()) map[input] = result->add_input(result->unique_name(input->name), input->type);
-    for (const Value* value : from.initializers()) {
-      Value*& made = map[value];  // there already where it is an input with a default
-      if (made == nullptr) made = result->new_value(result->unique_name(value->name), value->type);
-      made->constant = value->constant;
-      made->sparse = value->sparse;
-      result->add_initializer(made);
-    }
-    copy_nodes(from, *result, nullptr, map, call, function);
-    for (Value* output : from.outputs()) {
-      const auto at = map.find(output);
-      result->add_output(at != map.end() ? at->second : output);
-    }
-    return result;
+    attribute.value = given->value;
+    attribute.type = given->type;
+    attribute.reference.clear();
+    return true;
   }
 
   std::unordered_map<std::string, const Function*> functions_;

@@ -32,12 +32,14 @@ Value* added_bias(const Node& sum, const Value* product, int64_t count) {
 void recognise_linear(Graph& graph) {
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
+    for (const GraphPtr& subgraph : subgraphs_of(*node)) recognise_linear(*subgraph);
     // 1. matmul(x, W) with a constant matrix W, x of at least two dimensions -> linear(x, W.t())
     if (is_op(*node, "matmul") && is_matrix(node->input(1)) && !node->input(0)->constant &&
         node->input(0)->type.rank().value_or(0) >= 2) {
       Value* product = node->output(0);
       Value* weight = node->input(1);
       Node* sum = product->uses.size() == 1 ? product->uses[0].user : nullptr;
+      if (sum != nullptr && sum->graph != &graph) sum = nullptr;
       Value* bias = sum ? added_bias(*sum, product, weight->constant->dims[1]) : nullptr;
       Node* transpose = graph.add_node("aten", "t", node);
       transpose->name = node->name;

@@ -17,36 +17,108 @@ constexpr int kNestedDepth = 3;       // and has at most so many calls inside on
 constexpr int kReach = 12;            // an expression moves at most so many nodes down
 constexpr std::string_view kPool[] = {"x", "y", "z", "u", "v", "w"};
 
-class ForwardWriter {
- public:
-  ForwardWriter(const Graph& graph, const Structure& structure) : graph_(graph), structure_(structure) {}
+bool is_tonnx(const Node& node, std::string_view op) { return node.domain == Symbol("tonnx") && node.op == Symbol(op); }
+bool is_control(const Node& node) { return is_tonnx(node, "cond") || is_tonnx(node, "loop"); }
+const Graph& graph_of(const Node& node, std::string_view name) { return **node.find_attribute(name)->value.get<GraphPtr>(); }
 
-  Forward run() {
-    name_parameters();
+/// The values of graphs around that the graphs inside a node use, constants left out.
+void add_captured(const Graph& graph, std::unordered_set<const Graph*>& inside, std::vector<const Value*>& result) {
+  inside.insert(&graph);
+  const auto add = [&](const Value* value) {
+    if (value && !value->constant && !inside.contains(value->graph)) result.push_back(value);
+  };
+  for (const Node& node : graph) {
+    for (const Value* input : node.inputs()) add(input);
+    for (const GraphPtr& subgraph : subgraphs_of(node)) add_captured(*subgraph, inside, result);
+  }
+  for (const Value* output : graph.outputs()) add(output);
+}
+
+std::vector<const Value*> captured_by(const Node& node) {
+  std::vector<const Value*> result;
+  std::unordered_set<const Graph*> inside;
+  for (const GraphPtr& subgraph : subgraphs_of(node)) add_captured(*subgraph, inside, result);
+  return result;
+}
+
+/// What all blocks of a forward method share.
+struct Scope {
+  const Structure& structure;
+  Forward result;
+  NameSet parameters;
+  std::string device;
+};
+
+/// The statements of one graph: forward itself, a branch, or the body of a loop.
+class BlockWriter {
+ public:
+  BlockWriter(const Graph& graph, Scope& scope, const BlockWriter* parent = nullptr, const Node* owner = nullptr, int level = 0)
+      : graph_(graph), scope_(scope), structure_(scope.structure), parent_(parent), owner_(owner), level_(level) {
+    if (parent == nullptr) name_parameters();
     int index = 0;
     for (const Node& node : graph_) position_[&node] = index++;
     for (const Node& node : graph_) decide(node);
-    nest_into_return();
+    nest_into_end();
     find_last_uses();
-    for (const Node& node : graph_) {
-      if (!nested_.contains(&node)) write_statement(node);
-    }
-    write_return();
-    return std::move(result_);
   }
 
+  /// A name for a value that comes from outside: what is carried through a loop.
+  void set_variable(const Value* value, const std::string& name) {
+    variable_[value] = name;
+    holder_[name] = value;
+  }
+  /// A name that statements of this block must not set.
+  void reserve(const std::string& name) { reserved_.insert(name); }
+
+  void write_statements() {
+    for (const Node& node : graph_) {
+      if (nested_.contains(&node)) continue;
+      if (is_tonnx(node, "cond")) write_if(node);
+      else if (is_tonnx(node, "loop")) write_loop(node);
+      else write_statement(node);
+    }
+  }
+
+  void write_return(bool copies = false) {
+    std::vector<std::string> texts;
+    for (const Value* output : graph_.outputs()) texts.push_back(copies && is_alias(output) ? copy_of(output) : text_of(output, 0));
+    add("return " + join(texts));
+  }
+
+  /// `x, y = ...` at the end of a block: the outputs from number `from` on.
+  void write_assignment(const std::vector<std::string>& names, size_t from = 0) {
+    std::vector<std::string> targets, texts;
+    for (size_t i = 0; i < names.size(); ++i) {
+      std::string text = text_of(graph_.outputs()[from + i], 0);
+      if (names[i].empty() || text == names[i]) continue;
+      targets.push_back(names[i]);
+      texts.push_back(std::move(text));
+    }
+    if (!targets.empty()) add(fmt::format("{} = {}", join(targets), join(texts)));
+  }
+
+  std::string output_text(size_t i) const { return text_of(graph_.outputs()[i], 0); }
+  size_t statement_count() const { return scope_.result.statements.size(); }
+
  private:
+  void add(std::string text, int deeper = 0) { scope_.result.statements.push_back({level_ + deeper, std::move(text)}); }
+
   // Phase 1: which nodes are nested into the expression that uses them.
 
   static bool is_constant(const Value* value) { return value->constant != nullptr; }
 
   bool can_nest(const Node& node, const Node& user) const {
     if (node.outputs().size() != 1 || node.output(0)->uses.size() != 1 || node.graph != user.graph) return false;
-    if (node.overload.view() == "no_nesting") return false;
+    if (node.overload.view() == "no_nesting" || is_control(node)) return false;
     return position_.at(&user) - position_.at(&node) <= kReach;
   }
 
   void decide(const Node& node) {
+    if (is_control(node)) {  // its inputs are named, but for the number of iterations
+      const Value* first = is_tonnx(node, "loop") ? node.input(0) : nullptr;
+      if (first && is_number(*first) && first->producer && can_nest(*first->producer, node)) nested_.insert(first->producer);
+      return;
+    }
     std::vector<const Node*> candidates;
     for (const Value* input : node.inputs()) {
       if (input && input->producer && can_nest(*input->producer, node)) candidates.push_back(input->producer);
@@ -76,20 +148,23 @@ class ForwardWriter {
 
   /// `a + b` reads as one expression with what is inside it; a call does not.
   static bool is_operator(const Node& node) {
-    if (is_call_module(node)) return false;
+    if (is_call_module(node) || is_control(node)) return false;
     const std::string_view spelling = get_aten_op(node).op->python;
     return !spelling.empty() && spelling[0] != '.' && !std::isalpha(static_cast<unsigned char>(spelling[0]));
   }
 
   static bool is_subscript(const Node& node) { return !is_call_module(node) && get_aten_op(node).op->subscript; }
-  static bool is_call_module(const Node& node) {
-    return node.domain == Symbol("tonnx") && node.op == Symbol("call_module");
-  }
+  static bool is_call_module(const Node& node) { return is_tonnx(node, "call_module"); }
 
-  void nest_into_return() {
-    if (graph_.outputs().size() != 1) return;
-    const Value* output = graph_.outputs()[0];
-    if (output->producer && output->producer->outputs().size() == 1 && output->uses.size() == 1) nested_.insert(output->producer);
+  /// What is returned, or carried on to the next iteration, need not be a variable first.
+  void nest_into_end() {
+    constexpr size_t kShort = 48;
+    for (const Value* output : graph_.outputs()) {
+      const Node* producer = output->producer;
+      if (!producer || producer->graph != &graph_ || producer->outputs().size() != 1 || output->uses.size() != 1 || is_control(*producer)) continue;
+      if (graph_.outputs().size() > 1 && (parent_ == nullptr || expression(*producer).first.size() > kShort || depth(*producer) > 1)) continue;
+      nested_.insert(producer);
+    }
   }
 
   // Phase 2: how long each variable is needed.
@@ -102,6 +177,9 @@ class ForwardWriter {
       } else {
         use(input);
       }
+    }
+    if (is_control(node)) {
+      for (const Value* value : captured_by(node)) use(value);
     }
   }
 
@@ -125,13 +203,12 @@ class ForwardWriter {
     for (const Value* input : graph_.inputs()) {
       std::string wish = identifier(input->name);
       if (wish.empty() || is_made_up(input->name)) wish = graph_.inputs().size() == 1 ? "x" : "input";
-      const std::string name = parameters_.add(wish);
+      const std::string name = scope_.parameters.add(wish);
       variable_[input] = name;
-      result_.parameters.push_back(name);
-      if (device_.empty() && input->type.is_tensor()) device_ = name + ".device";
+      scope_.result.parameters.push_back(name);
+      if (scope_.device.empty() && input->type.is_tensor()) scope_.device = name + ".device";
     }
-    if (!device_.empty()) return;
-    if (!structure_.state.empty()) device_ = "self." + structure_.state[0].name + ".device";
+    if (scope_.device.empty() && !structure_.state.empty()) scope_.device = "self." + structure_.state[0].name + ".device";
   }
 
   std::string text_of(const Value* value, int place) const {
@@ -140,8 +217,14 @@ class ForwardWriter {
       const auto [text, binding] = expression(*value->producer);
       return binding < place ? "(" + text + ")" : text;
     }
+    const std::string* name = find_variable(value);
+    return name == nullptr ? "xx" : *name;  // before names are given, a text of usual length
+  }
+
+  const std::string* find_variable(const Value* value) const {
     const auto at = variable_.find(value);
-    return at == variable_.end() ? "xx" : at->second;  // before names are given, a text of usual length
+    if (at != variable_.end()) return &at->second;
+    return parent_ != nullptr ? parent_->find_variable(value) : nullptr;
   }
 
   std::pair<std::string, int> expression(const Node& node) const {
@@ -160,7 +243,7 @@ class ForwardWriter {
       return value->producer && nested_.contains(value->producer) && !is_call_module(*value->producer) &&
              !structure_.module_of.contains(value->producer);
     };
-    const Emission emission(node, entry, text, device_, is_inside);
+    const Emission emission(node, entry, text, scope_.device, is_inside);
     const auto module = structure_.module_of.find(&node);
     if (module == structure_.module_of.end()) return spell(emission, *entry.op);
     const Submodule& submodule = structure_.modules[module->second];
@@ -169,20 +252,23 @@ class ForwardWriter {
     return {fmt::format("self.{}({})", submodule.name, join(arguments)), precedence::kAtom};
   }
 
+  /// Whether the variable is needed behind that position, here or in the blocks around.
   bool is_live(const std::string& name, int position) const {
-    const auto at = holder_.find(name);
-    if (at == holder_.end()) return false;
-    const auto last = last_use_.find(at->second);
-    return last != last_use_.end() && last->second > position;
+    if (reserved_.contains(name)) return true;
+    if (const auto at = holder_.find(name); at != holder_.end()) {
+      const auto last = last_use_.find(at->second);
+      if (last != last_use_.end() && last->second > position) return true;
+    }
+    return parent_ != nullptr && parent_->is_live(name, parent_->position_.at(owner_) - 1);
   }
 
   std::string free_name(int position) const {
     for (const std::string_view name : kPool) {
-      if (!parameters_.contains(name) && !is_live(std::string(name), position)) return std::string(name);
+      if (!scope_.parameters.contains(name) && !is_live(std::string(name), position)) return std::string(name);
     }
     for (int i = 1;; ++i) {
       std::string name = fmt::format("x{}", i);
-      if (!parameters_.contains(name) && !is_live(name, position)) return name;
+      if (!scope_.parameters.contains(name) && !is_live(name, position)) return name;
     }
   }
 
@@ -200,7 +286,7 @@ class ForwardWriter {
       if (wish.starts_with(plain) && wish.find_first_not_of("_0123456789", plain.size()) == std::string::npos) wish = plain;
     }
     std::string name = wish;
-    for (int i = 2; parameters_.contains(name) || is_live(name, position); ++i) name = fmt::format("{}{}", wish, i);
+    for (int i = 2; scope_.parameters.contains(name) || is_live(name, position); ++i) name = fmt::format("{}{}", wish, i);
     return name;
   }
 
@@ -210,8 +296,8 @@ class ForwardWriter {
     std::string reuse;
     visit_leaves(node, [&](const Value* value) {
       if (!reuse.empty() || is_number(*value)) return;
-      const std::string& name = variable_.at(value);
-      if (!parameters_.contains(name) && !is_live(name, position)) reuse = name;
+      const std::string& name = *find_variable(value);
+      if (!scope_.parameters.contains(name) && !is_live(name, position)) reuse = name;
     });
     return reuse.empty() ? free_name(position) : reuse;
   }
@@ -231,29 +317,217 @@ class ForwardWriter {
     const AtenOpEntry* entry = find_aten_op(fmt::format("{}::{}{}{}", node.domain.view(), node.op.view(),
                                                         node.overload.empty() ? "" : ".", node.overload.view()));
     const bool unpacks_one = targets.size() == 1 && entry && entry->signature.outputs[0].is_list && entry->signature.outputs[0].type == "Tensor";
-    result_.statements.push_back(fmt::format("{} = {}", unpacks_one ? fmt::format("({},)", targets[0]) : join(targets), text));
+    add(fmt::format("{} = {}", unpacks_one ? fmt::format("({},)", targets[0]) : join(targets), text));
   }
 
-  void write_return() {
-    std::vector<std::string> texts;
-    for (const Value* output : graph_.outputs()) texts.push_back(text_of(output, 0));
-    result_.statements.push_back("return " + join(texts));
+  // Branches
+
+  /// What torch.cond asks for: tensors of the same type and rank from both branches.
+  static bool can_be_cond(const Node& node) {
+    const Graph &a = graph_of(node, "then_branch"), &b = graph_of(node, "else_branch");
+    for (size_t i = 0; i < node.outputs().size(); ++i) {
+      const Type &one = a.outputs()[i]->type, &other = b.outputs()[i]->type;
+      if (!one.is_tensor() || one.dtype == DType::Undefined || one.dtype != other.dtype) return false;
+      if (!one.shape || !other.shape || one.shape->size() != other.shape->size()) return false;
+    }
+    return !node.outputs().empty();
   }
+
+  /// Whether a value may share memory with one that exists outside the block.
+  bool is_alias(const Value* value) const {
+    static const std::set<std::string, std::less<>> kViews = {
+        "view", "reshape", "flatten", "permute", "transpose", "t", "squeeze", "unsqueeze", "slice", "select", "expand", "narrow",
+        "movedim", "split", "split_with_sizes", "unbind", "chunk", "contiguous", "to", "detach", "diagonal", "unfold", "swapaxes",
+        "expand_as", "view_as", "real", "mT", "squeeze_", "unflatten", "dropout"};
+    if (value->graph != &graph_ || value->producer == nullptr) return true;
+    if (std::count(graph_.outputs().begin(), graph_.outputs().end(), value) > 1) return true;
+    return kViews.contains(value->producer->op.view());
+  }
+
+  std::string copy_of(const Value* value) const { return text_of(value, precedence::kAtom) + ".clone()"; }
+
+  void write_if(const Node& node) {
+    const int position = position_.at(&node);
+    const std::string condition = text_of(node.input(0), 0);
+    if (can_be_cond(node)) {
+      if (!scope_.result.statements.empty() && scope_.result.statements.back().level == level_) add("");
+      for (const char* name : {"then_branch", "else_branch"}) {
+        BlockWriter branch(graph_of(node, name), scope_, this, &node, level_ + 1);
+        add(fmt::format("def {}():", name));
+        branch.write_statements();
+        branch.write_return(true);
+        add("");
+      }
+      set_outputs(node, position);
+      std::vector<std::string> names;
+      for (const Value* output : node.outputs()) names.push_back(variable_.contains(output) ? variable_.at(output) : "_");
+      add(fmt::format("{} = torch.cond({} if torch.compiler.is_compiling() else bool({}), then_branch, else_branch)",
+                      names.size() == 1 ? names[0] : join(names), condition, condition));
+      return;
+    }
+    // the names are chosen first, and set at the end of each branch
+    std::vector<std::string> names;
+    for (const Value* output : node.outputs()) names.push_back(last_use_.contains(output) ? new_name(*output, position, names) : "");
+    for (const char* name : {"then_branch", "else_branch"}) {
+      BlockWriter branch(graph_of(node, name), scope_, this, &node, level_ + 1);
+      add(name[0] == 't' ? fmt::format("if {}:", condition) : "else:");
+      const size_t before = statement_count();
+      branch.write_statements();
+      branch.write_assignment(names);
+      if (statement_count() == before) add("pass", 1);
+    }
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (!names[i].empty()) set_variable(node.output(i), names[i]);
+    }
+  }
+
+  void set_outputs(const Node& node, int position) {
+    std::vector<std::string> names;
+    for (const Value* output : node.outputs()) {
+      if (!last_use_.contains(output)) continue;
+      names.push_back(new_name(*output, position, names));
+      set_variable(output, names.back());
+    }
+  }
+
+  /// A name that nothing has which is needed at that position or behind it, and that is not among `others`.
+  std::string new_name(const Value& value, int position, const std::vector<std::string>& others) const {
+    const auto is_free = [&](const std::string& name) {
+      return !scope_.parameters.contains(name) && !is_live(name, position - 1) && std::find(others.begin(), others.end(), name) == others.end();
+    };
+    if (value.type.kind == Type::Kind::Tensor || value.type.kind == Type::Kind::Unknown) {
+      for (const std::string_view name : kPool) {
+        if (is_free(std::string(name))) return std::string(name);
+      }
+    }
+    const char* base = value.type.kind == Type::Kind::Sequence ? "items" : value.type.kind == Type::Kind::Int ? "i" : "x";
+    if (base[0] != 'x' && is_free(base)) return base;
+    for (int i = base[0] == 'x' ? 1 : 2;; ++i) {
+      if (std::string name = fmt::format("{}{}", base, i); is_free(name)) return name;
+    }
+  }
+
+  // Loops
+
+  struct LoopParts {
+    const Graph& body;
+    const AttrList& initial;
+    std::string count;  // empty: no limit
+    const Value* keep_on = nullptr;
+    size_t scans;
+  };
+
+  LoopParts parts_of(const Node& node) const {
+    const AttrValue& scans = node.find_attribute("scans")->value;
+    static const AttrList kNone;
+    const auto* initial = node.find_attribute("initial")->value.get<AttrList>();
+    LoopParts parts{graph_of(node, "body"), initial ? *initial : kNone, "", nullptr, static_cast<size_t>(*scans.get<int64_t>())};
+    if (const Attribute* count = node.find_attribute("count")) {
+      if (const auto* number = count->value.get<int64_t>()) parts.count = std::to_string(*number);
+      if (const auto* operand = count->value.get<Operand>()) parts.count = text_of(node.input(operand->index), 0);
+      if (parts.count.starts_with('(') && parts.count.ends_with(" else 0)")) parts.count = parts.count.substr(1, parts.count.size() - 2);
+    }
+    if (const Attribute* keep = node.find_attribute("keep_on")) {
+      if (const auto* operand = keep->value.get<Operand>()) parts.keep_on = node.input(operand->index);
+    }
+    return parts;
+  }
+
+  void write_loop(const Node& node) {
+    const int position = position_.at(&node);
+    const LoopParts parts = parts_of(node);
+    const Graph& body = parts.body;
+    const size_t carried = parts.initial.size();
+    BlockWriter inner(body, scope_, this, &node, level_ + 1);
+    std::vector<std::string> names;  // of what is carried, then of the lists
+    for (size_t i = 0; i < carried; ++i) {
+      const Value* initial = node.input(parts.initial[i].get<Operand>()->index);
+      names.push_back(new_name(*node.output(i), position, names));
+      add(fmt::format("{} = {}", names[i], text_of(initial, 0)));
+      inner.set_variable(body.inputs()[i + 1], names[i]);
+    }
+    for (size_t i = 0; i < parts.scans; ++i) {
+      names.push_back(list_name(names, position));
+      add(names.back() + " = []");
+      inner.reserve(names.back());
+    }
+    std::string keep;
+    if (parts.keep_on != nullptr) {
+      keep = free_word("keep_on", names, position);
+      inner.reserve(keep);
+      add(fmt::format("{} = {}", keep, text_of(parts.keep_on, 0)));
+    }
+    std::string counter = "_";
+    if (!body.inputs()[0]->uses.empty()) {
+      counter = new_name(*body.inputs()[0], position, names);
+      inner.set_variable(body.inputs()[0], counter);
+      inner.reserve(counter);
+    }
+    add(parts.count.empty() ? fmt::format("for {} in itertools.count():", counter)
+                            : fmt::format("for {} in range({}):", counter, parts.count));
+    const size_t before = statement_count();
+    if (!keep.empty()) {
+      add(fmt::format("if not {}:", keep), 1);
+      add("break", 2);
+    }
+    inner.write_statements();
+    const size_t first = keep.empty() ? 0 : 1;
+    for (size_t i = 0; i < parts.scans; ++i) add(fmt::format("{}.append({})", names[carried + i], inner.output_text(first + carried + i)), 1);
+    std::vector<std::string> targets(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(carried));
+    if (!keep.empty()) targets.insert(targets.begin(), keep);
+    inner.write_assignment(targets);
+    if (statement_count() == before) add("pass", 1);
+    for (size_t i = 0; i < parts.scans; ++i) {
+      const Value* output = node.output(carried + i);
+      if (last_use_.contains(output)) add(stacked(names[carried + i], *output, parts.count));
+    }
+    for (size_t i = 0; i < node.outputs().size(); ++i) set_variable(node.output(i), names[i]);
+  }
+
+  /// The list of scan outputs as one tensor; without iterations there is nothing to be stacked.
+  std::string stacked(const std::string& name, const Value& output, const std::string& count) const {
+    const bool runs = !count.empty() && count.find_first_not_of("0123456789") == std::string::npos && count != "0";
+    if (runs) return fmt::format("{} = torch.stack({})", name, name);
+    std::vector<std::string> arguments{"0"};
+    for (size_t i = 1; output.type.shape && i < output.type.shape->size(); ++i) {
+      arguments.push_back(std::to_string((*output.type.shape)[i].constant().value_or(0)));
+    }
+    if (output.type.dtype != DType::Undefined && output.type.dtype != DType::Float32) arguments.push_back("dtype=" + python_dtype(output.type.dtype));
+    if (!scope_.device.empty()) arguments.push_back("device=" + scope_.device);
+    return fmt::format("{} = torch.stack({}) if {} else torch.empty({})", name, name, name, join(arguments));
+  }
+
+  std::string free_word(const std::string& wish, const std::vector<std::string>& others, int position) const {
+    std::string name = wish;
+    for (int i = 2; scope_.parameters.contains(name) || is_live(name, position - 1) || std::find(others.begin(), others.end(), name) != others.end(); ++i) {
+      name = fmt::format("{}{}", wish, i);
+    }
+    return name;
+  }
+  std::string list_name(const std::vector<std::string>& others, int position) const { return free_word("steps", others, position); }
 
   const Graph& graph_;
+  Scope& scope_;
   const Structure& structure_;
-  Forward result_;
+  const BlockWriter* parent_;
+  const Node* owner_;
+  int level_;
   std::unordered_map<const Node*, int> position_;
   std::unordered_set<const Node*> nested_;
   std::unordered_map<const Value*, int> last_use_;
   std::unordered_map<const Value*, std::string> variable_;
   std::unordered_map<std::string, const Value*> holder_;  // variable -> the value it has now
-  NameSet parameters_;
-  std::string device_;
+  std::set<std::string, std::less<>> reserved_;
 };
 
 }  // namespace
 
-Forward write_forward(const Graph& graph, const Structure& structure) { return ForwardWriter(graph, structure).run(); }
+Forward write_forward(const Graph& graph, const Structure& structure) {
+  Scope scope{structure, {}, {}, {}};
+  BlockWriter block(graph, scope);
+  block.write_statements();
+  block.write_return();
+  return std::move(scope.result);
+}
 
 }  // namespace tonnx::python

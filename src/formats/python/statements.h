@@ -7,9 +7,15 @@
 
 namespace tonnx::python {
 
+/// One line, to be laid out; an empty one is a blank line.
+struct Statement {
+  int level;  // of indentation within forward
+  std::string text;
+};
+
 struct Forward {
   std::vector<std::string> parameters;
-  std::vector<std::string> statements;  // each one line, to be laid out
+  std::vector<Statement> statements;
 };
 
 Forward write_forward(const Graph& graph, const Structure& structure);

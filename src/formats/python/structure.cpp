@@ -20,13 +20,7 @@ class Recovery {
   }
 
   Structure run() {
-    for (const Node& node : graph_) {
-      if (node.domain == Symbol("tonnx") && node.op == Symbol("call_module")) {
-        add_external(node);
-      } else {
-        add_module(node);
-      }
-    }
+    walk(graph_);
     for (const Value* value : graph_.initializers()) {
       if (!value->uses.empty() && !owned_.contains(value)) add_root_tensor(value);
     }
@@ -36,6 +30,17 @@ class Recovery {
   }
 
  private:
+  void walk(const Graph& graph) {
+    for (const Node& node : graph) {
+      if (node.domain == Symbol("tonnx") && node.op == Symbol("call_module")) {
+        add_external(node);
+      } else {
+        add_module(node);
+      }
+      for (const GraphPtr& subgraph : subgraphs_of(node)) walk(*subgraph);
+    }
+  }
+
   void add_external(const Node& node) {
     const std::string path = path_of_node(node.name);
     result_.external_names.push_back(path.empty() ? "custom" : path);
@@ -47,6 +52,8 @@ class Recovery {
     const Emission emission(node, entry, [](const Value*, int) { return std::string(); });
     auto spec = entry.op->module(emission);
     if (!spec) return;
+    // nn.LSTM and its kin keep a list of their weights up to date, which torch.cond and torch.while_loop do not allow
+    if (node.graph != &graph_ && (spec->type == "nn.LSTM" || spec->type == "nn.GRU" || spec->type == "nn.RNN")) return;
     std::string key = spec->type + "(" + spec->arguments + ")";
     for (const ModuleSpec::Weight& weight : spec->weights) {
       key += fmt::format(" {}={}{}", weight.attribute, static_cast<const void*>(weight.value), weight.transposed ? "T" : "");

@@ -136,14 +136,18 @@ PythonModule write_python(const Graph& graph, const Model& origin, const PythonO
   const bool has_members = !structure.tensors.empty() || !structure.modules.empty() || !structure.external_names.empty();
   if (has_members) body += init_method(structure, options) + "\n";
   body += lay_out(fmt::format("def forward(self{}{}):", forward.parameters.empty() ? "" : ", ", join(forward.parameters)), 4);
-  for (const std::string& statement : forward.statements) body += lay_out(statement, 8);
+  for (const Statement& statement : forward.statements) {
+    body += statement.text.empty() ? "\n" : lay_out(statement.text, 8 + 4 * static_cast<size_t>(statement.level));
+  }
   body += structure.state.empty() ? kLoadNothing : kLoadWeights;
 
   PythonModule result;
   result.source = docstring(graph, origin, options, structure, forward) + "\n";
+  const size_t before = result.source.size();
+  if (mentions(body, "itertools.")) result.source += "import itertools\n";
   if (mentions(body, "math.")) result.source += "import math\n";
   if (mentions(body, "Path(")) result.source += "from pathlib import Path\n";
-  if (mentions(body, "math.") || mentions(body, "Path(")) result.source += "\n";
+  if (result.source.size() > before) result.source += "\n";
   if (mentions(body, "torch.")) result.source += "import torch\n";
   if (mentions(body, "F.")) result.source += "import torch.nn.functional as F\n";
   result.source += "from torch import nn\n";

@@ -1,0 +1,78 @@
+// clone.cpp - copies nodes one by one, and the graphs inside them.
+#include "ir/clone.h"
+
+#include <fmt/format.h>
+
+namespace tonnx {
+namespace {
+
+void clone_attribute(const Attribute& attribute, Node& copy, const ValueMap& map, const AttributeEdit& edit,
+                     std::string_view prefix) {
+  Attribute result = attribute;
+  if (edit && !edit(result)) return;
+  if (const auto* graph = result.value.get<GraphPtr>()) result.value = clone_graph(**graph, copy, map, edit, prefix);
+  if (auto* list = result.value.get<AttrList>()) {
+    for (AttrValue& item : *list) {
+      if (const auto* graph = item.get<GraphPtr>()) item = clone_graph(**graph, copy, map, edit, prefix);
+    }
+  }
+  copy.attributes.push_back(std::move(result));
+}
+
+}  // namespace
+
+void clone_nodes(const Graph& from, Graph& to, Node* before, ValueMap& map, const AttributeEdit& edit,
+                 std::string_view prefix) {
+  for (const Value* value : from.initializers()) {
+    if (map.contains(value)) continue;
+    Value* made = to.new_value(to.unique_name(value->name), value->type);
+    made->constant = value->constant;
+    made->sparse = value->sparse;
+    to.add_initializer(made);
+    map[value] = made;
+  }
+  for (const Node& node : from) {
+    Node* copy = to.add_node(node.domain, node.op, before);
+    copy->overload = node.overload;
+    copy->version = node.version;
+    copy->name = prefix.empty() ? node.name : fmt::format("{}/{}", prefix, node.name);
+    copy->metadata = node.metadata;
+    for (size_t i = 0; i < node.inputs().size(); ++i) {
+      Value* input = node.inputs()[i];
+      const auto at = map.find(input);
+      copy->set_input(i, at != map.end() ? at->second : input);
+    }
+    for (const Attribute& attribute : node.attributes) clone_attribute(attribute, *copy, map, edit, prefix);
+    for (size_t i = 0; i < node.outputs().size(); ++i) {
+      const Value* output = node.outputs()[i];
+      if (output == nullptr) {
+        copy->resize_outputs(i + 1);
+      } else {
+        map[output] = to.add_output_to(copy, to.unique_name(output->name), output->type);
+      }
+    }
+  }
+}
+
+GraphPtr clone_graph(const Graph& from, Node& owner, ValueMap map, const AttributeEdit& edit, std::string_view prefix) {
+  auto result = std::make_shared<Graph>();
+  result->name = from.name;
+  result->owner = &owner;
+  // no name of the copy may hide one of the graph that it is put into
+  for (const Value* input : from.inputs()) map[input] = result->add_input(result->unique_name(input->name), input->type);
+  for (const Value* value : from.initializers()) {
+    Value*& made = map[value];  // there already where it is an input with a default
+    if (made == nullptr) made = result->new_value(result->unique_name(value->name), value->type);
+    made->constant = value->constant;
+    made->sparse = value->sparse;
+    result->add_initializer(made);
+  }
+  clone_nodes(from, *result, nullptr, map, edit, prefix);
+  for (Value* output : from.outputs()) {
+    const auto at = map.find(output);
+    result->add_output(at != map.end() ? at->second : output);
+  }
+  return result;
+}
+
+}  // namespace tonnx

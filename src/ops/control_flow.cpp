@@ -1,0 +1,256 @@
+// control_flow.cpp - If, Loop and Scan. Scan is written as a Loop; what the graphs inside give is inferred in convert/branches.cpp.
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "ir/clone.h"
+#include "ops/emission.h"
+#include "ops/infer.h"
+#include "ops/lowering.h"
+#include "ops/opset_step.h"
+
+namespace tonnx {
+namespace {
+
+Values lower_if(const OnnxNode& n, AtenBuilder& aten) {
+  Node* node = aten.node("tonnx::cond", n.input("cond"));
+  for (const char* name : {"then_branch", "else_branch"}) {
+    const GraphPtr branch = n.find_graph(name);
+    aten.add_body(*node, name, *branch, {.outputs = {branch->outputs().begin(), branch->outputs().end()}});
+  }
+  return aten.add_outputs(*node, n.node());
+}
+
+bool is_true(const Value* value) {
+  if (value == nullptr) return true;
+  const auto flag = value->constant ? ints_of(*value->constant) : std::nullopt;
+  return flag && flag->size() == 1 && (*flag)[0] != 0;
+}
+
+Values lower_loop(const OnnxNode& n, AtenBuilder& aten) {
+  constexpr int64_t kForever = int64_t{1} << 31;
+  const GraphPtr body = n.find_graph("body");
+  const auto& outputs = body->outputs();
+  const std::vector<Value*> initial = n.inputs("v_initial");
+  const bool stops = !is_true(outputs[0]);
+  Arg count = nullptr;
+  if (n.has("M") && (stops || is_true(n.value("cond")))) {
+    const IntArg trips = n.int_arg("M");
+    if (trips.value != nullptr || trips.number < kForever) count = trips;
+  }
+  Value* keep = n.has("cond") && !is_true(n.value("cond")) ? n.input("cond") : nullptr;
+  if (keep != nullptr && !stops) {  // all iterations, or none
+    if (!n.has("M")) fail_unsupported("a loop without an end");
+    count = aten("tonnx::count_if", keep, n.int_arg("M"));
+    keep = nullptr;
+  }
+  if (stops && keep == nullptr) keep = aten.constant(make_scalar(DType::Bool, 1), "keep_on");
+  const size_t carried = initial.size();
+  Node* node = aten.node("tonnx::loop", count, Arg(keep), initial,
+                         static_cast<int64_t>(outputs.size() - 1 - carried));
+  AtenBuilder::Body inner{.counter = body->inputs()[0]};
+  inner.inputs.assign(body->inputs().begin() + 2, body->inputs().end());
+  inner.outputs.assign(outputs.begin() + (stops ? 0 : 1), outputs.end());
+  aten.add_body(*node, "body", *body, inner);
+  return aten.add_outputs(*node, n.node());
+}
+
+// Scan
+
+Node* add(Graph& graph, const char* op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes = {}) {
+  Node* node = graph.add_node("", op);
+  node->version = kNewestOpset;
+  for (Value* input : inputs) node->add_input(input);
+  for (Attribute& attribute : attributes) node->set_attribute(attribute.name, std::move(attribute.value));
+  return node;
+}
+
+Value* add_value(Graph& graph, const char* op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes = {}) {
+  Node* node = add(graph, op, inputs, std::move(attributes));
+  return graph.add_output_to(node, graph.unique_name(op));
+}
+
+Attribute attribute(const char* name, AttrValue value) { return {name, std::move(value), AttrType::None, {}, {}}; }
+
+/// A body of a Loop with its counter and condition; the condition is handed on.
+std::shared_ptr<Graph> new_body(Node& owner) {
+  auto body = std::make_shared<Graph>();
+  body->owner = &owner;
+  body->add_input(body->unique_name("i"), Type::tensor(DType::Int64, Shape{}));
+  Value* keep = body->add_input(body->unique_name("keep_on"), Type::tensor(DType::Bool, Shape{}));
+  body->add_output(add_value(*body, "Identity", {keep}));
+  return body;
+}
+
+int64_t item(const std::optional<std::vector<int64_t>>& list, size_t i) { return list && i < list->size() ? (*list)[i] : 0; }
+
+bool expand_scan(const NodeView& n, OnnxEdit& edit) {
+  const GraphPtr scan = n.find_graph("body");
+  const auto& inputs = n.node().inputs();
+  const int64_t scan_count = n.i("num_scan_inputs");
+  const auto input_count = static_cast<int64_t>(inputs.size());
+  require(scan_count >= 1 && scan_count <= input_count, "num_scan_inputs is {}, of {} inputs", scan_count, inputs.size());
+  require(static_cast<int64_t>(scan->inputs().size()) == input_count, "the body has {} inputs, and the node {}",
+          scan->inputs().size(), inputs.size());
+  const auto state_count = static_cast<size_t>(input_count - scan_count);
+  require(scan->outputs().size() >= state_count && n.output_count() <= scan->outputs().size(),
+          "the body has {} outputs, and the node {}", scan->outputs().size(), n.output_count());
+  for (const Value* input : inputs) require(input != nullptr, "an input is missing");
+  const auto axes = n.find_ints("scan_input_axes");
+  const auto reversed = n.find_ints("scan_input_directions");
+
+  Value* first = inputs[state_count];
+  Value* sizes = edit.before("Shape", {first});
+  Value* count = edit.before("Gather", {sizes, edit.constant(make_scalar(DType::Int64, static_cast<double>(item(axes, 0))), "axis")},
+                             {attribute("axis", int64_t{0})});
+  Value* last = nullptr;
+  if (reversed && std::any_of(reversed->begin(), reversed->end(), [](int64_t backwards) { return backwards != 0; })) {
+    last = edit.before("Sub", {count, edit.constant(make_scalar(DType::Int64, 1), "one")});
+  }
+  std::vector<Value*> loop_inputs{count, nullptr};
+  loop_inputs.insert(loop_inputs.end(), inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(state_count));
+  Node* loop = edit.node_before("Loop", loop_inputs, {}, scan->outputs().size());
+  const auto body = new_body(*loop);
+  ValueMap map;
+  for (size_t i = 0; i < state_count; ++i) {
+    map[scan->inputs()[i]] = body->add_input(body->unique_name(scan->inputs()[i]->name), inputs[i]->type);
+  }
+  for (size_t i = 0; i < static_cast<size_t>(scan_count); ++i) {
+    Value* index = body->inputs()[0];
+    if (item(reversed, i) != 0) index = add_value(*body, "Sub", {last, index});
+    map[scan->inputs()[state_count + i]] =
+        add_value(*body, "Gather", {inputs[state_count + i], index}, {attribute("axis", item(axes, i))});
+  }
+  clone_nodes(*scan, *body, nullptr, map);
+  for (Value* output : scan->outputs()) {
+    const auto at = map.find(output);
+    body->add_output(at != map.end() ? at->second : output);
+  }
+  loop->set_attribute("body", GraphPtr(body));
+
+  const auto output_axes = n.find_ints("scan_output_axes");
+  const auto output_reversed = n.find_ints("scan_output_directions");
+  std::vector<Value*> results(loop->outputs().begin(), loop->outputs().end());
+  for (size_t i = state_count; i < results.size(); ++i) {
+    if (item(output_reversed, i - state_count) != 0) {
+      results[i] = edit.before("Slice", {results[i], edit.ints({-1}), edit.ints({std::numeric_limits<int64_t>::min()}), edit.ints({0}), edit.ints({-1})});
+    }
+    const int64_t axis = item(output_axes, i - state_count);
+    if (axis != 0) results[i] = edit.before("tonnx.MoveAxis", {results[i]}, {attribute("destination", axis)});
+  }
+  return edit.replace_with(results);
+}
+
+/// Opset 8 had a dimension for the batch in front of all, which the body does not see: a Loop over the batch.
+void up_scan_9(OnnxEdit& edit) {
+  Node& node = edit.node();
+  if (node.input(0) != nullptr) edit.cannot("Scan of opset 8 with sequence_lens is not supported");
+  const GraphPtr scan_body = *node.find_attribute("body")->value.get<GraphPtr>();
+  std::vector<Value*> inputs(node.inputs().begin() + 1, node.inputs().end());
+  require(!inputs.empty(), "a Scan without inputs");
+  const Attribute* directions = node.find_attribute("directions");
+  Value* sizes = edit.before("Shape", {inputs[0]});
+  Value* batch = edit.before("Gather", {sizes, edit.constant(make_scalar(DType::Int64, 0), "axis")}, {attribute("axis", int64_t{0})});
+  const auto body = new_body(node);
+  std::vector<Value*> elements;
+  for (Value* input : inputs) {
+    require(input != nullptr, "an input is missing");
+    elements.push_back(add_value(*body, "Gather", {input, body->inputs()[0]}, {attribute("axis", int64_t{0})}));
+  }
+  Node* scan = add(*body, "Scan", elements);
+  scan->set_attribute("num_scan_inputs", node.take_attribute("num_scan_inputs"));
+  if (directions != nullptr) scan->set_attribute("scan_input_directions", directions->value);
+  const size_t count = scan_body->outputs().size();
+  for (size_t i = 0; i < count; ++i) body->add_output(body->add_output_to(scan, body->unique_name("scan")));
+  scan->set_attribute("body", clone_graph(*scan_body, *scan, {}));
+  for (Node& made : *body) made.version = 9;
+  node.attributes.clear();
+  node.op = "Loop";
+  node.resize_inputs(0);
+  node.set_input(0, batch);
+  node.set_attribute("body", GraphPtr(body));
+}
+
+// MoveAxis: the scan outputs of a Scan have their first dimension put elsewhere, which Transpose cannot do without the rank.
+
+void infer_move_axis(InferNode& n) {
+  const Shape* shape = n.find_shape("data");
+  if (shape == nullptr || shape->empty()) return n.set(0, n.dtype("data"), std::nullopt);
+  Shape result(shape->begin() + 1, shape->end());
+  const int64_t axis = NodeView::normalized(n.i("destination"), static_cast<int64_t>(shape->size()));
+  result.insert(result.begin() + axis, shape->front());
+  n.set(0, n.dtype("data"), result);
+}
+
+Values lower_move_axis(const OnnxNode& n, AtenBuilder& aten) {
+  return aten("movedim.int", n.input("data"), 0, n.i("destination"));
+}
+
+void down_no_sequences(OnnxEdit& edit) {
+  for (const Value* output : edit.node().outputs()) {
+    if (output && output->type.kind != Type::Kind::Unknown && !output->type.is_tensor()) edit.cannot("the older opset gives tensors only");
+  }
+}
+
+constexpr OpsetStep kBranchHistory[] = {
+    {.to = 11},
+    {.to = 13, .down = down_no_sequences},
+    {.to = 16, .adds = kBFloat16},
+    {.to = 19, .adds = kFloat8},
+    {.to = 21, .adds = kInt4},
+    {.to = 23, .adds = kFloat4},
+    {.to = 24, .adds = kFloat8E8M0},
+    {.to = 25, .adds = kInt2},
+};
+void down_scan_8(OnnxEdit& edit) { edit.cannot("Scan of opset 8 has another form"); }
+constexpr OpsetStep kScanHistory[] = {
+    {.to = 9, .up = up_scan_9, .down = down_scan_8},
+    {.to = 11},
+    {.to = 16, .adds = kBFloat16},
+    {.to = 19, .adds = kFloat8},
+    {.to = 21, .adds = kInt4},
+    {.to = 23, .adds = kFloat4},
+    {.to = 24, .adds = kFloat8E8M0},
+    {.to = 25, .adds = kInt2},
+};
+
+std::string emit_count_if(const Emission& e) {
+  return fmt::format("({} if {} else 0)", e.text("count", precedence::kTernary), e.text("condition", precedence::kTernary + 1));
+}
+
+constexpr OnnxOp kOnnx[] = {
+    {.sig = "If(B cond, *, graph else_branch, graph then_branch) -> V... outputs",
+     .since = 1,
+     .history = kBranchHistory,
+     .lower = lower_if,
+     .note = "torch.cond where both branches give tensors of one type and rank, else `if`"},
+    {.sig = "Loop(I? M, B? cond, V... v_initial, *, graph body) -> V... v_final_and_scan_outputs",
+     .since = 1,
+     .history = kBranchHistory,
+     .lower = lower_loop,
+     .note = "a `for` loop; torch.while_loop where only the run tells when it ends, and its rules allow"},
+    {.sig = "Scan(V... initial_state_and_scan_inputs, *, graph body, int num_scan_inputs, ints? scan_input_axes, "
+            "ints? scan_input_directions, ints? scan_output_axes, ints? scan_output_directions) -> V... final_state_and_scan_outputs",
+     .since = 8,
+     .history = kScanHistory,
+     .note = "opset 8 without sequence_lens",
+     .expand = expand_scan},
+    {.sig = "tonnx.MoveAxis(T data, *, int destination) -> T moved", .since = 1, .infer = infer_move_axis, .lower = lower_move_axis},
+};
+
+constexpr AtenOp kAten[] = {
+    // the graphs then_branch and else_branch have no inputs, and one output for each of the node's
+    {.sig = "tonnx::cond(Tensor pred) -> Tensor[]"},
+    // The graph body takes the number of the iteration and what is carried, and gives whether to go on (only where `keep_on`
+    // is given), what is carried, and `scans` tensors that are stacked.
+    {.sig = "tonnx::loop(SymInt? count, Tensor? keep_on, Tensor[] initial, int scans) -> Tensor[]"},
+    {.sig = "tonnx::count_if(Tensor condition, SymInt count) -> SymInt", .emit = emit_count_if},
+    {.sig = "aten::movedim.int(Tensor self, int source, int destination) -> Tensor", .python = "torch.movedim"},
+};
+
+}  // namespace
+
+extern const OpFamily kControlFlowOps;
+constinit const OpFamily kControlFlowOps{"control_flow", kOnnx, kAten};
+
+}  // namespace tonnx
