@@ -203,10 +203,17 @@ void find_external(const Graph& graph, const LoweringOptions& options, std::vect
 
 }  // namespace
 
+/// An integer that has a symbol of its own, as the length of a sequence: only its node can make it.
+bool Lowering::is_new_symbol(const Value& value) const {
+  if (value.known_ints->size() != 1) return false;
+  const auto symbol = value.known_ints->front().symbol_name();
+  return symbol && where_.find(*symbol) == nullptr && sizes_.find(*symbol) == nullptr;
+}
+
 void Lowering::lower_node(const Node& node) {
   // what follows from shapes, and constants, are made where they are needed, in the form that is needed
-  if (std::all_of(node.outputs().begin(), node.outputs().end(), [](const Value* output) {
-        return output == nullptr || output->known_ints || output->constant;
+  if (std::all_of(node.outputs().begin(), node.outputs().end(), [this](const Value* output) {
+        return output == nullptr || output->constant || (output->known_ints && !is_new_symbol(*output));
       })) {
     return hand_on_weights(node);
   }
@@ -219,7 +226,11 @@ void Lowering::lower_node(const Node& node) {
   for (size_t i = 0; i < node.outputs().size(); ++i) {
     if (node.output(i) == nullptr) continue;
     if (i < outputs.size() && outputs[i] != nullptr) {
-      define(node.output(i), outputs[i]);
+      if (outputs[i]->type.kind == Type::Kind::Int) {
+        define_int(node.output(i)->known_ints.value().at(0), outputs[i]);
+      } else {
+        define(node.output(i), outputs[i]);
+      }
     } else if (!node.output(i)->uses.empty()) {
       fail_unsupported("output {} cannot be given", i);
     }

@@ -96,6 +96,7 @@ class Lowering {
  private:
   void lower_node(const Node& node);
   void lower_external(const Node& node);
+  bool is_new_symbol(const Value& value) const;
   void hand_on_weights(const Node& node);
   Value* constant_of(const Value* value);
   IntArg int_of_atom(const Dim::Atom& atom);

@@ -36,6 +36,7 @@ extern const OpFamily kNormBatchOps;
 extern const OpFamily kNormLayerOps;
 extern const OpFamily kSpaceOps;
 extern const OpFamily kControlFlowOps;
+extern const OpFamily kSequenceOps;
 extern const OpFamily kSizeOps;
 
 namespace {
@@ -70,6 +71,7 @@ constexpr const OpFamily* kFamilies[] = {
     &kNormLayerOps,
     &kSpaceOps,
     &kControlFlowOps,
+    &kSequenceOps,
     &kSizeOps,
 };
 
