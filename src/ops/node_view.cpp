@@ -172,6 +172,12 @@ TensorPtr NodeView::find_tensor(std::string_view name) const {
   return found ? *found->get<TensorPtr>() : nullptr;
 }
 
+std::optional<Type> NodeView::find_type(std::string_view name) const {
+  const Attribute* found = attribute(name, AttrType::Type);
+  const auto* type = found ? found->value.get<Type>() : nullptr;
+  return type ? std::optional(*type) : std::nullopt;
+}
+
 GraphPtr NodeView::find_graph(std::string_view name) const {
   const AttrValue* found = attribute_or_default(name, AttrType::Graph);
   return found ? *found->get<GraphPtr>() : nullptr;

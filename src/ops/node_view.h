@@ -52,6 +52,7 @@ class NodeView {
   std::optional<std::vector<std::string>> find_strings(std::string_view name) const;
   TensorPtr find_tensor(std::string_view name) const;
   GraphPtr find_graph(std::string_view name) const;
+  std::optional<Type> find_type(std::string_view name) const;
   /// An element type given by its ONNX number.
   std::optional<DType> find_dtype(std::string_view name) const;
 

@@ -178,13 +178,11 @@ bool expand_map(const NodeView& n, OnnxEdit& edit) {
 
 void infer_optional(InferNode& n) {
   if (n.has("input")) return n.set(0, Type::optional(n.type("input")));
-  const Attribute* type = n.node().find_attribute("type");
-  const Type* given = type ? type->value.get<Type>() : nullptr;
-  n.set(0, Type::optional(given ? *given : Type{}));
+  n.set(0, Type::optional(n.find_type("type").value_or(Type{})));
 }
 
 Values lower_optional(const OnnxNode& n, AtenBuilder& aten) {
-  (void)n.has("type");
+  (void)n.find_type("type");
   return n.has("input") ? n.input("input") : aten("tonnx::none");
 }
 
