@@ -1,4 +1,6 @@
 // cast.cpp - changes of the element type: Cast, CastLike, BitCast.
+#include "ops/cast.h"
+
 #include <cmath>
 
 #include "base/error.h"
@@ -7,11 +9,6 @@
 
 namespace tonnx {
 namespace {
-
-struct CastOptions {
-  bool saturate;
-  std::string round_mode;
-};
 
 /// The largest number of a float8 type, which is what ONNX gives past it when asked to saturate.
 double largest_of(DType dtype) {
@@ -77,6 +74,8 @@ Value* to_exponent(AtenBuilder& aten, Value* x, DType from, const CastOptions& o
   return aten("view.dtype", aten("to.dtype", exponent, DType::UInt8), DType::Float8E8M0);
 }
 
+}  // namespace
+
 Value* converted(AtenBuilder& aten, Value* x, DType from, DType to, const CastOptions& options) {
   if (from == DType::String || to == DType::String) fail_unsupported("PyTorch has no tensors of strings");
   if (from == to) return x;
@@ -95,6 +94,8 @@ Value* converted(AtenBuilder& aten, Value* x, DType from, DType to, const CastOp
   }
   return cast(aten, x, now, widened(to));
 }
+
+namespace {
 
 /// One number, and integers that follow from shapes, are known in the new type too.
 void infer_converted(InferNode& n, DType to) {

@@ -1,4 +1,6 @@
 // conv.cpp - convolutions and their transposes: Conv, ConvTranspose.
+#include "ops/conv.h"
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -12,8 +14,8 @@ namespace tonnx {
 namespace {
 
 /// The spatial sizes of the weight, where known.
-std::optional<std::vector<Dim>> find_kernel(const NodeView& n) {
-  const Shape* weight = n.find_shape("W");
+std::optional<std::vector<Dim>> find_kernel(const NodeView& n, const ConvNames& names = {}) {
+  const Shape* weight = n.find_shape(names.w);
   require(weight == nullptr || weight->size() >= 3, "the weight of a convolution has {} dimensions",
           weight ? weight->size() : 0);
   const auto given = n.find_ints("kernel_shape");
@@ -33,8 +35,8 @@ std::optional<std::vector<Dim>> find_kernel(const NodeView& n) {
   return kernel;
 }
 
-std::vector<Dim> get_kernel(const NodeView& n) {
-  auto kernel = find_kernel(n);
+std::vector<Dim> get_kernel(const NodeView& n, const ConvNames& names = {}) {
+  auto kernel = find_kernel(n, names);
   if (!kernel) fail_unsupported("neither kernel_shape nor the shape of the weight is known");
   if (kernel->empty() || kernel->size() > 3) {
     fail_unsupported("PyTorch has no convolution over {} dimensions", kernel->size());
@@ -49,10 +51,10 @@ int64_t group_of(const NodeView& n) {
 }
 
 /// Throws where the channels of input, weight and groups contradict one another.
-void check_channels(const NodeView& n, bool transposed) {
+void check_channels(const NodeView& n, bool transposed, const ConvNames& names = {}) {
   const int64_t group = group_of(n);
-  const Shape* x = n.find_shape("X");
-  const Shape* weight = n.find_shape("W");
+  const Shape* x = n.find_shape(names.x);
+  const Shape* weight = n.find_shape(names.w);
   if (weight == nullptr) return;
   const auto outer = (*weight)[0].constant();
   require(!outer || *outer % group == 0, "{} channels of the weight do not divide into {} groups", outer.value_or(0),
@@ -63,22 +65,31 @@ void check_channels(const NodeView& n, bool transposed) {
           "the input has {} channels where the weight asks for {}", (*x)[1].text(), wanted.text());
 }
 
-void infer_conv(InferNode& n) {
-  const Shape* x = n.find_shape("X");
-  const Shape* weight = n.find_shape("W");
-  const auto kernel = find_kernel(n);
-  if (x == nullptr || weight == nullptr || !kernel) return n.set(0, n.dtype("X"), std::nullopt);
-  check_channels(n, false);
-  n.set(0, n.dtype("X"), window_shape(*x, window_of(n, *kernel), (*weight)[0]));
+}  // namespace
+
+std::optional<Shape> conv_shape(const NodeView& n, const ConvNames& names) {
+  const Shape* x = n.find_shape(names.x);
+  const Shape* weight = n.find_shape(names.w);
+  const auto kernel = find_kernel(n, names);
+  if (x == nullptr || weight == nullptr || !kernel) return std::nullopt;
+  check_channels(n, false, names);
+  return window_shape(*x, window_of(n, *kernel, names.x), (*weight)[0]);
 }
 
-Values lower_conv(const OnnxNode& n, AtenBuilder& aten) {
-  const Window window = window_of(n, get_kernel(n));
-  Value* x = n.input("X");
+Value* convolved(const OnnxNode& n, AtenBuilder& aten, Value* x, Value* weight, Value* bias, const ConvNames& names) {
+  const Window window = window_of(n, get_kernel(n, names), names.x);
   const auto padding = window.symmetric_pads();
   if (!padding) x = pad_spatial(n, aten, x, window);
-  return aten(fmt::format("conv{}d", window.rank()), x, n.input("W"), n.find_input("B"), window.strides,
+  return aten(fmt::format("conv{}d", window.rank()), x, weight, bias, window.strides,
               padding.value_or(std::vector<int64_t>(window.rank(), 0)), window.dilations, group_of(n));
+}
+
+namespace {
+
+void infer_conv(InferNode& n) { n.set(0, n.dtype("X"), conv_shape(n)); }
+
+Values lower_conv(const OnnxNode& n, AtenBuilder& aten) {
+  return convolved(n, aten, n.input("X"), n.input("W"), n.find_input("B"));
 }
 
 /// The same geometry the other way round: the pads are cut off the result.

@@ -1,4 +1,6 @@
 // matmul.cpp - matrix products: MatMul, Gemm, Einsum.
+#include "ops/matmul.h"
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -18,10 +20,10 @@ void check_inner(const Dim& left, const Dim& right) {
           "the inner sizes {} and {} of a matrix product differ", left.text(), right.text());
 }
 
-void infer_mat_mul(InferNode& n) {
-  const Shape* a = n.find_shape("A");
-  const Shape* b = n.find_shape("B");
-  if (a == nullptr || b == nullptr) return n.set(0, n.dtype("A"), std::nullopt);
+}  // namespace
+
+std::optional<Shape> matmul_shape(const Shape* a, const Shape* b) {
+  if (a == nullptr || b == nullptr) return std::nullopt;
   require(!a->empty() && !b->empty(), "a matrix product of a scalar");
   const bool a_is_vector = a->size() == 1, b_is_vector = b->size() == 1;
   check_inner(a->back(), b_is_vector ? b->back() : (*b)[b->size() - 2]);
@@ -30,8 +32,12 @@ void infer_mat_mul(InferNode& n) {
   Shape shape = *broadcast(a_batch, b_batch);
   if (!a_is_vector) shape.push_back((*a)[a->size() - 2]);
   if (!b_is_vector) shape.push_back(b->back());
-  n.set(0, n.dtype("A"), std::move(shape));
+  return shape;
 }
+
+namespace {
+
+void infer_mat_mul(InferNode& n) { n.set(0, n.dtype("A"), matmul_shape(n.find_shape("A"), n.find_shape("B"))); }
 
 Values lower_mat_mul(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.dtype("A"), kernel = kernel_type(dtype);

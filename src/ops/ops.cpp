@@ -38,6 +38,8 @@ extern const OpFamily kSpaceOps;
 extern const OpFamily kControlFlowOps;
 extern const OpFamily kSequenceOps;
 extern const OpFamily kSizeOps;
+extern const OpFamily kQuantizeOps;
+extern const OpFamily kQLinearOps;
 
 namespace {
 
@@ -73,6 +75,8 @@ constexpr const OpFamily* kFamilies[] = {
     &kControlFlowOps,
     &kSequenceOps,
     &kSizeOps,
+    &kQuantizeOps,
+    &kQLinearOps,
 };
 
 struct Hash : std::hash<std::string_view> {

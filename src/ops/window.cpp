@@ -55,7 +55,7 @@ std::vector<int64_t> spatial_ints(const NodeView& n, std::string_view name, size
   return *given;
 }
 
-Window window_of(const NodeView& n, std::vector<Dim> kernel) {
+Window window_of(const NodeView& n, std::vector<Dim> kernel, std::string_view input) {
   Window window;
   window.kernel = std::move(kernel);
   const size_t rank = window.kernel.size();
@@ -65,7 +65,7 @@ Window window_of(const NodeView& n, std::vector<Dim> kernel) {
   const std::string auto_pad = n.s("auto_pad");
   const bool is_same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   require(is_same || auto_pad == "NOTSET" || auto_pad == "VALID", "auto_pad is '{}'", auto_pad);
-  const Shape* x = n.find_shape("X");
+  const Shape* x = n.find_shape(input);
   require(x == nullptr || x->size() == rank + 2, "the input has {} dimensions where the window asks for {}",
           x ? x->size() : 0, rank + 2);
   window.larger_first = auto_pad == "SAME_LOWER";
