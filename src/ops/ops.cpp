@@ -40,6 +40,7 @@ extern const OpFamily kSequenceOps;
 extern const OpFamily kSizeOps;
 extern const OpFamily kQuantizeOps;
 extern const OpFamily kQLinearOps;
+extern const OpFamily kRecurrentOps;
 
 namespace {
 
@@ -77,6 +78,7 @@ constexpr const OpFamily* kFamilies[] = {
     &kSizeOps,
     &kQuantizeOps,
     &kQLinearOps,
+    &kRecurrentOps,
 };
 
 struct Hash : std::hash<std::string_view> {

@@ -248,7 +248,11 @@ class BlockWriter {
     if (module == structure_.module_of.end()) return spell(emission, *entry.op);
     const Submodule& submodule = structure_.modules[module->second];
     std::vector<std::string> arguments;
-    for (const std::string& input : submodule.spec.inputs) arguments.push_back(emission.text(input));
+    for (const std::string& input : submodule.spec.inputs) {
+      const Param& param = entry.signature.inputs[static_cast<size_t>(entry.signature.find_input(input))];
+      const bool is_tuple = param.is_list && param.type == "Tensor";
+      arguments.push_back(is_tuple ? python_tuple(emission.items(input)) : emission.text(input));
+    }
     return {fmt::format("self.{}({})", submodule.name, join(arguments)), precedence::kAtom};
   }
 
@@ -302,6 +306,13 @@ class BlockWriter {
     return reuse.empty() ? free_name(position) : reuse;
   }
 
+  /// `y, (h, c)`, or `y, _` where nobody wants what is inside.
+  static std::vector<std::string> nested_targets(const std::vector<std::string>& targets) {
+    const std::vector<std::string> inner(targets.begin() + 1, targets.end());
+    const bool is_unused = std::all_of(inner.begin(), inner.end(), [](const std::string& name) { return name == "_"; });
+    return {targets[0], is_unused ? "_" : python_tuple(inner)};
+  }
+
   void write_statement(const Node& node) {
     const int position = position_.at(&node);
     const std::string text = expression(node).first;
@@ -313,6 +324,10 @@ class BlockWriter {
         variable_[output] = name;
       }
       targets.push_back(name);
+    }
+    if (const auto module = structure_.module_of.find(&node);
+        module != structure_.module_of.end() && structure_.modules[module->second].spec.nests_results) {
+      targets = nested_targets(targets);
     }
     const AtenOpEntry* entry = find_aten_op(fmt::format("{}::{}{}{}", node.domain.view(), node.op.view(),
                                                         node.overload.empty() ? "" : ".", node.overload.view()));

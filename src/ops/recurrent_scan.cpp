@@ -1,0 +1,263 @@
+// recurrent_scan.cpp - RNN, GRU and LSTM that PyTorch's modules do not compute, written as a Scan over the steps:
+// peepholes, other activations, clipping, lengths of sequences.
+#include "base/error.h"
+#include "ops/opset_step.h"
+#include "ops/recurrent.h"
+
+namespace tonnx {
+namespace {
+
+/// Appends nodes to the body of a Scan.
+class BodyBuilder {
+ public:
+  BodyBuilder(Node& owner, DType dtype) : body_(std::make_shared<Graph>()), dtype_(dtype) {
+    body_->owner = &owner;
+    body_->name = "step";
+  }
+
+  Value* input(const char* name, DType dtype, Shape shape) {
+    return body_->add_input(body_->unique_name(name), Type::tensor(dtype, std::move(shape)));
+  }
+  Value* operator()(std::string_view op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes = {}) {
+    return all(op, inputs, 1, std::move(attributes))[0];
+  }
+  std::vector<Value*> all(std::string_view op, const std::vector<Value*>& inputs, size_t count,
+                          std::vector<Attribute> attributes = {}) {
+    Node* node = body_->add_node("", op);
+    node->version = kNewestOpset;
+    for (Attribute& each : attributes) node->set_attribute(each.name, std::move(each.value), each.type);
+    for (Value* each : inputs) node->add_input(each);
+    for (size_t i = 0; i < count; ++i) body_->add_output_to(node, body_->unique_name(op));
+    return node->outputs();
+  }
+  Value* scalar(double value) { return body_->add_initializer("number", make_scalar(dtype_, value)); }
+  void output(Value* value) { body_->add_output((*this)("Identity", {value})); }
+  const GraphPtr& graph() const { return body_; }
+
+ private:
+  GraphPtr body_;
+  DType dtype_;
+};
+
+/// What is known outside of the steps of one direction, to be used inside.
+struct Direction {
+  Value* recurrent = nullptr;       // R, transposed: [hidden, gates * hidden]
+  Value* recurrent_bias = nullptr;  // GRU with linear_before_reset only
+  std::vector<Value*> peepholes;    // of i, o and f; empty where there are none
+};
+
+class StepWriter {
+ public:
+  StepWriter(BodyBuilder& body, const Cell& cell, const Direction& outside, std::vector<CellActivation> activations)
+      : body_(body), cell_(cell), outside_(outside), activations_(std::move(activations)) {}
+
+  /// The next h, and of an LSTM the next c, from the product of the input with its weights.
+  std::vector<Value*> next(Value* x, Value* h, Value* c) {
+    switch (cell_.kind) {
+      case CellKind::Rnn: return {active(0, body_("Add", {x, body_("MatMul", {h, outside_.recurrent})}))};
+      case CellKind::Gru: return {gru(x, h)};
+      default: return lstm(x, h, c);
+    }
+  }
+
+ private:
+  std::vector<Value*> split(Value* x, size_t count) {
+    return body_.all("Split", {x}, count, {{"axis", int64_t{-1}}, {"num_outputs", static_cast<int64_t>(count)}});
+  }
+
+  /// The activation of that number; what goes in is clipped before.
+  Value* active(size_t number, Value* x, bool clips = true) {
+    const CellActivation& f = activations_[number];
+    if (clips && cell_.clip) x = body_("Clip", {x, body_.scalar(-*cell_.clip), body_.scalar(*cell_.clip)});
+    if (f.name == "Affine") {
+      return body_("Add", {body_("Mul", {x, body_.scalar(f.alpha)}), body_.scalar(f.beta)});
+    }
+    if (f.name == "ScaledTanh") {
+      return body_("Mul", {body_("Tanh", {body_("Mul", {x, body_.scalar(f.beta)})}), body_.scalar(f.alpha)});
+    }
+    std::vector<Attribute> attributes;
+    if (f.name == "LeakyRelu" || f.name == "ThresholdedRelu" || f.name == "Elu" || f.name == "HardSigmoid") {
+      attributes.push_back({"alpha", f.alpha, AttrType::Float, {}, {}});
+    }
+    if (f.name == "HardSigmoid") attributes.push_back({"beta", f.beta, AttrType::Float, {}, {}});
+    return body_(f.name, {x}, std::move(attributes));
+  }
+
+  Value* gru(Value* x, Value* h) {
+    const std::vector<Value*> from_x = split(x, 3);
+    Value *z = nullptr, *r = nullptr, *candidate = nullptr;
+    if (cell_.linear_before_reset) {
+      Value* product = body_("MatMul", {h, outside_.recurrent});
+      if (outside_.recurrent_bias) product = body_("Add", {product, outside_.recurrent_bias});
+      const std::vector<Value*> from_h = split(product, 3);
+      z = active(0, body_("Add", {from_x[0], from_h[0]}));
+      r = active(0, body_("Add", {from_x[1], from_h[1]}));
+      candidate = active(1, body_("Add", {from_x[2], body_("Mul", {r, from_h[2]})}));
+    } else {
+      const std::vector<Value*> weights = split(outside_.recurrent, 3);
+      z = active(0, body_("Add", {from_x[0], body_("MatMul", {h, weights[0]})}));
+      r = active(0, body_("Add", {from_x[1], body_("MatMul", {h, weights[1]})}));
+      candidate = active(1, body_("Add", {from_x[2], body_("MatMul", {body_("Mul", {r, h}), weights[2]})}));
+    }
+    Value* fresh = body_("Mul", {body_("Sub", {body_.scalar(1), z}), candidate});
+    return body_("Add", {fresh, body_("Mul", {z, h})});
+  }
+
+  Value* with_peephole(Value* gate, Value* c, size_t number) {
+    return outside_.peepholes.empty() ? gate : body_("Add", {gate, body_("Mul", {c, outside_.peepholes[number]})});
+  }
+
+  std::vector<Value*> lstm(Value* x, Value* h, Value* c) {
+    const std::vector<Value*> gates = split(body_("Add", {x, body_("MatMul", {h, outside_.recurrent})}), 4);
+    Value* i = active(0, with_peephole(gates[0], c, 0));
+    Value* f = cell_.input_forget ? body_("Sub", {body_.scalar(1), i}) : active(0, with_peephole(gates[2], c, 2));
+    Value* kept = body_("Mul", {f, c});
+    Value* next_c = body_("Add", {kept, body_("Mul", {i, active(1, gates[3])})});
+    Value* o = active(0, with_peephole(gates[1], next_c, 1));
+    return {body_("Mul", {o, active(2, next_c, false)}), next_c};
+  }
+
+  BodyBuilder& body_;
+  const Cell& cell_;
+  const Direction& outside_;
+  std::vector<CellActivation> activations_;
+};
+
+class ScanWriter {
+ public:
+  ScanWriter(const NodeView& n, OnnxEdit& edit, const Cell& cell)
+      : n_(n), edit_(edit), cell_(cell), dtype_(n.dtype("X")) {}
+
+  bool run() {
+    if (dtype_ == DType::Undefined) fail_unsupported("the element type of 'X' is not known");
+    x_ = in("X");
+    if (cell_.is_batch_first) x_ = transposed(x_, {1, 0, 2});
+    if (!has_full_sequences(n_, cell_)) is_inside_ = inside_mask();
+    std::vector<Value*> outputs, hidden, cells;
+    for (int64_t d = 0; d < cell_.directions; ++d) {
+      const Node* scan = direction(d, cell_.is_reverse || d == 1);
+      const size_t states = cell_.kind == CellKind::Lstm ? 2 : 1;
+      outputs.push_back(unsqueezed(scan->output(states), 1));
+      hidden.push_back(unsqueezed(scan->output(0), 0));
+      if (states == 2) cells.push_back(unsqueezed(scan->output(1), 0));
+    }
+    Value* y = joined(outputs, 1);
+    Value* h = joined(hidden, 0);
+    Value* c = cells.empty() ? nullptr : joined(cells, 0);
+    if (cell_.is_batch_first) {
+      y = transposed(y, {2, 0, 1, 3});
+      h = transposed(h, {1, 0, 2});
+      if (c) c = transposed(c, {1, 0, 2});
+    }
+    return edit_.replace_with({y, h, c});
+  }
+
+ private:
+  Value* in(std::string_view name) {
+    const int at = n_.entry().signature.find_input(name);
+    return at < 0 ? nullptr : edit_.node().input(static_cast<size_t>(at));
+  }
+  Value* transposed(Value* x, std::vector<int64_t> perm) {
+    return edit_.before("Transpose", {x}, {{"perm", std::move(perm)}});
+  }
+  Value* unsqueezed(Value* x, int64_t axis) { return edit_.before("Unsqueeze", {x, edit_.ints({axis}, "axes")}); }
+  Value* joined(const std::vector<Value*>& parts, int64_t axis) {
+    return parts.size() == 1 ? parts[0] : edit_.before("Concat", parts, {{"axis", axis}});
+  }
+  Value* index(int64_t number) {
+    auto scalar = std::make_shared<Tensor>(*make_ints({number}));
+    scalar->dims.clear();
+    return edit_.constant(std::move(scalar), "index");
+  }
+  /// The part of an input that belongs to a direction.
+  Value* part(std::string_view name, int64_t direction, int64_t axis = 0) {
+    return edit_.before("Gather", {in(name), index(direction)}, {{"axis", axis}});
+  }
+  std::vector<Value*> split(Value* x, size_t count) {
+    return edit_.node_before("Split", {x}, {{"axis", int64_t{0}}, {"num_outputs", static_cast<int64_t>(count)}}, count)
+        ->outputs();
+  }
+
+  /// Whether a step belongs to the sequence, as [steps, batch, 1].
+  Value* inside_mask() {
+    Value* steps = edit_.before("Shape", {x_}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
+    Value* count = edit_.before("Squeeze", {steps});
+    Value* numbers = edit_.before("Range", {index(0), count, index(1)});
+    Value* lengths = edit_.before("Cast", {in("sequence_lens")}, {{"to", static_cast<int64_t>(DType::Int64)}});
+    return unsqueezed(edit_.before("Less", {unsqueezed(numbers, 1), lengths}), 2);
+  }
+
+  Value* initial(std::string_view name, int64_t direction) {
+    if (in(name) != nullptr) return part(name, direction, cell_.is_batch_first ? 1 : 0);
+    Value* batch = edit_.before("Shape", {x_}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
+    Value* sizes = edit_.before("Concat", {batch, edit_.ints({cell_.hidden}, "hidden")}, {{"axis", int64_t{0}}});
+    return edit_.before("Expand", {edit_.constant(make_scalar(dtype_, 0), "zero"), sizes});
+  }
+
+  Node* direction(int64_t d, bool is_backwards) {
+    Direction outside;
+    Value* from_x = edit_.before("MatMul", {x_, transposed(part("W", d), {1, 0})});
+    outside.recurrent = transposed(part("R", d), {1, 0});
+    if (in("B") != nullptr) {
+      const std::vector<Value*> biases = split(part("B", d), 2);
+      from_x = edit_.before("Add", {from_x, biases[0]});
+      if (cell_.kind == CellKind::Gru && cell_.linear_before_reset) {
+        outside.recurrent_bias = biases[1];
+      } else {
+        from_x = edit_.before("Add", {from_x, biases[1]});
+      }
+    }
+    if (cell_.kind == CellKind::Lstm && in("P") != nullptr) outside.peepholes = split(part("P", d), 3);
+    std::vector<Value*> inputs{initial("initial_h", d)};
+    if (cell_.kind == CellKind::Lstm) inputs.push_back(initial("initial_c", d));
+    const size_t states = inputs.size();
+    inputs.push_back(from_x);
+    if (is_inside_ != nullptr) inputs.push_back(is_inside_);
+    const auto scanned = static_cast<int64_t>(inputs.size() - states);
+    std::vector<Attribute> attributes{{"num_scan_inputs", scanned}};
+    if (is_backwards) {
+      attributes.push_back({"scan_input_directions", std::vector<int64_t>(static_cast<size_t>(scanned), 1)});
+      attributes.push_back({"scan_output_directions", std::vector<int64_t>{1}});
+    }
+    Node* scan = edit_.node_before("Scan", inputs, std::move(attributes), states + 1);
+    scan->set_attribute("body", body(*scan, d, outside), AttrType::Graph);
+    return scan;
+  }
+
+  GraphPtr body(Node& scan, int64_t d, const Direction& outside) {
+    BodyBuilder body(scan, dtype_);
+    const Shape* x = n_.find_shape("X");
+    const Dim batch = x ? (*x)[cell_.is_batch_first ? 0 : 1] : Dim::symbol("");
+    Value* h = body.input("h", dtype_, {batch, cell_.hidden});
+    Value* c = cell_.kind == CellKind::Lstm ? body.input("c", dtype_, {batch, cell_.hidden}) : nullptr;
+    Value* step = body.input("x", dtype_, {batch, cell_.gates() * cell_.hidden});
+    Value* is_inside = is_inside_ ? body.input("is_inside", DType::Bool, {batch, 1}) : nullptr;
+    std::vector<Value*> next = StepWriter(body, cell_, outside, cell_.activations_of(d)).next(step, h, c);
+    Value* y = next[0];
+    if (is_inside != nullptr) {  // behind its end a sequence stays as it is, and gives zeros
+      y = body("Where", {is_inside, next[0], body.scalar(0)});
+      next[0] = body("Where", {is_inside, next[0], h});
+      if (c != nullptr) next[1] = body("Where", {is_inside, next[1], c});
+    }
+    for (Value* state : next) body.output(state);
+    body.output(y);
+    return body.graph();
+  }
+
+  const NodeView& n_;
+  OnnxEdit& edit_;
+  const Cell& cell_;
+  const DType dtype_;
+  Value* x_ = nullptr;
+  Value* is_inside_ = nullptr;
+};
+
+}  // namespace
+
+bool expand_recurrent(const NodeView& n, OnnxEdit& edit) {
+  const Cell cell = cell_of(n);
+  if (is_plain_cell(n, cell)) return false;
+  return ScanWriter(n, edit, cell).run();
+}
+
+}  // namespace tonnx
