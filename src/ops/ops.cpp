@@ -41,6 +41,8 @@ extern const OpFamily kSizeOps;
 extern const OpFamily kQuantizeOps;
 extern const OpFamily kQLinearOps;
 extern const OpFamily kRecurrentOps;
+extern const OpFamily kMsQuantOps;
+extern const OpFamily kMsQuantMatMulOps;
 
 namespace {
 
@@ -79,6 +81,8 @@ constexpr const OpFamily* kFamilies[] = {
     &kQuantizeOps,
     &kQLinearOps,
     &kRecurrentOps,
+    &kMsQuantOps,
+    &kMsQuantMatMulOps,
 };
 
 struct Hash : std::hash<std::string_view> {

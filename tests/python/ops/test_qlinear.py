@@ -75,7 +75,12 @@ def test_conv_integer(options: dict, constant: tuple[str, ...]) -> None:
 def test_conv_integer_groups_and_channels() -> None:
     x = integers(np.uint8, 2, 4, 9)
     check("ConvInteger", {"x": x, "w": integers(np.int8, 6, 2, 3)}, 10, group=2)
-    inputs = {"x": x, "w": integers(np.uint8, 2, 4, 3), "x_zero": one(np.uint8, 3), "w_zero": np.array([1, 200], np.uint8)}
+    inputs = {
+        "x": x,
+        "w": integers(np.uint8, 2, 4, 3),
+        "x_zero": one(np.uint8, 3),
+        "w_zero": np.array([1, 200], np.uint8),
+    }
     weight = inputs["w"] - inputs["w_zero"].astype(float)[:, None, None]
     want = torch.nn.functional.conv1d(torch.from_numpy(x - 3.0), torch.from_numpy(weight)).int().numpy()
     check("ConvInteger", inputs, 10, ("w", "w_zero"), values=[want])

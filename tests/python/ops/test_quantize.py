@@ -83,7 +83,9 @@ def test_small_integers(dtype: str) -> None:
     info = ml_dtypes.iinfo(zero(dtype).dtype)
     np.testing.assert_array_equal(got, np.clip(np.rint(X / SCALE) + 1, int(info.min), int(info.max)))
     packed = np.array([[1, 0], [1, 1]]).astype(zero(dtype).dtype)
-    model = one_node("DequantizeLinear", {"x": packed, "scale": SCALE, "zero": zero(dtype, 1)}, 25, ("x", "scale", "zero"))
+    model = one_node(
+        "DequantizeLinear", {"x": packed, "scale": SCALE, "zero": zero(dtype, 1)}, 25, ("x", "scale", "zero")
+    )
     np.testing.assert_array_equal(tonnx.convert(model)().numpy(), [[0, -0.5], [0, 0]])
 
 
@@ -99,7 +101,9 @@ def test_small_floats(dtype: str, saturate: int) -> None:
     want = want.astype(zero(dtype).dtype).astype(np.float32)
     got = tonnx.convert(model)(torch.from_numpy(X))
     np.testing.assert_array_equal(got.to(torch.float32).numpy(), want)
-    back = one_node("DequantizeLinear", {"x": inputs["zero"], "scale": SCALE, "zero": inputs["zero"]}, 23, ("scale", "zero"))
+    back = one_node(
+        "DequantizeLinear", {"x": inputs["zero"], "scale": SCALE, "zero": inputs["zero"]}, 23, ("scale", "zero")
+    )
     np.testing.assert_array_equal(tonnx.convert(back)(got).numpy(), want * SCALE)
 
 
@@ -109,7 +113,9 @@ def test_output_dtype(dtype: type) -> None:
     options = {"output_dtype": int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))}
     model = one_node("DequantizeLinear", {"x": numbers, "scale": np.array(0.3, np.float32)}, 23, ("scale",), **options)
     got = tonnx.convert(model)(torch.from_numpy(numbers))
-    np.testing.assert_array_equal(got.to(torch.float32).numpy(), (numbers * np.float32(0.3)).astype(dtype).astype(np.float32))
+    np.testing.assert_array_equal(
+        got.to(torch.float32).numpy(), (numbers * np.float32(0.3)).astype(dtype).astype(np.float32)
+    )
 
 
 def test_halves_are_divided_in_32_bits_unless_told() -> None:
@@ -122,7 +128,12 @@ def test_halves_are_divided_in_32_bits_unless_told() -> None:
 
 
 def test_integers_are_quantised() -> None:
-    check("QuantizeLinear", {"x": np.array([-700, 3, 5, 1000], np.int32), "scale": np.array(2, np.float32)}, 13, reference=True)
+    check(
+        "QuantizeLinear",
+        {"x": np.array([-700, 3, 5, 1000], np.int32), "scale": np.array(2, np.float32)},
+        13,
+        reference=True,
+    )
 
 
 @pytest.mark.parametrize("x", [X, X[:1], np.abs(X), -np.abs(X) - 1, np.zeros((2, 2), np.float32)])
@@ -156,6 +167,8 @@ def test_wrong_types_are_refused() -> None:
     model = one_node("QuantizeLinear", {"x": X, "scale": SCALE}, 21, output_dtype=TensorProto.INT64)
     with pytest.raises(tonnx.Error, match="not a type of quantised numbers"):
         tonnx.convert(model)
-    bad = one_node("DequantizeLinear", {"x": X.astype(np.int8), "scale": np.ones((2, 2), np.float32)}, 21, block_size=-1)
+    bad = one_node(
+        "DequantizeLinear", {"x": X.astype(np.int8), "scale": np.ones((2, 2), np.float32)}, 21, block_size=-1
+    )
     with pytest.raises(tonnx.Error, match="block_size"):
         tonnx.convert(bad)
