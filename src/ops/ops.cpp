@@ -44,6 +44,7 @@ extern const OpFamily kRecurrentOps;
 extern const OpFamily kMsQuantOps;
 extern const OpFamily kMsQuantMatMulOps;
 extern const OpFamily kLossOps;
+extern const OpFamily kAttentionOps;
 
 namespace {
 
@@ -89,6 +90,9 @@ constexpr const OpFamily* kFamilies[] = {
     &kCreateOps,     &kDiagonalOps,  &kIndexOps,     &kScatterOps, &kReduceOps,   &kArgReduceOps,
     &kScanOps,       &kSortOps,      &kResizeOps,    &kMatMulOps,  &kSoftmaxOps,  &kConvOps,
     &kPoolOps,       &kNormBatchOps, &kNormLayerOps, &kSpaceOps,   &kSizeOps,     &kLossOps,
+    &kSizeOps,
+    &kLossOps,
+    &kAttentionOps,
 };
 
 struct Hash : std::hash<std::string_view> {
@@ -138,9 +142,8 @@ const AtenOpEntry* find_aten_op(std::string_view name) {
 }
 
 const AtenOpEntry& get_aten_op(const Node& node) {
-  const std::string name = node.overload.empty()
-                               ? fmt::format("{}::{}", node.domain.view(), node.op.view())
-                               : fmt::format("{}::{}.{}", node.domain.view(), node.op.view(), node.overload.view());
+  const std::string name = node.overload.empty() ? fmt::format("{}::{}", node.domain.view(), node.op.view())
+                                                 : fmt::format("{}::{}.{}", node.domain.view(), node.op.view(), node.overload.view());
   const AtenOpEntry* entry = find_aten_op(name);
   if (entry == nullptr) throw Error(ErrorKind::Unsupported, fmt::format("the operator {} is not supported", name));
   return *entry;
