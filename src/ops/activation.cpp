@@ -27,10 +27,14 @@ Values lower_gelu(const OnnxNode& n, AtenBuilder& aten) {
   return aten("gelu", n.input("X"), Kw{"approximate", approximate});
 }
 
-Values lower_swish(const OnnxNode& n, AtenBuilder& aten) {
-  Value* x = n.input("X");
-  const double alpha = n.f("alpha");
+Value* swish(AtenBuilder& aten, Value* x, double alpha) {
   return alpha == 1.0 ? aten("silu", x) : aten("mul.Tensor", x, aten("sigmoid", aten("mul.Scalar", x, alpha)));
+}
+
+Values lower_swish(const OnnxNode& n, AtenBuilder& aten) { return swish(aten, n.input("X"), n.f("alpha")); }
+
+Values lower_swiglu(const OnnxNode& n, AtenBuilder& aten) {
+  return aten("mul.Tensor", swish(aten, n.input("A"), n.f("alpha")), n.input("B"));
 }
 
 /// PyTorch's own has alpha = 1/6, ONNX's default is 0.2.
@@ -233,6 +237,7 @@ constexpr OnnxOp kOnnx[] = {
     unary("Sigmoid(T X) -> T Y", 1, kSince1, lower_unary<"sigmoid">),
     unary("Softplus(T X) -> T Y", 1, kTypes22, lower_unary<"softplus">),
     unary("Softsign(T input) -> T output", 1, kTypes22, lower_softsign),
+    unary("SwiGLU(T A, T B, *, float alpha=1.0) -> T Y", 28, {}, lower_swiglu),
     unary("Swish(T X, *, float alpha=1.0) -> T Y", 24, {}, lower_swish),
     unary("Tanh(T input) -> T output", 1, kSince1, lower_unary<"tanh">),
     unary("ThresholdedRelu(T X, *, float alpha=1.0) -> T Y", 10, kTypes22, lower_thresholded_relu),

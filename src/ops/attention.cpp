@@ -79,7 +79,8 @@ struct Attention {
   Value* q;
   Value* k;  // with the past
   Value* v;
-  IntArg past = 0;
+  IntArg q_length = 0, k_length = 0;
+  IntArg past = 0;               // so many keys are in front of those of the first query
   Value* bias = nullptr;         // is added to the scores
   Value* allowed = nullptr;      // of bool
   bool is_causal = false;        // nothing but the triangle of SDPA: in that case `allowed` is null
@@ -103,7 +104,7 @@ Value* padded_mask(const OnnxNode& n, AtenBuilder& aten, const Attention& a, con
   if (shape->size() == 1) mask = aten("unsqueeze", mask, 0);
   if (!(shape->back() == total)) {
     const auto last = static_cast<int64_t>(shape->size()) - 1;
-    const IntArg missing = aten.sub(aten.size(a.k, 2), n.size("attn_mask", last));
+    const IntArg missing = aten.sub(a.k_length, n.size("attn_mask", last));
     if (!missing.is(0)) {
       mask = is_bool ? aten("pad", mask, IntArgs{0, missing}, "constant", 0.0)
                      : aten("pad", mask, IntArgs{0, missing}, "constant", kNever);
@@ -129,18 +130,18 @@ void restrict_by_position(const OnnxNode& n, AtenBuilder& aten, Attention& a) {
       a.is_causal = true;
       return;
     }
-    Value* all = aten("ones", IntArgs{aten.size(a.q, 2), aten.size(a.k, 2)}, Kw{"dtype", DType::Bool});
+    Value* all = aten("ones", IntArgs{a.q_length, a.k_length}, Kw{"dtype", DType::Bool});
     a.allowed = both(aten, a.allowed, aten("tril", all, a.past));
     return;
   }
   a.may_mask_rows = true;
-  Value* keys = aten("arange", aten.size(a.k, 2));
+  Value* keys = aten("arange", a.k_length);
   if (lengths != nullptr) lengths = aten("reshape", lengths, IntArgs{-1, 1, 1, 1});
   if (is_causal || has_window) {
-    const IntArg length = aten.size(a.q, 2);
-    Value* at = a.past.is(0) ? aten("arange", length) : aten("arange.start_step", a.past, aten.add(a.past, length));
+    Value* at =
+        a.past.is(0) ? aten("arange", a.q_length) : aten("arange.start_step", a.past, aten.add(a.past, a.q_length));
     at = aten("unsqueeze", at, 1);
-    if (lengths != nullptr) at = aten("add.Tensor", at, aten("sub.Scalar", lengths, length));
+    if (lengths != nullptr) at = aten("add.Tensor", at, aten("sub.Scalar", lengths, a.q_length));
     if (is_causal) a.allowed = both(aten, a.allowed, aten("le.Tensor", keys, at));
     if (left >= 0) a.allowed = both(aten, a.allowed, aten("ge.Tensor", keys, aten("sub.Scalar", at, left)));
     if (right >= 0 && !is_causal) {
@@ -197,7 +198,7 @@ std::pair<Value*, Value*> written_out(const OnnxNode& n, AtenBuilder& aten, Atte
   const double cap = n.f("softcap");
   const DType dtype = n.dtype("Q");
   if (a.is_causal) {
-    Value* all = aten("ones", IntArgs{aten.size(a.q, 2), aten.size(a.k, 2)}, Kw{"dtype", DType::Bool});
+    Value* all = aten("ones", IntArgs{a.q_length, a.k_length}, Kw{"dtype", DType::Bool});
     a.allowed = aten("tril", all);
   }
   Value* scores = scaled_product(n, aten, a);
@@ -239,12 +240,15 @@ Values lower_attention(const OnnxNode& n, AtenBuilder& aten) {
   } else {
     a.has_equal_heads = n.i("q_num_heads") == n.i("kv_num_heads");
   }
+  a.q_length = n.size("Q", is_split ? 2 : 1);
+  a.k_length = n.size("K", is_split ? 2 : 1);
   const Shape* k_shape = n.find_shape("K");
   Dim total = k_shape ? (*k_shape)[is_split ? 2 : 1] : Dim::symbol("");
   if (Value* past = n.find_input("past_key")) {
     const Shape* shape = n.find_shape("past_key");
     total = shape && k_shape ? (*shape)[2] + total : Dim::symbol("");
     a.past = n.size("past_key", 2);
+    a.k_length = aten.add(a.past, a.k_length);
     a.k = aten("cat", std::vector{past, a.k}, 2);
     a.v = aten("cat", std::vector{n.input("past_value"), a.v}, 2);
   }

@@ -45,6 +45,10 @@ extern const OpFamily kMsQuantOps;
 extern const OpFamily kMsQuantMatMulOps;
 extern const OpFamily kLossOps;
 extern const OpFamily kAttentionOps;
+extern const OpFamily kAttentionFlexOps;
+extern const OpFamily kLinearAttentionOps;
+extern const OpFamily kRotaryOps;
+extern const OpFamily kTrainingOps;
 
 namespace {
 
@@ -93,6 +97,10 @@ constexpr const OpFamily* kFamilies[] = {
     &kSizeOps,
     &kLossOps,
     &kAttentionOps,
+    &kAttentionFlexOps,
+    &kLinearAttentionOps,
+    &kRotaryOps,
+    &kTrainingOps,
 };
 
 struct Hash : std::hash<std::string_view> {

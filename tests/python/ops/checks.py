@@ -25,10 +25,14 @@ def one_node(
     outputs: int = 1,
     **attributes: Any,
 ) -> onnx.ModelProto:
-    """A model of one node; `constant` names inputs that are initializers, `dynamic` those of open sizes, or all."""
+    """A model of one node; `constant` names inputs that are initializers, `dynamic` those of open sizes, or all.
+
+    `op` may have a domain in front: `com.microsoft::Gelu`.
+    """
+    domain, _, op = op.rpartition("::")
     names = [name if array is not None else "" for name, array in inputs.items()]
     results = [f"out{i}" for i in range(outputs)]
-    node = helper.make_node(op, names, results, **attributes)
+    node = helper.make_node(op, names, results, domain=domain, **attributes)
     declared, initializers = [], []
     for name, array in inputs.items():
         if array is None:
@@ -41,7 +45,8 @@ def one_node(
         declared.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape))
     empty = [onnx.ValueInfoProto(name=name) for name in results]
     graph = helper.make_graph([node], "one_node", declared, empty, initializers)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
+    opsets = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(domain, 1)] if domain else [])
+    return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
 
 
 def expected(model: onnx.ModelProto, feeds: dict[str, np.ndarray], reference: bool) -> list[np.ndarray]:

@@ -1,0 +1,54 @@
+// expansion.h - what operators that are written in terms of others are made with.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "ops/node_view.h"
+#include "ops/opset_step.h"
+
+namespace tonnx {
+
+/// Makes the nodes of an expansion: `make("Add", {a, b})`.
+class Expansion {
+ public:
+  explicit Expansion(OnnxEdit& edit) : edit_(&edit) {}
+
+  Value* operator()(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes = {}) {
+    return edit_->before(op, std::move(inputs), std::move(attributes));
+  }
+  /// All outputs of a node that has `count` of them.
+  std::vector<Value*> all(size_t count, std::string_view op, std::vector<Value*> inputs,
+                          std::vector<Attribute> attributes = {}) {
+    return edit_->node_before(op, std::move(inputs), std::move(attributes), count)->outputs();
+  }
+
+  Value* number(DType dtype, double value) { return edit_->constant(make_scalar(dtype, value)); }
+  Value* ints(std::vector<int64_t> values) { return edit_->ints(std::move(values)); }
+  Value* cast(Value* x, DType to) { return (*this)("Cast", {x}, {{"to", static_cast<int64_t>(to)}}); }
+  /// A size of 0 is that of the input.
+  Value* reshape(Value* x, std::vector<int64_t> sizes) { return (*this)("Reshape", {x, ints(std::move(sizes))}); }
+  Value* transpose(Value* x, std::vector<int64_t> order) { return (*this)("Transpose", {x}, {{"perm", order}}); }
+  Value* unsqueeze(Value* x, std::vector<int64_t> axes) { return (*this)("Unsqueeze", {x, ints(std::move(axes))}); }
+  Value* squeeze(Value* x, std::vector<int64_t> axes) { return (*this)("Squeeze", {x, ints(std::move(axes))}); }
+  Value* concat(std::vector<Value*> parts, int64_t axis) { return (*this)("Concat", parts, {{"axis", axis}}); }
+  /// The size of a dimension, as a list of one.
+  Value* size(Value* x, int64_t axis) { return (*this)("Shape", {x}, {{"start", axis}, {"end", axis + 1}}); }
+  /// The elements from `start` to `end` along an axis; both are lists of one.
+  Value* slice(Value* x, int64_t axis, Value* start, Value* end) {
+    return (*this)("Slice", {x, start, end, ints({axis})});
+  }
+  Value* slice(Value* x, int64_t axis, int64_t start, int64_t end) {
+    return slice(x, axis, ints({start}), ints({end}));
+  }
+  std::vector<Value*> split(Value* x, int64_t axis, std::vector<int64_t> sizes) {
+    const size_t count = sizes.size();
+    return all(count, "Split", {x, ints(std::move(sizes))}, {{"axis", axis}});
+  }
+
+ private:
+  OnnxEdit* edit_;
+};
+
+inline constexpr int64_t kToTheEnd = int64_t{1} << 62;
+
+}  // namespace tonnx
