@@ -49,6 +49,9 @@ extern const OpFamily kAttentionFlexOps;
 extern const OpFamily kLinearAttentionOps;
 extern const OpFamily kRotaryOps;
 extern const OpFamily kTrainingOps;
+extern const OpFamily kMsActivationOps;
+extern const OpFamily kMsMatMulOps;
+extern const OpFamily kMsNormOps;
 
 namespace {
 
@@ -101,6 +104,9 @@ constexpr const OpFamily* kFamilies[] = {
     &kLinearAttentionOps,
     &kRotaryOps,
     &kTrainingOps,
+    &kMsActivationOps,
+    &kMsMatMulOps,
+    &kMsNormOps,
 };
 
 struct Hash : std::hash<std::string_view> {

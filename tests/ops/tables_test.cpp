@@ -11,9 +11,16 @@
 namespace tonnx {
 namespace {
 
+/// What ONNX Runtime has in the domain of the standard, beside the standard.
+bool is_of_runtime(std::string_view name) {
+  static const std::set<std::string_view> names{"Affine",     "ImageScaler", "ParametricSoftplus", "Scale",
+                                                "ScaledTanh", "SimplifiedLayerNormalization"};
+  return names.contains(name);
+}
+
 TEST(Tables, HistoriesHaveEveryVersionOfTheStandard) {
   for (const OnnxOpEntry* entry : all_onnx_ops()) {
-    if (!entry->signature.domain.empty()) continue;
+    if (!entry->signature.domain.empty() || is_of_runtime(entry->signature.name)) continue;
     const OnnxOp& op = *entry->op;
     std::vector<int> versions{op.since};
     for (const OpsetStep& step : op.history) versions.push_back(step.to);
