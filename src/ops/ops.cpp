@@ -52,6 +52,7 @@ extern const OpFamily kTrainingOps;
 extern const OpFamily kMsActivationOps;
 extern const OpFamily kMsMatMulOps;
 extern const OpFamily kMsNormOps;
+extern const OpFamily kMsAttentionOps;
 
 namespace {
 
@@ -107,6 +108,7 @@ constexpr const OpFamily* kFamilies[] = {
     &kMsActivationOps,
     &kMsMatMulOps,
     &kMsNormOps,
+    &kMsAttentionOps,
 };
 
 struct Hash : std::hash<std::string_view> {
