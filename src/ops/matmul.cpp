@@ -1,4 +1,4 @@
-// matmul.cpp - matrix products: MatMul, Gemm, Einsum.
+// matmul.cpp - matrix products: MatMul, Gemm, Einsum; and determinants: Det.
 #include "ops/matmul.h"
 
 #include <algorithm>
@@ -251,6 +251,24 @@ std::optional<ModuleSpec> module_linear(const Emission& e) {
   return spec;
 }
 
+void infer_det(InferNode& n) {
+  const Shape* shape = n.find_shape("X");
+  if (shape == nullptr) return n.set(0, n.dtype("X"), std::nullopt);
+  require(shape->size() >= 2, "a matrix has {} dimensions", shape->size());
+  const Dim &rows = (*shape)[shape->size() - 2], &columns = shape->back();
+  require(!rows.is_constant() || !columns.is_constant() || rows == columns, "a matrix of {} by {} is not square",
+          rows.text(), columns.text());
+  n.set(0, n.dtype("X"), Shape(shape->begin(), shape->end() - 2));
+}
+
+/// PyTorch has no determinants of sixteen bits.
+Values lower_det(const OnnxNode& n, AtenBuilder& aten) {
+  const DType dtype = n.dtype("X");
+  const bool is_short = dtype == DType::Float16 || dtype == DType::BFloat16;
+  if (!is_short) return aten("linalg_det", n.input("X"));
+  return aten("to.dtype", aten("linalg_det", aten("to.dtype", n.input("X"), DType::Float32)), dtype);
+}
+
 constexpr DTypeSet kWideInts = dtype_set(DType::Int32, DType::Int64, DType::UInt32, DType::UInt64);
 constexpr OpsetStep kMatMulHistory[] = {{.to = 9, .adds = kWideInts}, {.to = 13, .adds = kBFloat16}};
 constexpr OpsetStep kGemmHistory[] = {
@@ -260,6 +278,7 @@ constexpr OpsetStep kGemmHistory[] = {
     {.to = 11, .down = down_gemm_needs_c},
     {.to = 13, .adds = kBFloat16},
 };
+constexpr OpsetStep kDetHistory[] = {{.to = 22, .adds = kBFloat16}};
 constexpr OpsetStep kEinsumHistory[] = {{.to = 28, .adds = kBFloat16}};
 
 constexpr OnnxOp kOnnx[] = {
@@ -278,6 +297,7 @@ constexpr OnnxOp kOnnx[] = {
      .history = kEinsumHistory,
      .infer = infer_einsum,
      .lower = lower_einsum},
+    {.sig = "Det(T X) -> T Y", .since = 11, .history = kDetHistory, .infer = infer_det, .lower = lower_det},
 };
 
 constexpr AtenOp kAten[] = {
@@ -286,6 +306,7 @@ constexpr AtenOp kAten[] = {
      .python = "F.linear",
      .module = module_linear},
     {.sig = "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", .emit = emit_einsum},
+    {.sig = "aten::linalg_det(Tensor A) -> Tensor", .python = "torch.linalg.det"},
 };
 
 }  // namespace

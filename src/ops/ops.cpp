@@ -53,6 +53,10 @@ extern const OpFamily kMsActivationOps;
 extern const OpFamily kMsMatMulOps;
 extern const OpFamily kMsNormOps;
 extern const OpFamily kMsAttentionOps;
+extern const OpFamily kGridOps;
+extern const OpFamily kFoldOps;
+extern const OpFamily kRoiOps;
+extern const OpFamily kUniqueOps;
 
 namespace {
 
@@ -109,6 +113,10 @@ constexpr const OpFamily* kFamilies[] = {
     &kMsMatMulOps,
     &kMsNormOps,
     &kMsAttentionOps,
+    &kGridOps,
+    &kFoldOps,
+    &kRoiOps,
+    &kUniqueOps,
 };
 
 struct Hash : std::hash<std::string_view> {
