@@ -1,4 +1,6 @@
 // create.cpp - tensors made from nothing: Constant, ConstantOfShape, Range.
+#include "ops/create.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -10,6 +12,18 @@
 #include "ops/opset_step.h"
 
 namespace tonnx {
+
+std::string emit_factory(const Emission& e) {
+  std::vector<std::string> arguments;
+  for (const Param& param : e.signature().inputs) {
+    if (param.name != "device" && e.node().find_attribute(param.name) != nullptr) {
+      arguments.push_back(param.keyword_only ? param.name + "=" + e.text(param.name) : e.text(param.name));
+    }
+  }
+  if (!e.device().empty()) arguments.push_back("device=" + e.device());
+  return fmt::format("torch.{}({})", e.signature().name, join(arguments));
+}
+
 namespace {
 
 // Constant
@@ -178,18 +192,6 @@ Values lower_range(const OnnxNode& n, AtenBuilder& aten) {
 }
 
 void down_range_27(OnnxEdit& edit) { drop_attribute(edit, "stash_type"); }
-
-/// `torch.full([2, n], 0.0, dtype=torch.float32, device=x.device)`
-std::string emit_factory(const Emission& e) {
-  std::vector<std::string> arguments;
-  for (const Param& param : e.signature().inputs) {
-    if (param.name != "device" && e.node().find_attribute(param.name) != nullptr) {
-      arguments.push_back(param.keyword_only ? param.name + "=" + e.text(param.name) : e.text(param.name));
-    }
-  }
-  if (!e.device().empty()) arguments.push_back("device=" + e.device());
-  return fmt::format("torch.{}({})", e.signature().name, join(arguments));
-}
 
 constexpr OpsetStep kConstantHistory[] = {
     {.to = 9, .adds = kNonFloats}, {.to = 11, .down = down_constant_11}, {.to = 12, .down = down_constant_12},

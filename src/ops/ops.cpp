@@ -57,6 +57,7 @@ extern const OpFamily kGridOps;
 extern const OpFamily kFoldOps;
 extern const OpFamily kRoiOps;
 extern const OpFamily kUniqueOps;
+extern const OpFamily kSignalOps;
 
 namespace {
 
@@ -117,6 +118,7 @@ constexpr const OpFamily* kFamilies[] = {
     &kFoldOps,
     &kRoiOps,
     &kUniqueOps,
+    &kSignalOps,
 };
 
 struct Hash : std::hash<std::string_view> {
