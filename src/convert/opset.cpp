@@ -232,7 +232,7 @@ class Upgrade {
   }
 
   void visit_loop(Node& node) {
-    constexpr int kRounds = 3;
+    constexpr int kRounds = 4;
     constexpr int kDepth = 3;  // of loops inside loops whose bodies are tried, before nothing is taken for granted
     const GraphPtr body = graph_of(node, "body");
     const size_t carried = node.inputs().size() > 2 ? node.inputs().size() - 2 : 0;
