@@ -245,7 +245,7 @@ constexpr AtenOp kAten[] = {
     // is given), what is carried, and `scans` tensors that are stacked.
     {.sig = "tonnx::loop(SymInt? count, Tensor? keep_on, Tensor[] initial, int scans) -> Tensor[]"},
     {.sig = "tonnx::count_if(Tensor condition, SymInt count) -> SymInt", .emit = emit_count_if},
-    {.sig = "aten::movedim.int(Tensor self, int source, int destination) -> Tensor", .python = "torch.movedim"},
+    {.sig = "aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)", .python = "torch.movedim"},
 };
 
 }  // namespace

@@ -375,7 +375,6 @@ constexpr AtenOp kAten[] = {
      .emit = emit_grid_sampler},
     {.sig = "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
      .python = "F.affine_grid"},
-    {.sig = "aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)", .python = ".movedim"},
 };
 
 }  // namespace

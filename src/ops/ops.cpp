@@ -56,6 +56,7 @@ extern const OpFamily kMsAttentionOps;
 extern const OpFamily kGridOps;
 extern const OpFamily kFoldOps;
 extern const OpFamily kRoiOps;
+extern const OpFamily kNmsOps;
 extern const OpFamily kUniqueOps;
 extern const OpFamily kSignalOps;
 
@@ -117,6 +118,7 @@ constexpr const OpFamily* kFamilies[] = {
     &kGridOps,
     &kFoldOps,
     &kRoiOps,
+    &kNmsOps,
     &kUniqueOps,
     &kSignalOps,
 };

@@ -1,0 +1,190 @@
+// nms.cpp - the best of boxes that overlap: NonMaxSuppression, as a Loop that takes the best box that is left.
+#include <cmath>
+
+#include "base/error.h"
+#include "ops/infer.h"
+#include "ops/opset_step.h"
+
+namespace tonnx {
+namespace {
+
+/// Up to that many turns the loop has a fixed number of them, which torch.export and torch.compile can follow; past
+/// that it ends when no box is left.
+constexpr int64_t kFixedTurns = 256;
+
+void check_nms(const NodeView& n) {
+  const Shape *boxes = n.find_shape("boxes"), *scores = n.find_shape("scores");
+  require(!boxes || boxes->size() == 3, "the boxes have {} dimensions where they need three",
+          boxes ? boxes->size() : 0);
+  require(!scores || scores->size() == 3, "the scores have {} dimensions where they need three",
+          scores ? scores->size() : 0);
+  require(!boxes || !boxes->back().is_constant() || boxes->back().is(4), "a box has {} numbers",
+          boxes ? boxes->back().text() : "");
+  require(n.i("center_point_box") == 0 || n.i("center_point_box") == 1, "center_point_box is {}",
+          n.i("center_point_box"));
+}
+
+void infer_nms(InferNode& n) {
+  check_nms(n);
+  n.set(0, DType::Int64, Shape{n.fresh(), 3});
+}
+
+Attribute attribute(const char* name, AttrValue value) { return {name, std::move(value), AttrType::None, {}, {}}; }
+
+/// Writes nodes into a graph: into that of the node itself, or the body of the loop.
+class Writer {
+ public:
+  explicit Writer(OnnxEdit& edit) : edit_(edit) {}
+  Writer(OnnxEdit& edit, Graph& body) : edit_(edit), body_(&body) {}
+
+  Value* operator()(const char* op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes = {}) {
+    if (body_ == nullptr) return edit_.before(op, inputs, std::move(attributes));
+    Node* node = body_->add_node("", op);
+    node->version = kNewestOpset;
+    for (Value* input : inputs) node->add_input(input);
+    for (Attribute& each : attributes) node->set_attribute(each.name, std::move(each.value));
+    return body_->add_output_to(node, body_->unique_name(op));
+  }
+  Value* number(double value) { return edit_.constant(make_scalar(DType::Float32, value), "number"); }
+  Value* unsqueezed(Value* x, int64_t axis) { return (*this)("Unsqueeze", {x, edit_.ints({axis})}); }
+
+ private:
+  OnnxEdit& edit_;
+  Graph* body_ = nullptr;
+};
+
+/// Two opposite corners of each box, and its area.
+struct Boxes {
+  Value *low, *high;  // [batch, boxes, 2]
+  Value* area;        // [batch, boxes]
+};
+
+Boxes corners(OnnxEdit& edit, Writer& onnx, bool centred) {
+  Value* boxes = edit.node().input(0);
+  const auto half_of = [&](int64_t begin, int64_t end) {
+    return onnx("Slice", {boxes, edit.ints({begin}), edit.ints({end}), edit.ints({2})});
+  };
+  Value *first = half_of(0, 2), *second = half_of(2, 4);
+  Boxes result{};
+  if (centred) {
+    Value* reach = onnx("Mul", {second, onnx.number(0.5)});
+    result = {onnx("Sub", {first, reach}), onnx("Add", {first, reach}), nullptr};
+  } else {
+    result = {onnx("Min", {first, second}), onnx("Max", {first, second}), nullptr};
+  }
+  const std::vector<Attribute> flat{attribute("keepdims", int64_t{0})};
+  result.area = onnx("ReduceProd", {onnx("Sub", {result.high, result.low}), edit.ints({2})}, flat);
+  return result;
+}
+
+/// One turn: takes the best box of each class, and drops those that overlap it too much. What is carried are the
+/// scores, minus infinity where a box is gone, and which boxes were taken.
+GraphPtr turn(OnnxEdit& edit, Node& loop, const Boxes& boxes, Value* count, bool stops) {
+  auto body = std::make_shared<Graph>();
+  body->owner = &loop;
+  Writer onnx(edit, *body);
+  body->add_input(body->unique_name("i"), Type::tensor(DType::Int64, Shape{}));
+  Value* keep_on = body->add_input(body->unique_name("keep_on"), Type::tensor(DType::Bool, Shape{}));
+  const Value* scores = edit.node().input(1);
+  Value* left = body->add_input(body->unique_name("left"), scores->type);
+  Value* taken = body->add_input(body->unique_name("taken"), Type::tensor(DType::Bool, scores->type.shape));
+  Value* nothing = onnx.number(-HUGE_VAL);
+  const std::vector<Attribute> last{attribute("axis", int64_t{-1})};
+
+  Value* best = onnx("ArgMax", {left}, last);  // [batch, classes, 1]
+  Value* is_best = onnx("Equal", {best, count});
+  Value* is_left = onnx("Greater", {left, nothing});
+  Value* taken_now = onnx("Or", {taken, onnx("And", {is_best, is_left})});
+  const auto of_best = [&](Value* of) { return onnx("GatherND", {of, best}, {attribute("batch_dims", int64_t{1})}); };
+  const auto beside = [&](Value* each) { return onnx.unsqueezed(each, 1); };
+  Value* low = onnx("Max", {beside(boxes.low), onnx.unsqueezed(of_best(boxes.low), 2)});
+  Value* high = onnx("Min", {beside(boxes.high), onnx.unsqueezed(of_best(boxes.high), 2)});
+  Value* shared = onnx("ReduceProd", {onnx("Relu", {onnx("Sub", {high, low})}), edit.ints({3})},
+                       {attribute("keepdims", int64_t{0})});
+  Value* both = onnx("Add", {beside(boxes.area), onnx.unsqueezed(of_best(boxes.area), 2)});
+  Value* overlap = onnx("Div", {shared, onnx("Sub", {both, shared})});
+  Value* threshold = edit.node().input(3);
+  Value* is_gone = onnx("Or", {is_best, onnx("Greater", {overlap, threshold ? threshold : onnx.number(0)})});
+  Value* left_now = onnx("Where", {is_gone, nothing, left});
+  Value* goes_on = keep_on;
+  if (stops) {
+    const std::vector<Attribute> whole{attribute("keepdims", int64_t{0})};
+    goes_on = onnx("Greater", {onnx("ReduceMax", {left_now}, whole), nothing});
+  } else {
+    goes_on = onnx("Identity", {keep_on});
+  }
+  body->add_output(goes_on);
+  body->add_output(left_now);
+  body->add_output(taken_now);
+  return body;
+}
+
+std::optional<int64_t> find_box_count(const NodeView& n) {
+  const Shape *boxes = n.find_shape("boxes"), *scores = n.find_shape("scores");
+  if (boxes && (*boxes)[1].is_constant()) return (*boxes)[1].constant();
+  return scores ? (*scores)[2].constant() : std::nullopt;
+}
+
+bool expand_nms(const NodeView& n, OnnxEdit& edit) {
+  check_nms(n);
+  const auto limit = n.find_const_ints("max_output_boxes_per_class");
+  require(!limit || limit->size() == 1, "max_output_boxes_per_class has {} elements", limit ? limit->size() : 0);
+  const auto count = find_box_count(n);
+  if (!n.has("max_output_boxes_per_class") || (limit && (*limit)[0] <= 0) || count == 0) {
+    auto none = std::make_shared<Tensor>(*make_ints({}));
+    none->dims = {0, 3};
+    return edit.replace_with({edit.before("Identity", {edit.constant(none, "selected")})});
+  }
+  Writer onnx(edit);
+  Value* scores = edit.node().input(1);
+  const Boxes boxes = corners(edit, onnx, n.flag("center_point_box"));
+  Value* box_count = onnx("Shape", {scores}, {attribute("start", int64_t{2})});
+  Value* places = onnx("Range", {edit.constant(make_scalar(DType::Int64, 0), "zero"), onnx("Squeeze", {box_count}),
+                                 edit.constant(make_scalar(DType::Int64, 1), "one")});
+  Value* left = scores;
+  Value* least = edit.node().input(4);
+  if (least != nullptr) left = onnx("Where", {onnx("Greater", {scores, least}), scores, onnx.number(-HUGE_VAL)});
+
+  int64_t turns = limit ? (*limit)[0] : std::numeric_limits<int64_t>::max();
+  if (count) turns = std::min(turns, *count);
+  const bool stops = turns > kFixedTurns;
+  Value* trips = stops ? nullptr : edit.constant(make_scalar(DType::Int64, static_cast<double>(turns)), "turns");
+  Value* keep_on = edit.constant(make_scalar(DType::Bool, 1), "keep_on");
+  Value* none = onnx("Less", {scores, onnx.number(-HUGE_VAL)});
+  Node* loop = edit.node_before("Loop", {trips, stops ? keep_on : nullptr, left, none}, {}, 2);
+  loop->set_attribute("body", turn(edit, *loop, boxes, places, stops));
+
+  // the boxes that were taken, by class, and by score within each
+  Node* sorted = edit.node_before("TopK", {scores, box_count}, {}, 2);
+  Value* order = sorted->output(1);
+  Value* is_taken = onnx("GatherElements", {loop->output(1), order}, {attribute("axis", int64_t{2})});
+  if (stops || !limit) {
+    Value* number = onnx("CumSum", {onnx("Cast", {is_taken}, {attribute("to", static_cast<int64_t>(DType::Int64))}),
+                                    edit.constant(make_scalar(DType::Int64, 2), "axis")});
+    is_taken = onnx("And", {is_taken, onnx("LessOrEqual", {number, edit.node().input(2)})});
+  }
+  Value* found = onnx("Transpose", {onnx("NonZero", {is_taken})});
+  Value* box = onnx.unsqueezed(onnx("GatherND", {order, found}), 1);
+  Value* where = onnx("Slice", {found, edit.ints({0}), edit.ints({2}), edit.ints({1})});
+  return edit.replace_with({onnx("Concat", {where, box}, {attribute("axis", int64_t{1})})});
+}
+
+constexpr OpsetStep kHistory[] = {{.to = 11}};
+
+constexpr OnnxOp kOnnx[] = {
+    {.sig = "NonMaxSuppression(tensor(float) boxes, tensor(float) scores, tensor(int64)? max_output_boxes_per_class, "
+            "tensor(float)? iou_threshold, tensor(float)? score_threshold, *, int center_point_box=0) -> tensor(int64) "
+            "selected_indices",
+     .since = 10,
+     .history = kHistory,
+     .infer = infer_nms,
+     .note = "a loop, of a fixed number of turns where that is small",
+     .expand = expand_nms},
+};
+
+}  // namespace
+
+extern const OpFamily kNmsOps;
+constinit const OpFamily kNmsOps{"nms", kOnnx, {}};
+
+}  // namespace tonnx
