@@ -318,9 +318,6 @@ constexpr AtenOp kAten[] = {
             "dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
      .emit = emit_attention},
     {.sig = "aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)", .emit = emit_unflatten},
-    {.sig = "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? "
-            "output_size=None) -> Tensor",
-     .python = ".repeat_interleave"},
 };
 
 }  // namespace

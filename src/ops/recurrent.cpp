@@ -318,7 +318,6 @@ constexpr AtenOp kAten[] = {
     {.sig = TONNX_RECURRENT("gru"), .emit = emit_recurrent, .module = module_recurrent},
     {.sig = TONNX_RECURRENT("rnn_tanh"), .emit = emit_recurrent, .module = module_recurrent},
     {.sig = TONNX_RECURRENT("rnn_relu"), .emit = emit_recurrent, .module = module_recurrent},
-    {.sig = "aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)", .python = ".unflatten"},
     {.sig = "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
      .python = "torch.take_along_dim"},
 };
