@@ -93,12 +93,28 @@ Value* gather_constant(const OnnxNode& n, AtenBuilder& aten, std::vector<int64_t
   return aten("index_select", x, dim, aten.constant(make_ints(std::move(indices)), "index"));
 }
 
-/// A table that is looked up. nn.Embedding takes no negative ids, and no model has any that are not constant.
+/// Whether integers may well be negative: differences, and numbers that were floats, seen through what only moves them.
+bool may_be_negative(const Value* value) {
+  constexpr int kSteps = 32;
+  for (int step = 0; step < kSteps && value && value->producer; ++step) {
+    const Node& node = *value->producer;
+    const std::string_view op = node.op.view();
+    if (op == "Sub" || op == "Neg") return true;
+    if (op == "Cast" && node.input(0) && is_float(node.input(0)->type.dtype)) return true;
+    const bool moves = op == "Cast" || op == "Reshape" || op == "Squeeze" || op == "Unsqueeze" || op == "Identity" || op == "Transpose" ||
+                       op == "Slice" || op == "Flatten" || op == "Expand" || op == "Split" || op == "Concat" || op == "Tile";
+    if (!moves) return false;
+    value = node.input(0);
+  }
+  return false;
+}
+
+/// A table that is looked up. nn.Embedding takes no negative ids, which count from the back elsewhere.
 bool is_embedding(const NodeView& n, int64_t dim) {
   const Value* weight = n.value("data");
   return dim == 0 && weight->constant && weight->producer == nullptr && weight->constant->dims.size() == 2 &&
          is_float(weight->constant->dtype) && n.find_rank("indices") != 0 &&
-         (counts_from_front(n, "indices") || !n.find_const_ints("indices"));
+         (counts_from_front(n, "indices") || !n.find_const_ints("indices")) && !may_be_negative(n.value("indices"));
 }
 
 Values lower_gather(const OnnxNode& n, AtenBuilder& aten) {
