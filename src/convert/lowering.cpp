@@ -25,7 +25,7 @@ Value* Lowering::constant_of(const Value* value) {
   if (!tensor) tensor = densified(*value->sparse);
   if (tensor->dtype == DType::String) fail_unsupported("PyTorch has no tensors of strings");
   Value* made = add_constant(value->name, widened(tensor));
-  made->trainable = value->producer == nullptr && is_float(made->constant->dtype);
+  made->trainable = (value->producer == nullptr || value->trainable) && is_float(made->constant->dtype);
   return made;
 }
 
@@ -165,7 +165,8 @@ std::string label(const Node& node) {
 }
 
 /// One line for each operator that is not supported, with the nodes that have it.
-void find_unsupported(const Graph& graph, const LoweringOptions& options, std::map<std::string, std::vector<std::string>>& missing) {
+void find_unsupported(const Graph& graph, const LoweringOptions& options,
+                      std::map<std::string, std::vector<std::string>>& missing) {
   for (const Node& node : graph) {
     if (is_external(node, options)) continue;
     const OnnxOpEntry* entry = find_onnx_op(node.domain.view(), node.op.view());
@@ -184,8 +185,8 @@ void require_supported(const Graph& graph, const LoweringOptions& options) {
   std::string text;
   for (const auto& [op, names] : missing) {
     count += names.size();
-    text += fmt::format("\n  {}: {} node{}, '{}'{}", shown(op), names.size(), names.size() == 1 ? "" : "s", shown(names[0]),
-                        names.size() > 1 ? " and others" : "");
+    text += fmt::format("\n  {}: {} node{}, '{}'{}", shown(op), names.size(), names.size() == 1 ? "" : "s",
+                        shown(names[0]), names.size() > 1 ? " and others" : "");
   }
   throw Error(ErrorKind::Unsupported,
               fmt::format("{} node{} cannot be converted:{}", count, count == 1 ? "" : "s", text));
@@ -254,7 +255,8 @@ void Lowering::hand_on_weights(const Node& node) {
 void Lowering::lower_external(const Node& node) {
   const size_t index = external_count_++;
   const auto find = [&](const std::vector<Value*>& values, const std::string& name) {
-    const auto at = std::find_if(values.begin(), values.end(), [&](const Value* value) { return value && value->name == name; });
+    const auto at =
+        std::find_if(values.begin(), values.end(), [&](const Value* value) { return value && value->name == name; });
     require(at != values.end(), "the converter maps '{}', which is not a value of the node", name);
     return *at;
   };
@@ -280,7 +282,8 @@ void Lowering::lower_external(const Node& node) {
   call->attributes.push_back({"arguments", std::move(arguments), AttrType::None, {}, {}});
   for (const std::string& name : mapping.outputs) {
     const Value* output = name.empty() ? nullptr : find(node.outputs(), name);
-    Value* made = aten_->add_output_to(call, aten_->unique_name(output ? output->name : "unused"), output ? output->type : Type{});
+    Value* made = aten_->add_output_to(call, aten_->unique_name(output ? output->name : "unused"),
+                                       output ? output->type : Type{});
     if (output != nullptr) define(output, made);
   }
 }
@@ -288,14 +291,15 @@ void Lowering::lower_external(const Node& node) {
 void Lowering::lower_nodes(const Graph& source) {
   const Node* around = current_;
   for (const Node& node : source) {
-    in_context([&] { return fmt::format("lowering node '{}' ({})", node.name, label(node)); }, [&] {
-      current_ = &node;
-      if (is_external(node, *options_)) {
-        lower_external(node);
-      } else {
-        lower_node(node);
-      }
-    });
+    in_context([&] { return fmt::format("lowering node '{}' ({})", node.name, label(node)); },
+               [&] {
+                 current_ = &node;
+                 if (is_external(node, *options_)) {
+                   lower_external(node);
+                 } else {
+                   lower_node(node);
+                 }
+               });
   }
   current_ = around;
 }

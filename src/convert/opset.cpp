@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "formats/onnx/onnx.h"
 #include "ir/clone.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/node_view.h"
 #include "ops/op_def.h"
@@ -25,7 +26,8 @@ std::string describe(const Node& node, int64_t opset) {
 /// The first step behind a version; null where there is none.
 const OpsetStep* next_step(const OnnxOpEntry& entry, int64_t version) {
   const auto& history = entry.op->history;
-  const auto at = std::find_if(history.begin(), history.end(), [&](const OpsetStep& step) { return step.to > version; });
+  const auto at =
+      std::find_if(history.begin(), history.end(), [&](const OpsetStep& step) { return step.to > version; });
   return at == history.end() ? nullptr : &*at;
 }
 
@@ -64,55 +66,63 @@ class Upgrade {
       for (const GraphPtr& subgraph : subgraphs_of(node)) walk(*subgraph);
       return;
     }
-    in_context([&] { return "bringing " + describe(node, node.version) + " to the newest opset"; }, [&] {
-      std::vector<Node*> behind;
-      const OnnxOpEntry* now = entry;
-      while (const OpsetStep* step = next_step(*now, node.version)) {
-        if (step->up != nullptr) {
-          OnnxEdit edit(node, step->to, true);
-          step->up(edit);
-          for (Node* made : edit.created()) {
-            const bool is_before = std::any_of(made->outputs().begin(), made->outputs().end(), [&](const Value* output) {
-              return output && std::any_of(output->uses.begin(), output->uses.end(), [&](const Use& use) { return use.user == &node; });
-            });
-            if (is_before) visit_chain(*made); else behind.push_back(made);
-          }
-        }
-        node.version = step->to;
-        now = find_onnx_op(node.domain.view(), node.op.view());  // a step may have turned it into another operator
-        ensure(now != nullptr, "an opset step leads to an operator that the tables do not have");
-      }
-      if (node.domain.empty()) node.version = kNewestOpset;
-      if (now->op->expand != nullptr) {
-        check_against_signature(node, *now);
-        OnnxEdit edit(node, kNewestOpset, true);
-        if (now->op->expand(NodeView(node, *now), edit)) {
-          ensure(edit.is_replaced(), "an expansion says that it was made, and was not");
-          for (Node* made : std::vector(edit.created())) visit(*made);
-          node.graph->erase(&node);
-          return;
-        }
-        ensure(edit.created().empty(), "an expansion that was not made has left nodes behind");
-      }
-      if (node.domain.empty() && node.op == Symbol("If")) {
-        check_against_signature(node, *now);
-        if (inline_branch(node)) return;
-        visit_if(node);
-      } else if (node.domain.empty() && node.op == Symbol("Loop")) {
-        check_against_signature(node, *now);
-        visit_loop(node);
-      } else {
-        for (const GraphPtr& subgraph : subgraphs_of(node)) walk(*subgraph);
-        infer(node, *now);
-      }
-      for (Node* made : behind) visit(*made);
-    });
+    in_context([&] { return "bringing " + describe(node, node.version) + " to the newest opset"; },
+               [&] {
+                 std::vector<Node*> behind;
+                 const OnnxOpEntry* now = entry;
+                 while (const OpsetStep* step = next_step(*now, node.version)) {
+                   if (step->up != nullptr) {
+                     OnnxEdit edit(node, step->to, true);
+                     step->up(edit);
+                     for (Node* made : edit.created()) {
+                       const bool is_before =
+                           std::any_of(made->outputs().begin(), made->outputs().end(), [&](const Value* output) {
+                             return output && std::any_of(output->uses.begin(), output->uses.end(),
+                                                          [&](const Use& use) { return use.user == &node; });
+                           });
+                       if (is_before)
+                         visit_chain(*made);
+                       else
+                         behind.push_back(made);
+                     }
+                   }
+                   node.version = step->to;
+                   now = find_onnx_op(node.domain.view(),
+                                      node.op.view());  // a step may have turned it into another operator
+                   ensure(now != nullptr, "an opset step leads to an operator that the tables do not have");
+                 }
+                 if (node.domain.empty()) node.version = kNewestOpset;
+                 if (now->op->expand != nullptr) {
+                   check_against_signature(node, *now);
+                   OnnxEdit edit(node, kNewestOpset, true);
+                   if (now->op->expand(NodeView(node, *now), edit)) {
+                     ensure(edit.is_replaced(), "an expansion says that it was made, and was not");
+                     for (Node* made : std::vector(edit.created())) visit(*made);
+                     node.graph->erase(&node);
+                     return;
+                   }
+                   ensure(edit.created().empty(), "an expansion that was not made has left nodes behind");
+                 }
+                 if (node.domain.empty() && node.op == Symbol("If")) {
+                   check_against_signature(node, *now);
+                   if (inline_branch(node)) return;
+                   visit_if(node);
+                 } else if (node.domain.empty() && node.op == Symbol("Loop")) {
+                   check_against_signature(node, *now);
+                   visit_loop(node);
+                 } else {
+                   for (const GraphPtr& subgraph : subgraphs_of(node)) walk(*subgraph);
+                   infer(node, *now);
+                 }
+                 for (Node* made : behind) visit(*made);
+               });
   }
 
   /// A node that a step put in front of another, and those it needs that the same step made.
   void visit_chain(Node& node) {
     for (Value* input : node.inputs()) {
-      if (input && input->producer && input->type.kind == Type::Kind::Unknown && input->producer->version != kNewestOpset) {
+      if (input && input->producer && input->type.kind == Type::Kind::Unknown &&
+          input->producer->version != kNewestOpset) {
         visit_chain(*input->producer);
       }
     }
@@ -128,6 +138,55 @@ class Upgrade {
       entry.op->infer(view);
     }
     complete(node, declared);
+    fold(node, entry);
+  }
+
+  /// Gives the outputs their values where all inputs are constants.
+  void fold(Node& node, const OnnxOpEntry& entry) {
+    for (Value* output : node.outputs()) {
+      if (output && !output->constant && output->known_ints) output->constant = constant_of(*output);
+    }
+    if (entry.op->eval == nullptr || node.inputs().empty()) return;
+    constexpr int64_t kGrowth = 8, kFree = int64_t{1} << 20;
+    int64_t given = 0, made = 0;
+    bool is_trained = false;
+    for (const Value* input : node.inputs()) {
+      if (input == nullptr) continue;
+      if (!input->constant || input->constant->dtype == DType::String || input->sparse) return;
+      given += static_cast<int64_t>(input->constant->data.size());
+      is_trained = is_trained || ((input->producer == nullptr || input->trainable) && is_float(input->constant->dtype));
+    }
+    for (const Value* output : node.outputs()) {
+      if (output == nullptr || output->constant) return;
+      const auto dims = static_dims(output);
+      if (!dims || output->type.dtype == DType::Undefined || output->type.dtype == DType::String) return;
+      made += byte_size(output->type.dtype, count_of(*dims));
+    }
+    // what the file holds may be turned into another type, but a small file does not become a large one
+    if (made > kGrowth * given && !(made <= kFree && fresh_.take_bytes(made))) return;
+    const Results results = entry.op->eval(NodeView(node, entry));
+    for (size_t i = 0; i < results.size() && i < node.outputs().size(); ++i) {
+      Value* output = node.output(i);
+      if (results[i] == nullptr || results[i]->dtype != output->type.dtype) continue;
+      output->constant = results[i];
+      output->type.shape = Shape(results[i]->dims.begin(), results[i]->dims.end());
+      output->trainable = is_trained && is_float(results[i]->dtype);
+    }
+  }
+
+  /// Known integers as a tensor, where all are numbers.
+  static TensorPtr constant_of(const Value& value) {
+    std::vector<double> numbers;
+    for (const Dim& dim : *value.known_ints) {
+      const auto number = dim.constant();
+      if (!number || std::abs(*number) > int64_t{1} << 52) return nullptr;
+      numbers.push_back(static_cast<double>(*number));
+    }
+    const auto rank = value.type.rank();
+    if (!rank || *rank > 1 || value.type.dtype == DType::Undefined) return nullptr;
+    return make_floats(value.type.dtype,
+                       *rank == 0 ? std::vector<int64_t>() : std::vector{static_cast<int64_t>(numbers.size())},
+                       numbers);
   }
 
   /// Takes what the file declares for outputs of which inference knows nothing.
@@ -136,7 +195,8 @@ class Upgrade {
       Value* output = node.output(i);
       if (output == nullptr) continue;
       Type& found = output->type;
-      if (found.kind == Type::Kind::Unknown || (found.is_tensor() && !found.shape && declared[i].is_tensor() && declared[i].shape)) {
+      if (found.kind == Type::Kind::Unknown ||
+          (found.is_tensor() && !found.shape && declared[i].is_tensor() && declared[i].shape)) {
         const DType dtype = found.dtype;
         found = declared[i];
         if (dtype != DType::Undefined) found.dtype = dtype;
@@ -148,7 +208,9 @@ class Upgrade {
     }
   }
 
-  static GraphPtr graph_of(const Node& node, std::string_view name) { return *node.find_attribute(name)->value.get<GraphPtr>(); }
+  static GraphPtr graph_of(const Node& node, std::string_view name) {
+    return *node.find_attribute(name)->value.get<GraphPtr>();
+  }
 
   /// An If whose condition is known is the nodes of its branch.
   bool inline_branch(Node& node) {
@@ -158,8 +220,8 @@ class Upgrade {
     if (!flag || flag->size() != 1) return false;
     const GraphPtr branch = graph_of(node, (*flag)[0] != 0 ? "then_branch" : "else_branch");
     require(branch->inputs().empty() && node.outputs().size() <= branch->outputs().size(),
-            "the branch has {} inputs and {} outputs, and the node {} outputs", branch->inputs().size(), branch->outputs().size(),
-            node.outputs().size());
+            "the branch has {} inputs and {} outputs, and the node {} outputs", branch->inputs().size(),
+            branch->outputs().size(), node.outputs().size());
     Graph& graph = *node.graph;
     ValueMap map;
     Node* before = node.previous;
@@ -189,12 +251,15 @@ class Upgrade {
     for (const char* name : {"then_branch", "else_branch"}) {
       const GraphPtr branch = graph_of(node, name);
       require(branch->inputs().empty() && branch->outputs().size() >= node.outputs().size(),
-              "{} has {} inputs and {} outputs, and the node {} outputs", name, branch->inputs().size(), branch->outputs().size(),
-              node.outputs().size());
+              "{} has {} inputs and {} outputs, and the node {} outputs", name, branch->inputs().size(),
+              branch->outputs().size(), node.outputs().size());
       walk(*branch);
       for (size_t i = 0; i < node.outputs().size(); ++i) {
         const Type& type = branch->outputs()[i]->type;
-        if (found.size() <= i) found.push_back(type); else found[i] = merged(found[i], type);
+        if (found.size() <= i)
+          found.push_back(type);
+        else
+          found[i] = merged(found[i], type);
       }
     }
     for (size_t i = 0; i < node.outputs().size(); ++i) {
@@ -213,7 +278,8 @@ class Upgrade {
       result.shape.reset();
     } else {
       for (size_t i = 0; i < a.shape->size(); ++i) {
-        if (!((*a.shape)[i] == (*b.shape)[i]) && !FreshDims::is_newer((*a.shape)[i], mark)) (*result.shape)[i] = fresh_.next();
+        if (!((*a.shape)[i] == (*b.shape)[i]) && !FreshDims::is_newer((*a.shape)[i], mark))
+          (*result.shape)[i] = fresh_.next();
       }
     }
     for (size_t i = 0; i < a.elements.size(); ++i) result.elements[i] = merged(a.elements[i], b.elements[i], mark);
@@ -236,9 +302,10 @@ class Upgrade {
     constexpr int kDepth = 3;  // of loops inside loops whose bodies are tried, before nothing is taken for granted
     const GraphPtr body = graph_of(node, "body");
     const size_t carried = node.inputs().size() > 2 ? node.inputs().size() - 2 : 0;
-    require(body->inputs().size() == carried + 2 && body->outputs().size() >= carried + 1 && node.outputs().size() <= body->outputs().size() - 1,
-            "the body has {} inputs and {} outputs, and the node {} and {}", body->inputs().size(), body->outputs().size(),
-            node.inputs().size(), node.outputs().size());
+    require(body->inputs().size() == carried + 2 && body->outputs().size() >= carried + 1 &&
+                node.outputs().size() <= body->outputs().size() - 1,
+            "the body has {} inputs and {} outputs, and the node {} and {}", body->inputs().size(),
+            body->outputs().size(), node.inputs().size(), node.outputs().size());
     const int mark = fresh_.mark();
     std::vector<Type> declared, types;
     for (const Value* output : node.outputs()) declared.push_back(output ? output->type : Type{});
@@ -246,7 +313,8 @@ class Upgrade {
       require(node.input(i + 2) != nullptr, "an input is missing");
       types.push_back(node.input(i + 2)->type);
     }
-    // what is carried may change its sizes from one iteration to the next: tried on a copy until nothing changes any more
+    // what is carried may change its sizes from one iteration to the next: tried on a copy until nothing changes any
+    // more
     for (int round = 0; round < kRounds && carried > 0; ++round) {
       if (round == kRounds - 1 || loop_depth_ >= kDepth) {
         for (Type& type : types) type = without_sizes(type);
@@ -256,8 +324,10 @@ class Upgrade {
       const GraphPtr trial = clone_graph(*body, node, {});
       try {
         walk_body(*trial, types);
-        for (size_t i = 0; i < carried; ++i) types[i] = merged(types[i], outside(trial->outputs()[i + 1]->type, mark), mark);
-      } catch (const Error& e) {  // the first iteration's sizes do not fit the second: the walk below says what is wrong
+        for (size_t i = 0; i < carried; ++i)
+          types[i] = merged(types[i], outside(trial->outputs()[i + 1]->type, mark), mark);
+      } catch (
+          const Error& e) {  // the first iteration's sizes do not fit the second: the walk below says what is wrong
         if (e.kind() == ErrorKind::Internal) throw;
         for (Type& type : types) type = without_sizes(type);
         round = kRounds;
@@ -313,7 +383,8 @@ class Upgrade {
 };
 
 /// Refuses values of types that the step added, but for those that the signature gives one type (an axis, an index).
-void refuse_types(const Node& node, const std::vector<Value*>& values, const std::vector<Param>& params, const OpsetStep& step) {
+void refuse_types(const Node& node, const std::vector<Value*>& values, const std::vector<Param>& params,
+                  const OpsetStep& step) {
   for (size_t i = 0; i < values.size() && !params.empty(); ++i) {
     const std::string& type = params[std::min(i, params.size() - 1)].type;
     const bool is_index = type.starts_with("tensor(") || type == "I" || type == "Tind";
@@ -364,9 +435,11 @@ void change(Graph& graph, int64_t target, std::vector<std::string>& obstacles) {
     if (node->domain.empty() && !unchanged_between(node->op.view(), node->version, target)) {
       const OnnxOpEntry* entry = find_onnx_op("", node->op.view());
       if (schema_version(node->op.view(), target) == 0) {
-        obstacles.push_back(error_text("node '{}' ({}): opset {} does not have the operator", node->name, node->op.view(), target));
+        obstacles.push_back(
+            error_text("node '{}' ({}): opset {} does not have the operator", node->name, node->op.view(), target));
       } else if (entry == nullptr) {
-        obstacles.push_back(error_text("node '{}' ({}): the history of the operator is not known to tonnx", node->name, node->op.view()));
+        obstacles.push_back(error_text("node '{}' ({}): the history of the operator is not known to tonnx", node->name,
+                                       node->op.view()));
       } else if (target < node->version) {
         const std::string why = step_down(*node, *entry, target);
         if (!why.empty()) obstacles.push_back(why);
@@ -398,12 +471,13 @@ void change(Graph& graph, int64_t target, std::vector<std::string>& obstacles) {
   }
 }
 
-/// What follows for the types of values that the file says nothing of. Inference knows the newest opset only, so it works
-/// on a second reading of the file; weights are mapped, and cost nothing.
+/// What follows for the types of values that the file says nothing of. Inference knows the newest opset only, so it
+/// works on a second reading of the file; weights are mapped, and cost nothing.
 void learn_types(Model& model) {
   if (model.bytes.empty() || model.opset("") > kNewestOpset) return;
   Model copy = read_onnx(model.bytes, model.folder);
-  for (size_t i = 0; i < model.graph->inputs().size(); ++i) copy.graph->inputs()[i]->type = model.graph->inputs()[i]->type;
+  for (size_t i = 0; i < model.graph->inputs().size(); ++i)
+    copy.graph->inputs()[i]->type = model.graph->inputs()[i]->type;
   try {
     upgrade_and_infer(*copy.graph);
   } catch (const Error& e) {
@@ -418,7 +492,9 @@ void learn_types(Model& model) {
   }
   for (const Node& node : *model.graph) {
     for (Value* output : node.outputs()) {
-      if (output == nullptr || (output->type.kind != Type::Kind::Unknown && (!output->type.is_tensor() || output->type.shape))) continue;
+      if (output == nullptr ||
+          (output->type.kind != Type::Kind::Unknown && (!output->type.is_tensor() || output->type.shape)))
+        continue;
       const auto at = types.find(output->name);
       if (at != types.end() && at->second->kind != Type::Kind::Unknown) output->type = *at->second;
     }
@@ -427,8 +503,11 @@ void learn_types(Model& model) {
 
 /// The IR version that brought each opset, so that a runtime of that time takes the file.
 int64_t least_ir_version(int64_t opset) {
-  struct Row { int64_t opset, ir; };
-  constexpr Row kRows[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9}, {15, 8}, {12, 7}, {11, 6}, {10, 5}, {9, 4}, {1, 3}};
+  struct Row {
+    int64_t opset, ir;
+  };
+  constexpr Row kRows[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9},
+                           {15, 8},  {12, 7},  {11, 6},  {10, 5},  {9, 4},   {1, 3}};
   for (const Row& row : kRows) {
     if (opset >= row.opset) return row.ir;
   }

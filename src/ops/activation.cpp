@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/emission.h"
+#include "ops/eval.h"
 
 namespace tonnx {
 namespace {
@@ -222,7 +223,7 @@ constexpr OpsetStep kClipHistory[] = {
 
 constexpr OnnxOp kOnnx[] = {
     unary("Celu(T X, *, float alpha=1.0) -> T Y", 12, kCeluHistory, lower_celu),
-    unary("Clip(T input, T? min, T? max) -> T output", 1, kClipHistory, lower_clip),
+    unary("Clip(T input, T? min, T? max) -> T output", 1, kClipHistory, lower_clip, infer_same_as_first, eval_clip),
     unary("Elu(T X, *, float alpha=1.0) -> T Y", 1, kSince1Types22, lower_elu),
     unary("Gelu(T X, *, str approximate=\"none\") -> T Y", 20, {}, lower_gelu),
     unary("HardSigmoid(T X, *, float alpha=0.2, float beta=0.5) -> T Y", 1, kSince1Types22, lower_hard_sigmoid),
@@ -230,16 +231,16 @@ constexpr OnnxOp kOnnx[] = {
     unary("LeakyRelu(T X, *, float alpha=0.01) -> T Y", 1, kLeakyReluHistory, lower_leaky_relu),
     unary("Mish(T X) -> T Y", 18, kTypes22, lower_unary<"mish">),
     unary("PRelu(T X, T slope) -> T Y", 1, kPReluHistory, lower_prelu),
-    unary("Relu(T X) -> T Y", 1, kReluHistory, lower_unary<"relu">),
+    unary("Relu(T X) -> T Y", 1, kReluHistory, lower_unary<"relu">, infer_same_as_first, eval_relu),
     unary("Selu(T X, *, float alpha=1.67326319217681884765625, float gamma=1.05070102214813232421875) -> T Y", 1,
           kSeluHistory, lower_selu),
     unary("Shrink(T input, *, float bias=0.0, float lambd=0.5) -> T output", 9, {}, lower_shrink),
-    unary("Sigmoid(T X) -> T Y", 1, kSince1, lower_unary<"sigmoid">),
+    unary("Sigmoid(T X) -> T Y", 1, kSince1, lower_unary<"sigmoid">, infer_same_as_first, eval_sigmoid),
     unary("Softplus(T X) -> T Y", 1, kTypes22, lower_unary<"softplus">),
     unary("Softsign(T input) -> T output", 1, kTypes22, lower_softsign),
     unary("SwiGLU(T A, T B, *, float alpha=1.0) -> T Y", 28, {}, lower_swiglu),
     unary("Swish(T X, *, float alpha=1.0) -> T Y", 24, {}, lower_swish),
-    unary("Tanh(T input) -> T output", 1, kSince1, lower_unary<"tanh">),
+    unary("Tanh(T input) -> T output", 1, kSince1, lower_unary<"tanh">, infer_same_as_first, eval_tanh),
     unary("ThresholdedRelu(T X, *, float alpha=1.0) -> T Y", 10, kTypes22, lower_thresholded_relu),
 };
 

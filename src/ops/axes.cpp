@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -220,16 +221,19 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kSqueezeHistory,
      .infer = infer_squeeze,
+     .eval = eval_same_elements,
      .lower = lower_squeeze},
     {.sig = "Unsqueeze(T data, I axes) -> T expanded",
      .since = 1,
      .history = kUnsqueezeHistory,
      .infer = infer_unsqueeze,
+     .eval = eval_same_elements,
      .lower = lower_unsqueeze},
     {.sig = "Transpose(T data, *, ints? perm) -> T transposed",
      .since = 1,
      .history = kTransposeHistory,
      .infer = infer_transpose,
+     .eval = eval_transpose,
      .lower = lower_transpose},
 };
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/emission.h"
+#include "ops/eval.h"
 
 namespace tonnx {
 namespace {
@@ -213,12 +214,14 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kCastHistory,
      .infer = infer_cast,
+     .eval = eval_cast,
      .lower = lower_cast,
      .note = "no strings"},
     {.sig = "CastLike(T1 input, T2 target_type, *, str round_mode=\"up\", int saturate=1) -> T2 output",
      .since = 15,
      .history = kCastLikeHistory,
      .infer = infer_cast_like,
+     .eval = eval_cast,
      .lower = lower_cast_like,
      .note = "no strings"},
     {.sig = "BitCast(T1 input, *, int to) -> T2 output", .since = 26, .infer = infer_bit_cast, .lower = lower_bit_cast},

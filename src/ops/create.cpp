@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -219,11 +220,13 @@ constexpr OnnxOp kOnnx[] = {
      .since = 9,
      .history = kConstantOfShapeHistory,
      .infer = infer_constant_of_shape,
+     .eval = eval_constant_of_shape,
      .lower = lower_constant_of_shape},
     {.sig = "Range(T start, T limit, T delta, *, int stash_type=1) -> T output",
      .since = 11,
      .history = kRangeHistory,
      .infer = infer_range,
+     .eval = eval_range,
      .lower = lower_range},
 };
 

@@ -32,8 +32,8 @@ Values lower_unary(const OnnxNode& n, AtenBuilder& aten) {
 
 /// An operator of one tensor that gives another of the same type.
 constexpr OnnxOp unary(Signature sig, int since, std::span<const OpsetStep> history, LowerFn lower,
-                       InferFn infer = infer_same_as_first) {
-  return {.sig = sig, .since = since, .history = history, .infer = infer, .lower = lower};
+                       InferFn infer = infer_same_as_first, EvalFn eval = nullptr) {
+  return {.sig = sig, .since = since, .history = history, .infer = infer, .eval = eval, .lower = lower};
 }
 
 /// Arithmetic on two known integers; nothing where the result is not certain.

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/opset_step.h"
@@ -101,8 +102,9 @@ bool may_be_negative(const Value* value) {
     const std::string_view op = node.op.view();
     if (op == "Sub" || op == "Neg") return true;
     if (op == "Cast" && node.input(0) && is_float(node.input(0)->type.dtype)) return true;
-    const bool moves = op == "Cast" || op == "Reshape" || op == "Squeeze" || op == "Unsqueeze" || op == "Identity" || op == "Transpose" ||
-                       op == "Slice" || op == "Flatten" || op == "Expand" || op == "Split" || op == "Concat" || op == "Tile";
+    const bool moves = op == "Cast" || op == "Reshape" || op == "Squeeze" || op == "Unsqueeze" || op == "Identity" ||
+                       op == "Transpose" || op == "Slice" || op == "Flatten" || op == "Expand" || op == "Split" ||
+                       op == "Concat" || op == "Tile";
     if (!moves) return false;
     value = node.input(0);
   }
@@ -300,6 +302,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kGatherHistory,
      .infer = infer_gather,
+     .eval = eval_gather,
      .lower = lower_gather},
     {.sig = "GatherElements(T data, Tind indices, *, int axis=0) -> T output",
      .since = 11,

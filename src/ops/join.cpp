@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -207,11 +208,13 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kConcatHistory,
      .infer = infer_concat,
+     .eval = eval_concat,
      .lower = lower_concat},
     {.sig = "Split(T input, I? split, *, int? num_outputs, int axis=0) -> T... outputs",
      .since = 1,
      .history = kSplitHistory,
      .infer = infer_split,
+     .eval = eval_split,
      .lower = lower_split},
 };
 

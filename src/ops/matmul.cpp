@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/lowering.h"
@@ -286,6 +287,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kMatMulHistory,
      .infer = infer_mat_mul,
+     .eval = eval_matmul,
      .lower = lower_mat_mul},
     {.sig = "Gemm(T A, T B, T? C, *, float alpha=1.0, float beta=1.0, int transA=0, int transB=0) -> T Y",
      .since = 1,

@@ -16,6 +16,7 @@ class OnnxNode;     // a node that is lowered, seen through its signature (lower
 class InferNode;    // a node whose outputs are inferred (infer.h)
 class NodeView;     // a node seen through its signature (node_view.h)
 class OnnxEdit;     // a node that takes one opset step, or is written in other operators (opset_step.h)
+class Results;      // what an evaluation gives (eval.h)
 class AtenBuilder;  // appends aten nodes (lowering.h)
 class Emission;     // an aten node that becomes Python text (emission.h)
 struct ModuleSpec;  // an nn.Module in the making (emission.h)
@@ -33,6 +34,7 @@ class Values : public std::vector<Value*> {
 
 using InferFn = void (*)(InferNode&);
 using LowerFn = Values (*)(const OnnxNode&, AtenBuilder&);
+using EvalFn = Results (*)(const NodeView&);
 using StepFn = void (*)(OnnxEdit&);
 using ExpandFn = bool (*)(const NodeView&, OnnxEdit&);
 using EmitFn = std::string (*)(const Emission&);
@@ -41,10 +43,10 @@ using ModuleFn = std::optional<ModuleSpec> (*)(const Emission&);
 /// One step in an operator's history. Going up is always possible. Where `down` is null going down changes nothing, but
 /// for a node whose tensors are of a type that the step added, which cannot go down.
 struct OpsetStep {
-  int to;                // the opset that brought the change
-  StepFn up = nullptr;   // null: nothing to do
+  int to;               // the opset that brought the change
+  StepFn up = nullptr;  // null: nothing to do
   StepFn down = nullptr;
-  DTypeSet adds = 0;     // element types that the older version does not take
+  DTypeSet adds = 0;  // element types that the older version does not take
 };
 
 struct OnnxOp {
@@ -52,23 +54,25 @@ struct OnnxOp {
   int since;                                // first opset that has the operator
   std::span<const OpsetStep> history = {};  // every later version of it
   InferFn infer = nullptr;                  // null: nothing is known of the outputs
+  EvalFn eval = nullptr;                    // the outputs where all inputs are constants; null: left to the run
   LowerFn lower = nullptr;                  // null: only what `expand` rewrites is supported
   std::string_view note = {};               // limits, shown in docs/operators.md
   int until = 0;                            // the opset that took the operator away; 0: it is still there
-  /// Writes the node in terms of other operators (OnnxEdit::replace_with) on the way to PyTorch, and says whether it did.
+  /// Writes the node in terms of other operators (OnnxEdit::replace_with) on the way to PyTorch, and says whether it
+  /// did.
   ExpandFn expand = nullptr;
 
   bool is_supported() const { return lower != nullptr || expand != nullptr; }
 };
 
 struct AtenOp {
-  Signature sig;                 // exactly PyTorch's own schema string
-  /// How generated code spells it: `torch.cumsum` a function, `.view` a method, `+` an infix or prefix operator, `r-` an
-  /// infix operator with its sides swapped.
+  Signature sig;  // exactly PyTorch's own schema string
+  /// How generated code spells it: `torch.cumsum` a function, `.view` a method, `+` an infix or prefix operator, `r-`
+  /// an infix operator with its sides swapped.
   std::string_view python = {};
-  EmitFn emit = nullptr;         // where neither fits
-  ModuleFn module = nullptr;     // which nn.Module it is, where its weights are constants
-  bool subscript = false;        // x[...]: one on top of another is written as one
+  EmitFn emit = nullptr;      // where neither fits
+  ModuleFn module = nullptr;  // which nn.Module it is, where its weights are constants
+  bool subscript = false;     // x[...]: one on top of another is written as one
   std::string_view note = {};
 };
 
@@ -99,7 +103,8 @@ const OnnxOpEntry* find_onnx_op(std::string_view domain, std::string_view name);
 const AtenOpEntry* find_aten_op(std::string_view name);
 const AtenOpEntry& get_aten_op(const Node& node);
 
-/// The versions of the operator in ai.onnx, ascending, as the standard has them; empty for an operator it does not have.
+/// The versions of the operator in ai.onnx, ascending, as the standard has them; empty for an operator it does not
+/// have.
 std::span<const int> standard_versions(std::string_view name);
 /// The version of the schema that an opset of ai.onnx has for the operator; 0 where it has none.
 int schema_version(std::string_view name, int64_t opset);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -323,6 +324,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kPadHistory,
      .infer = infer_pad,
+     .eval = eval_pad,
      .lower = lower_pad},
     {.sig = "CenterCropPad(T input_data, Tind shape, *, ints? axes) -> T output_data",
      .since = 18,

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/lowering.h"
@@ -318,22 +319,31 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kSumHistory,
      .infer = infer_fold<std::plus<Dim>>,
+     .eval = eval_reduce_sum,
      .lower = lower_reduce_sum},
-    {.sig = REDUCE("ReduceMean"), .since = 1, .history = kHistory, .infer = infer_reduce, .lower = lower_reduce_mean},
+    {.sig = REDUCE("ReduceMean"),
+     .since = 1,
+     .history = kHistory,
+     .infer = infer_reduce,
+     .eval = eval_reduce_mean,
+     .lower = lower_reduce_mean},
     {.sig = REDUCE("ReduceProd"),
      .since = 1,
      .history = kHistory,
      .infer = infer_fold<std::multiplies<Dim>>,
+     .eval = eval_reduce_prod,
      .lower = lower_reduce_prod},
     {.sig = REDUCE("ReduceMax"),
      .since = 1,
      .history = kExtremeHistory,
      .infer = infer_fold<Largest>,
+     .eval = eval_reduce_max,
      .lower = lower_reduce_max},
     {.sig = REDUCE("ReduceMin"),
      .since = 1,
      .history = kExtremeHistory,
      .infer = infer_fold<Smallest>,
+     .eval = eval_reduce_min,
      .lower = lower_reduce_min},
     {.sig = REDUCE("ReduceSumSquare"),
      .since = 1,

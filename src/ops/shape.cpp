@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -349,21 +350,25 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kReshapeHistory,
      .infer = infer_reshape,
+     .eval = eval_same_elements,
      .lower = lower_reshape},
     {.sig = "Flatten(T input, *, int axis=1) -> T output",
      .since = 1,
      .history = kFlattenHistory,
      .infer = infer_flatten,
+     .eval = eval_same_elements,
      .lower = lower_flatten},
     {.sig = "Expand(T input, I shape) -> T output",
      .since = 8,
      .history = kExpandHistory,
      .infer = infer_expand,
+     .eval = eval_expand,
      .lower = lower_expand},
     {.sig = "Tile(T input, T1 repeats) -> T output",
      .since = 1,
      .history = kTileHistory,
      .infer = infer_tile,
+     .eval = eval_tile,
      .lower = lower_tile},
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -323,6 +324,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kSliceHistory,
      .infer = infer_slice,
+     .eval = eval_slice,
      .lower = lower_slice},
 };
 

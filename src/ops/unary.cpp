@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ops/elementwise.h"
+#include "ops/eval.h"
 
 namespace tonnx {
 namespace {
@@ -119,7 +120,7 @@ constexpr OpsetStep kIdentityHistory[] = {
 };
 
 constexpr OnnxOp kOnnx[] = {
-    unary("Abs(T X) -> T Y", 1, kAbsHistory, lower_abs, infer_abs),
+    unary("Abs(T X) -> T Y", 1, kAbsHistory, lower_abs, infer_abs, eval_abs),
     unary("Acos(T input) -> T output", 7, kTypes22, lower_unary<"acos">),
     unary("Acosh(T input) -> T output", 9, kTypes22, lower_unary<"acosh">),
     unary("Asin(T input) -> T output", 7, kTypes22, lower_unary<"asin">),
@@ -127,25 +128,25 @@ constexpr OnnxOp kOnnx[] = {
     unary("Atan(T input) -> T output", 7, kTypes22, lower_unary<"atan">),
     unary("Atanh(T input) -> T output", 9, kTypes22, lower_unary<"atanh">),
     unary("BitwiseNot(T X) -> T Y", 18, {}, lower_bitwise_not),
-    unary("Ceil(T X) -> T Y", 1, kSince1, lower_unary<"ceil">),
-    unary("Cos(T input) -> T output", 7, kTypes22, lower_unary<"cos">),
+    unary("Ceil(T X) -> T Y", 1, kSince1, lower_unary<"ceil">, infer_same_as_first, eval_ceil),
+    unary("Cos(T input) -> T output", 7, kTypes22, lower_unary<"cos">, infer_same_as_first, eval_cos),
     unary("Cosh(T input) -> T output", 9, kTypes22, lower_unary<"cosh">),
-    unary("Erf(T input) -> T output", 9, kTypes13, lower_erf),
-    unary("Exp(T input) -> T output", 1, kSince1, lower_unary<"exp">),
-    unary("Floor(T X) -> T Y", 1, kSince1, lower_unary<"floor">),
-    unary("Identity(V input) -> V output", 1, kIdentityHistory, lower_identity, infer_identity),
+    unary("Erf(T input) -> T output", 9, kTypes13, lower_erf, infer_same_as_first, eval_erf),
+    unary("Exp(T input) -> T output", 1, kSince1, lower_unary<"exp">, infer_same_as_first, eval_exp),
+    unary("Floor(T X) -> T Y", 1, kSince1, lower_unary<"floor">, infer_same_as_first, eval_floor),
+    unary("Identity(V input) -> V output", 1, kIdentityHistory, lower_identity, infer_identity, eval_same_elements),
     unary("IsInf(T1 X, *, int detect_negative=1, int detect_positive=1) -> T2 Y", 10, kIsInfHistory, lower_is_inf,
           infer_flags),
     unary("IsNaN(T1 X) -> T2 Y", 9, kIsNaNHistory, lower_unary<"isnan">, infer_flags),
-    unary("Log(T input) -> T output", 1, kSince1, lower_unary<"log">),
-    unary("Neg(T X) -> T Y", 1, kNegHistory, lower_unary<"neg">, infer_neg),
-    unary("Not(T X) -> T Y", 1, {}, lower_unary<"bitwise_not">, infer_not),
-    unary("Reciprocal(T X) -> T Y", 1, kSince1, lower_unary<"reciprocal">, infer_number<reciprocal>),
-    unary("Round(T X) -> T Y", 11, kTypes22, lower_unary<"round">),
-    unary("Sign(T input) -> T output", 9, kTypes13, lower_sign),
-    unary("Sin(T input) -> T output", 7, kTypes22, lower_unary<"sin">),
+    unary("Log(T input) -> T output", 1, kSince1, lower_unary<"log">, infer_same_as_first, eval_log),
+    unary("Neg(T X) -> T Y", 1, kNegHistory, lower_unary<"neg">, infer_neg, eval_neg),
+    unary("Not(T X) -> T Y", 1, {}, lower_unary<"bitwise_not">, infer_not, eval_not),
+    unary("Reciprocal(T X) -> T Y", 1, kSince1, lower_unary<"reciprocal">, infer_number<reciprocal>, eval_reciprocal),
+    unary("Round(T X) -> T Y", 11, kTypes22, lower_unary<"round">, infer_same_as_first, eval_round),
+    unary("Sign(T input) -> T output", 9, kTypes13, lower_sign, infer_same_as_first, eval_sign),
+    unary("Sin(T input) -> T output", 7, kTypes22, lower_unary<"sin">, infer_same_as_first, eval_sin),
     unary("Sinh(T input) -> T output", 9, kTypes22, lower_unary<"sinh">),
-    unary("Sqrt(T X) -> T Y", 1, kSince1, lower_unary<"sqrt">, infer_number<square_root>),
+    unary("Sqrt(T X) -> T Y", 1, kSince1, lower_unary<"sqrt">, infer_number<square_root>, eval_sqrt),
     unary("Tan(T input) -> T output", 7, kTypes22, lower_unary<"tan">),
 };
 
