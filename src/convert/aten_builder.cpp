@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "convert/lowering.h"
+#include "ops/index.h"
 #include "ops/lowering.h"
 
 namespace tonnx {
@@ -217,6 +218,8 @@ std::vector<Value*> OnnxNode::inputs(std::string_view variadic) const {
   for (const Value* each : values(variadic)) result.push_back(each ? lowering_->tensor_of(each) : nullptr);
   return result;
 }
+
+Value* tensor_of(AtenBuilder& aten, const Value* onnx) { return aten.lowering().tensor_of(onnx); }
 
 IntArg OnnxNode::int_arg(const Dim& dim) const { return lowering_->int_of(dim); }
 

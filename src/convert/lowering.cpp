@@ -89,7 +89,9 @@ IntArg Lowering::size_of(Value* aten, int64_t dim) {
     if (const auto number = aten->type.shape->at(static_cast<size_t>(dim)).constant()) return *number;
   }
   if (Value* const* known = size_values_.find({aten, dim})) return *known;
-  Value* made = AtenBuilder(*this)("sym_size.int", aten, dim);
+  const Node* producer = aten->producer;
+  const bool is_shape = producer && producer->domain == Symbol("tonnx") && producer->op == Symbol("shape") && producer->attributes.size() == 1;
+  Value* made = is_shape ? AtenBuilder(*this)("dim", producer->input(0)) : AtenBuilder(*this)("sym_size.int", aten, dim);
   size_values_.set({aten, dim}, made);
   return made;
 }

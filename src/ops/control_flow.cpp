@@ -12,8 +12,50 @@
 namespace tonnx {
 namespace {
 
+/// A condition on sizes as a plain bool, which needs no tensor, and which torch.export can decide; null where it is none.
+Value* bool_of(const OnnxNode& n, AtenBuilder& aten, const Value* value, bool negated, int depth = 0) {
+  struct Comparison {
+    std::string_view op;
+    const char *plain, *negated;
+  };
+  constexpr Comparison kComparisons[] = {
+      {"Equal", "_operator::eq", "_operator::ne"},      {"Less", "_operator::lt", "_operator::ge"},
+      {"LessOrEqual", "_operator::le", "_operator::gt"}, {"Greater", "_operator::gt", "_operator::le"},
+      {"GreaterOrEqual", "_operator::ge", "_operator::lt"},
+  };
+  constexpr int kDepth = 16;
+  const Node* node = value ? value->producer : nullptr;
+  if (node == nullptr || !node->domain.empty() || depth > kDepth) return nullptr;
+  const std::string_view op = node->op.view();
+  const auto number = [&](size_t i) -> std::optional<Dim> {
+    const auto dims = node->input(i) ? find_dims(*node->input(i)) : std::nullopt;
+    return dims && dims->size() == 1 ? std::optional((*dims)[0]) : std::nullopt;
+  };
+  if (op == "Not") return bool_of(n, aten, node->input(0), !negated, depth + 1);
+  const bool is_moved = op == "Squeeze" || op == "Unsqueeze" || op == "Reshape" || op == "Identity" || op == "Flatten";
+  if (is_moved || (op == "Cast" && node->input(0) && node->input(0)->type.dtype == DType::Bool)) {
+    return bool_of(n, aten, node->input(0), negated, depth + 1);
+  }
+  if (op == "Cast") {
+    const auto size = number(0);
+    return size ? aten(negated ? "_operator::eq" : "_operator::ne", n.int_arg(*size), 0) : nullptr;
+  }
+  if (op == "And" || op == "Or") {
+    Value* a = bool_of(n, aten, node->input(0), negated, depth + 1);
+    Value* b = a ? bool_of(n, aten, node->input(1), negated, depth + 1) : nullptr;
+    return b ? aten((op == "And") != negated ? "tonnx::both" : "tonnx::either", a, b) : nullptr;
+  }
+  for (const Comparison& each : kComparisons) {
+    if (op != each.op) continue;
+    const auto a = number(0), b = number(1);
+    return a && b ? aten(negated ? each.negated : each.plain, n.int_arg(*a), n.int_arg(*b)) : nullptr;
+  }
+  return nullptr;
+}
+
 Values lower_if(const OnnxNode& n, AtenBuilder& aten) {
-  Node* node = aten.node("tonnx::cond", n.input("cond"));
+  Value* condition = bool_of(n, aten, n.value("cond"), false);
+  Node* node = aten.node("tonnx::cond", condition ? condition : n.input("cond"));
   for (const char* name : {"then_branch", "else_branch"}) {
     const GraphPtr branch = n.find_graph(name);
     aten.add_body(*node, name, *branch, {.outputs = {branch->outputs().begin(), branch->outputs().end()}});
@@ -214,6 +256,14 @@ constexpr OpsetStep kScanHistory[] = {
     {.to = 25, .adds = kInt2},
 };
 
+std::string emit_both(const Emission& e) {
+  return fmt::format("({} and {})", e.text("a", precedence::kAnd), e.text("b", precedence::kAnd));
+}
+
+std::string emit_either(const Emission& e) {
+  return fmt::format("({} or {})", e.text("a", precedence::kOr), e.text("b", precedence::kOr));
+}
+
 std::string emit_count_if(const Emission& e) {
   return fmt::format("({} if {} else 0)", e.text("count", precedence::kTernary), e.text("condition", precedence::kTernary + 1));
 }
@@ -244,6 +294,14 @@ constexpr AtenOp kAten[] = {
     // The graph body takes the number of the iteration and what is carried, and gives whether to go on (only where `keep_on`
     // is given), what is carried, and `scans` tensors that are stacked.
     {.sig = "tonnx::loop(SymInt? count, Tensor? keep_on, Tensor[] initial, int scans) -> Tensor[]"},
+    {.sig = "_operator::eq(SymInt a, SymInt b) -> bool", .python = "=="},
+    {.sig = "_operator::ne(SymInt a, SymInt b) -> bool", .python = "!="},
+    {.sig = "_operator::lt(SymInt a, SymInt b) -> bool", .python = "<"},
+    {.sig = "_operator::le(SymInt a, SymInt b) -> bool", .python = "<="},
+    {.sig = "_operator::gt(SymInt a, SymInt b) -> bool", .python = ">"},
+    {.sig = "_operator::ge(SymInt a, SymInt b) -> bool", .python = ">="},
+    {.sig = "tonnx::both(bool a, bool b) -> bool", .emit = emit_both},
+    {.sig = "tonnx::either(bool a, bool b) -> bool", .emit = emit_either},
     {.sig = "tonnx::count_if(Tensor condition, SymInt count) -> SymInt", .emit = emit_count_if},
     {.sig = "aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)", .python = "torch.movedim"},
 };

@@ -45,6 +45,13 @@ int64_t index_depth(const NodeView& n, std::string_view indices) {
   return *depth;
 }
 
+const Value* find_shape_of_any_rank(const Value* value) {
+  const Node* node = value ? value->producer : nullptr;
+  if (node == nullptr || !node->domain.empty() || node->op != Symbol("Shape") || !node->attributes.empty()) return nullptr;
+  const Value* of = node->input(0);
+  return of && of->type.is_tensor() && !of->type.shape ? of : nullptr;
+}
+
 std::vector<Value*> index_columns(const OnnxNode& n, AtenBuilder& aten, std::string_view indices) {
   const int64_t depth = index_depth(n, indices);
   if (depth == 1) return {aten("squeeze.dim", n.input(indices), -1)};
@@ -64,6 +71,7 @@ void infer_gather(InferNode& n) {
   n.set(0, n.dtype("data"), std::move(result));
   const auto known = n.find_dims("data");
   const auto wanted = n.find_const_ints("indices");
+  if (wanted && wanted->size() == 1 && indices->size() <= 1 && find_shape_of_any_rank(n.value("data"))) return n.set_dims({n.fresh()});
   if (!known || !wanted || data->size() != 1 || indices->size() > 1) return;
   std::vector<Dim> elements;
   const auto count = static_cast<int64_t>(known->size());
@@ -120,6 +128,9 @@ bool is_embedding(const NodeView& n, int64_t dim) {
 }
 
 Values lower_gather(const OnnxNode& n, AtenBuilder& aten) {
+  if (const auto wanted = n.find_const_ints("indices"); wanted && n.node().output(0)->known_ints) {
+    return aten("sym_size.int", tensor_of(aten, find_shape_of_any_rank(n.value("data"))), wanted->at(0));
+  }
   const int64_t dim = n.axis_of_any_rank("axis", "data");
   if (dim < 0) fail_unsupported("the rank of the data is not known, and the axis is counted from the back");
   if (is_embedding(n, dim)) return aten("embedding", n.input("data"), n.input("indices"));

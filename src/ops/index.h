@@ -15,4 +15,9 @@ std::vector<Value*> index_columns(const OnnxNode& n, AtenBuilder& aten, std::str
 /// How many there are. Throws Unsupported where that is not known.
 int64_t index_depth(const NodeView& n, std::string_view indices);
 
+/// The tensor whose sizes the value is, where their number is not known; null elsewhere.
+const Value* find_shape_of_any_rank(const Value* value);
+/// The aten tensor of any ONNX value that has been lowered (convert/aten_builder.cpp).
+Value* tensor_of(AtenBuilder& aten, const Value* onnx);
+
 }  // namespace tonnx

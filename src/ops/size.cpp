@@ -49,6 +49,7 @@ std::string emit_min(const Emission& e) { return "torch.sym_min(" + e.text("a") 
 
 constexpr AtenOp kAten[] = {
     {.sig = "aten::sym_size.int(Tensor self, int dim) -> SymInt", .python = ".size"},
+    {.sig = "aten::dim(Tensor self) -> int", .python = ".dim"},
     {.sig = "_operator::add(SymInt a, SymInt b) -> SymInt", .python = "+"},
     {.sig = "_operator::sub(SymInt a, SymInt b) -> SymInt", .python = "-"},
     {.sig = "_operator::mul(SymInt a, SymInt b) -> SymInt", .python = "*"},

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "ops/emission.h"
 #include "ops/eval.h"
+#include "ops/index.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -101,6 +102,14 @@ std::optional<std::vector<int64_t>> steps_of(const NodeView& n, size_t count) {
   return steps;
 }
 
+/// Which size of a tensor it takes, where their number is not known: x.shape[1:2].
+std::optional<int64_t> single_size(const NodeView& n) {
+  const auto starts = n.find_const_ints("starts"), ends = n.find_const_ints("ends"), steps = n.find_const_ints("steps");
+  if (!starts || !ends || starts->size() != 1 || ends->size() != 1 || (n.has("steps") && (!steps || *steps != std::vector<int64_t>{1}))) return std::nullopt;
+  const bool is_one = (*ends)[0] == (*starts)[0] + 1 || ((*starts)[0] == -1 && (*ends)[0] > kMaxRank);
+  return is_one && find_shape_of_any_rank(n.value("data")) ? std::optional((*starts)[0]) : std::nullopt;
+}
+
 void infer_slice(InferNode& n) {
   const Shape* data = n.find_shape("data");
   if (data == nullptr) return n.set(0, n.dtype("data"), std::nullopt);
@@ -119,6 +128,10 @@ void infer_slice(InferNode& n) {
     Dim& dim = shape[static_cast<size_t>((*axes)[i])];
     const auto length = steps && starts && ends ? length_of(dim, (*starts)[i], (*ends)[i], (*steps)[i]) : std::nullopt;
     dim = length ? *length : n.fresh();
+  }
+  if (single_size(n)) {
+    n.set(0, n.dtype("data"), Shape{1});
+    return n.set_dims({n.fresh()});
   }
   n.set(0, n.dtype("data"), std::move(shape));
   const auto elements = n.find_dims("data");
@@ -204,6 +217,10 @@ Value* slice_at_run_time(const OnnxNode& n, AtenBuilder& aten, std::optional<std
 }
 
 Values lower_slice(const OnnxNode& n, AtenBuilder& aten) {
+  if (const auto dim = single_size(n)) {
+    for (const char* name : {"axes", "steps"}) (void)n.find_const_ints(name);
+    return aten("sym_size.int", tensor_of(aten, find_shape_of_any_rank(n.value("data"))), *dim);
+  }
   const auto axes = axes_of(n);
   const auto steps = axes ? steps_of(n, axes->size()) : std::nullopt;
   if (!axes || !steps) return slice_at_run_time(n, aten, axes);

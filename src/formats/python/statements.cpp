@@ -115,7 +115,7 @@ class BlockWriter {
 
   void decide(const Node& node) {
     if (is_control(node)) {  // its inputs are named, but for the number of iterations
-      const Value* first = is_tonnx(node, "loop") ? node.input(0) : nullptr;
+      const Value* first = node.input(0);
       if (first && is_number(*first) && first->producer && can_nest(*first->producer, node)) nested_.insert(first->producer);
       return;
     }
@@ -279,7 +279,7 @@ class BlockWriter {
   /// A plain number or a list of them.
   static bool is_number(const Value& value) {
     const Type::Kind kind = value.type.kind;
-    return kind == Type::Kind::Int || kind == Type::Kind::IntList || kind == Type::Kind::Float;
+    return kind == Type::Kind::Int || kind == Type::Kind::IntList || kind == Type::Kind::Float || kind == Type::Kind::Bool;
   }
 
   /// The name of a size, as `batch`, where the model has one for it.
@@ -339,6 +339,7 @@ class BlockWriter {
 
   /// What torch.cond asks for: tensors of the same type and rank from both branches.
   static bool can_be_cond(const Node& node) {
+    if (!node.input(0)->type.is_tensor()) return false;
     const Graph &a = graph_of(node, "then_branch"), &b = graph_of(node, "else_branch");
     for (size_t i = 0; i < node.outputs().size(); ++i) {
       const Type &one = a.outputs()[i]->type, &other = b.outputs()[i]->type;
@@ -363,7 +364,10 @@ class BlockWriter {
 
   void write_if(const Node& node) {
     const int position = position_.at(&node);
-    const std::string condition = text_of(node.input(0), 0);
+    std::string condition = text_of(node.input(0), 0);
+    if (condition.starts_with('(') && condition.ends_with(')') && !node.input(0)->type.is_tensor() && nested_.contains(node.input(0)->producer)) {
+      condition = condition.substr(1, condition.size() - 2);
+    }
     if (can_be_cond(node)) {
       if (!scope_.result.statements.empty() && scope_.result.statements.back().level == level_) add("");
       for (const char* name : {"then_branch", "else_branch"}) {
