@@ -130,7 +130,7 @@ bool expand_softmax(const NodeView& n, OnnxEdit& edit) {
   QuantEdit q(n, edit);
   const DType dtype = byte_type(n, "X");
   const bool is_flat = n.i("opset") < 13;
-  const int64_t axis = n.find_i("axis").value_or(is_flat ? 1 : -1);
+  const int64_t axis = n.i("axis");
   Value* x = q("Mul", {q.as_float(q.in("X")), q.in("X_scale")});
   const auto rank = n.find_rank("X");
   const bool is_last = axis == -1 || (rank && axis == *rank - 1);
@@ -267,7 +267,7 @@ constexpr OnnxOp kOnnx[] = {
             "T? Y_zero_point, *, float alpha=0.01) -> T Y",
             expand_activation<"LeakyRelu">),
     contrib("com.microsoft::QLinearSoftmax(T X, tensor(float) X_scale, T? x_zero_point, tensor(float) y_scale, "
-            "T y_zero_point, *, int? axis, int opset) -> T Y",
+            "T y_zero_point, *, int axis=-1, int opset) -> T Y",
             expand_softmax),
     contrib("com.microsoft::QLinearAveragePool(T X, tensor(float) x_scale, T? x_zero_point, tensor(float) y_scale, "
             "T? y_zero_point, *, str auto_pad=\"NOTSET\", int ceil_mode=0, int channels_last=0, "

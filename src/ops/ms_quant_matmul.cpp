@@ -47,13 +47,28 @@ bool expand_mat_mul_integer_16(const NodeView& n, OnnxEdit& edit) {
   return edit.replace_with({cast_to(edit, y, DType::Int32)});
 }
 
+/// A matrix with its two dimensions swapped; a constant of bytes is turned now, so that its sums stay known.
+Value* turned_matrix(OnnxEdit& edit, Value* matrix) {
+  const TensorPtr& constant = matrix->constant;
+  if (!constant || info(constant->dtype).bits != 8 || constant->dims.size() != 2) {
+    return edit.before("Transpose", {matrix}, {{"perm", std::vector<int64_t>{1, 0}}});
+  }
+  const auto rows = static_cast<size_t>(constant->dims[0]), columns = static_cast<size_t>(constant->dims[1]);
+  std::vector<uint8_t> bytes(rows * columns);
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t c = 0; c < columns; ++c) bytes[c * rows + r] = constant->data.data()[r * columns + c];
+  }
+  auto result = std::make_shared<Tensor>();
+  result->dtype = constant->dtype;
+  result->dims = {constant->dims[1], constant->dims[0]};
+  result->data = Bytes::own(std::move(bytes));
+  return edit.graph().add_initializer(matrix->name, std::move(result));
+}
+
 bool expand_q_gemm(const NodeView& n, OnnxEdit& edit) {
   const auto in = [&](std::string_view name) { return input_of(n, edit, name); };
-  const auto turned = [&](Value* x, bool turn) {
-    return turn ? edit.before("Transpose", {x}, {{"perm", std::vector<int64_t>{1, 0}}}) : x;
-  };
-  Value* a = turned(in("A"), n.flag("transA"));
-  Value* b = turned(in("B"), n.flag("transB"));
+  Value* a = n.flag("transA") ? turned_matrix(edit, in("A")) : in("A");
+  Value* b = n.flag("transB") ? turned_matrix(edit, in("B")) : in("B");
   Value* y = edit.before("MatMulInteger", {a, b, in("a_zero_point"), in("b_zero_point")});
   if (in("C") != nullptr) y = edit.before("Add", {y, in("C")});
   Value* scale = edit.before("Mul", {in("a_scale"), in("b_scale")});

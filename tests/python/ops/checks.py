@@ -45,8 +45,10 @@ def one_node(
         declared.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape))
     empty = [onnx.ValueInfoProto(name=name) for name in results]
     graph = helper.make_graph([node], "one_node", declared, empty, initializers)
-    opsets = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(domain, 1)] if domain else [])
-    return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+    imports = [helper.make_opsetid("", opset)]
+    if node.domain:
+        imports.append(helper.make_opsetid(node.domain, 1))
+    return helper.make_model(graph, opset_imports=imports, ir_version=IR_VERSION)
 
 
 def expected(model: onnx.ModelProto, feeds: dict[str, np.ndarray], reference: bool) -> list[np.ndarray]:
