@@ -295,6 +295,12 @@ constexpr OnnxOp kOnnx[] = {
      .infer = infer_recurrent,
      .lower = lower_recurrent,
      .expand = expand_recurrent},
+    {.sig = "com.microsoft::DynamicQuantizeLSTM(T X, T2 W, T2 R, T? B, T1? sequence_lens, T? initial_h, T? initial_c, "
+            "T? P, T W_scale, T2 W_zero_point, T R_scale, T2 R_zero_point, *, floats? activation_alpha, "
+            "floats? activation_beta, strs? activations, float? clip, str direction=\"forward\", int? hidden_size, "
+            "int input_forget=0) -> (T? Y, T? Y_h, T? Y_c)",
+     .since = 1,
+     .expand = expand_recurrent},
     {.sig = "LSTM(T X, T W, T R, T? B, T1? sequence_lens, T? initial_h, T? initial_c, T? P, *, "
             "floats? activation_alpha, floats? activation_beta, strs? activations, float? clip, "
             "str direction=\"forward\", int? hidden_size, int input_forget=0, int layout=0) -> (T? Y, T? Y_h, T? Y_c)",

@@ -27,6 +27,7 @@ struct Cell {
   std::optional<double> clip;
   bool linear_before_reset = false;
   bool input_forget = false;
+  bool is_quantized = false;  // DynamicQuantizeLSTM, whose weights are transposed integers
 
   int64_t gates() const { return kind == CellKind::Rnn ? 1 : kind == CellKind::Gru ? 3 : 4; }
   /// Those of one direction.

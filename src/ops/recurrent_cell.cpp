@@ -9,6 +9,8 @@
 namespace tonnx {
 namespace {
 
+bool is_quantized(const NodeView& n) { return n.node().op.view() == "DynamicQuantizeLSTM"; }
+
 constexpr int64_t kMostUnits = int64_t{1} << 26;
 
 struct KnownActivation {
@@ -82,8 +84,13 @@ void check_sizes(const NodeView& n, const Cell& cell) {
   const auto features = x ? (*x)[2].constant() : std::nullopt;
   const auto batch = x ? (*x)[cell.is_batch_first ? 0 : 1].constant() : std::nullopt;
   const int64_t rows = cell.gates() * cell.hidden;
-  require_sizes(n, "W", {cell.directions, rows, features});
-  require_sizes(n, "R", {cell.directions, rows, cell.hidden});
+  if (cell.is_quantized) {
+    require_sizes(n, "W", {cell.directions, features, rows});
+    require_sizes(n, "R", {cell.directions, cell.hidden, rows});
+  } else {
+    require_sizes(n, "W", {cell.directions, rows, features});
+    require_sizes(n, "R", {cell.directions, rows, cell.hidden});
+  }
   require_sizes(n, "B", {cell.directions, 2 * rows});
   require_sizes(n, "sequence_lens", {batch});
   for (const char* name : {"initial_h", "initial_c"}) {
@@ -134,7 +141,7 @@ std::optional<int64_t> find_hidden(const NodeView& n) {
   if (given) return given;
   const Shape* r = n.find_shape("R");
   require(r == nullptr || r->size() == 3, "input 'R' has {} dimensions where 3 are needed", r ? r->size() : 0);
-  const auto found = r ? (*r)[2].constant() : std::nullopt;
+  const auto found = r ? (*r)[is_quantized(n) ? 1 : 2].constant() : std::nullopt;
   require(!found || (*found >= 1 && *found <= kMostUnits), "input 'R' is for {} hidden units", found.value_or(0));
   return found;
 }
@@ -143,7 +150,7 @@ Cell cell_of(const NodeView& n) {
   const std::string direction = n.s("direction");
   require(direction == "forward" || direction == "reverse" || direction == "bidirectional", "the direction is '{}'",
           direction);
-  const int64_t layout = n.i("layout");
+  const int64_t layout = is_quantized(n) ? 0 : n.i("layout");
   require(layout == 0 || layout == 1, "the layout is {}", layout);
   const auto hidden = find_hidden(n);
   if (!hidden) fail_unsupported("neither hidden_size nor the shape of R is known");
@@ -158,6 +165,7 @@ Cell cell_of(const NodeView& n) {
   cell.activations = activations_of_node(n, cell.kind, cell.directions);
   if (cell.kind == CellKind::Gru) cell.linear_before_reset = n.flag("linear_before_reset");
   if (cell.kind == CellKind::Lstm) cell.input_forget = n.flag("input_forget");
+  cell.is_quantized = is_quantized(n);
   check_sizes(n, cell);
   return cell;
 }
@@ -199,7 +207,8 @@ bool is_zeros(const Value* value, int depth) {
 }
 
 bool is_plain_cell(const NodeView& n, const Cell& cell) {
-  if (cell.clip || cell.input_forget || (cell.kind == CellKind::Lstm && !is_zeros(n.value("P")))) return false;
+  if (cell.is_quantized || cell.clip || cell.input_forget || (cell.kind == CellKind::Lstm && !is_zeros(n.value("P"))))
+    return false;
   if (cell.kind == CellKind::Gru && !cell.linear_before_reset) return false;
   const std::vector<std::string> usual = default_activations(cell.kind);
   const std::string& first = cell.activations[0].name;

@@ -39,12 +39,30 @@ class BodyBuilder {
   DType dtype_;
 };
 
+/// A weight of one direction, transposed: [inputs, gates * hidden]. Where it is quantised, with its scale.
+struct Weight {
+  Value* matrix = nullptr;
+  Value* scale = nullptr;
+  Value* zero_point = nullptr;
+};
+
 /// What is known outside of the steps of one direction, to be used inside.
 struct Direction {
-  Value* recurrent = nullptr;       // R, transposed: [hidden, gates * hidden]
+  Weight recurrent;
   Value* recurrent_bias = nullptr;  // GRU with linear_before_reset only
   std::vector<Value*> peepholes;    // of i, o and f; empty where there are none
 };
+
+/// The product with a weight. `build(op, inputs, count)` appends a node and gives its outputs. With a quantised weight
+/// the other side is quantised too, over all that it has now.
+template <class Build>
+Value* product(Build&& build, Value* x, const Weight& weight) {
+  if (weight.scale == nullptr) return build("MatMul", {x, weight.matrix}, 1)[0];
+  const std::vector<Value*> numbers = build("DynamicQuantizeLinear", {x}, 3);
+  Value* sum = build("MatMulInteger", {numbers[0], weight.matrix, numbers[2], weight.zero_point}, 1)[0];
+  Value* scale = build("Mul", {numbers[1], weight.scale}, 1)[0];
+  return build("Mul", {build("CastLike", {sum, x}, 1)[0], scale}, 1)[0];
+}
 
 class StepWriter {
  public:
@@ -54,7 +72,7 @@ class StepWriter {
   /// The next h, and of an LSTM the next c, from the product of the input with its weights.
   std::vector<Value*> next(Value* x, Value* h, Value* c) {
     switch (cell_.kind) {
-      case CellKind::Rnn: return {active(0, body_("Add", {x, body_("MatMul", {h, outside_.recurrent})}))};
+      case CellKind::Rnn: return {active(0, body_("Add", {x, recurrent(h)}))};
       case CellKind::Gru: return {gru(x, h)};
       default: return lstm(x, h, c);
     }
@@ -63,6 +81,13 @@ class StepWriter {
  private:
   std::vector<Value*> split(Value* x, size_t count) {
     return body_.all("Split", {x}, count, {{"axis", int64_t{-1}}, {"num_outputs", static_cast<int64_t>(count)}});
+  }
+
+  Value* recurrent(Value* h) {
+    const auto build = [this](std::string_view op, const std::vector<Value*>& inputs, size_t count) {
+      return body_.all(op, inputs, count);
+    };
+    return product(build, h, outside_.recurrent);
   }
 
   /// The activation of that number; what goes in is clipped before.
@@ -87,14 +112,14 @@ class StepWriter {
     const std::vector<Value*> from_x = split(x, 3);
     Value *z = nullptr, *r = nullptr, *candidate = nullptr;
     if (cell_.linear_before_reset) {
-      Value* product = body_("MatMul", {h, outside_.recurrent});
-      if (outside_.recurrent_bias) product = body_("Add", {product, outside_.recurrent_bias});
-      const std::vector<Value*> from_h = split(product, 3);
+      Value* all = recurrent(h);
+      if (outside_.recurrent_bias) all = body_("Add", {all, outside_.recurrent_bias});
+      const std::vector<Value*> from_h = split(all, 3);
       z = active(0, body_("Add", {from_x[0], from_h[0]}));
       r = active(0, body_("Add", {from_x[1], from_h[1]}));
       candidate = active(1, body_("Add", {from_x[2], body_("Mul", {r, from_h[2]})}));
     } else {
-      const std::vector<Value*> weights = split(outside_.recurrent, 3);
+      const std::vector<Value*> weights = split(outside_.recurrent.matrix, 3);
       z = active(0, body_("Add", {from_x[0], body_("MatMul", {h, weights[0]})}));
       r = active(0, body_("Add", {from_x[1], body_("MatMul", {h, weights[1]})}));
       candidate = active(1, body_("Add", {from_x[2], body_("MatMul", {body_("Mul", {r, h}), weights[2]})}));
@@ -108,7 +133,7 @@ class StepWriter {
   }
 
   std::vector<Value*> lstm(Value* x, Value* h, Value* c) {
-    const std::vector<Value*> gates = split(body_("Add", {x, body_("MatMul", {h, outside_.recurrent})}), 4);
+    const std::vector<Value*> gates = split(body_("Add", {x, recurrent(h)}), 4);
     Value* i = active(0, with_peephole(gates[0], c, 0));
     Value* f = cell_.input_forget ? body_("Sub", {body_.scalar(1), i}) : active(0, with_peephole(gates[2], c, 2));
     Value* kept = body_("Mul", {f, c});
@@ -173,6 +198,24 @@ class ScanWriter {
   Value* part(std::string_view name, int64_t direction, int64_t axis = 0) {
     return edit_.before("Gather", {in(name), index(direction)}, {{"axis", axis}});
   }
+  Weight weight(const std::string& name, int64_t direction) {
+    if (!cell_.is_quantized) return {.matrix = transposed(part(name, direction), {1, 0})};
+    Value* zero_point = in(name + "_zero_point");
+    return {.matrix = bytes_of(name, direction),
+            .scale = part(name + "_scale", direction),
+            .zero_point = zero_point ? part(name + "_zero_point", direction) : nullptr};
+  }
+  /// The part of a constant as a constant, so that the bounds of its sums are known.
+  Value* bytes_of(std::string_view name, int64_t direction) {
+    const TensorPtr all = in(name)->constant;
+    if (!all || info(all->dtype).bits != 8 || all->dims.size() != 3) return part(name, direction);
+    auto one = std::make_shared<Tensor>();
+    one->dtype = all->dtype;
+    one->dims = {all->dims[1], all->dims[2]};
+    const auto size = static_cast<size_t>(all->dims[1] * all->dims[2]);
+    one->data = all->data.slice(static_cast<size_t>(direction) * size, size);
+    return edit_.graph().add_initializer(in(name)->name, std::move(one));
+  }
   std::vector<Value*> split(Value* x, size_t count) {
     return edit_.node_before("Split", {x}, {{"axis", int64_t{0}}, {"num_outputs", static_cast<int64_t>(count)}}, count)
         ->outputs();
@@ -196,8 +239,11 @@ class ScanWriter {
 
   Node* direction(int64_t d, bool is_backwards) {
     Direction outside;
-    Value* from_x = edit_.before("MatMul", {x_, transposed(part("W", d), {1, 0})});
-    outside.recurrent = transposed(part("R", d), {1, 0});
+    const auto build = [this](std::string_view op, const std::vector<Value*>& inputs, size_t count) {
+      return edit_.node_before(op, inputs, {}, count)->outputs();
+    };
+    Value* from_x = product(build, x_, weight("W", d));
+    outside.recurrent = weight("R", d);
     if (in("B") != nullptr) {
       const std::vector<Value*> biases = split(part("B", d), 2);
       from_x = edit_.before("Add", {from_x, biases[0]});

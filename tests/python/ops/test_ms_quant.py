@@ -294,3 +294,29 @@ def test_weights_stay_packed_and_read_well(tmp_path, monkeypatch) -> None:
     inputs = {"a": numbers(2, 64), "b": integers(np.uint8, 6, 2, 16), "scales": numbers(6, 2)}
     text = source("MatMulNBits", inputs, 17, ("b", "scales"), domain=DOMAIN, K=64, N=6, block_size=32)
     assert "torch.stack([self.b & 15, self.b >> 4], -1).flatten(-2)" in text.replace("\n", "")
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("w_type", TYPES)
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_dynamic_quantize_lstm(direction: str, w_type: type, per_channel: bool) -> None:
+    steps, batch, features, hidden = 4, 1, 8, 16
+    count = 2 if direction == "bidirectional" else 1
+    sizes = (count, 4 * hidden) if per_channel else (count,)
+    inputs = {
+        "x": numbers(steps, batch, features),
+        "w": integers(w_type, count, features, 4 * hidden),
+        "r": integers(w_type, count, hidden, 4 * hidden),
+        "b": numbers(count, 8 * hidden),
+        "lens": None,
+        "h": numbers(count, batch, hidden),
+        "c": numbers(count, batch, hidden),
+        "p": None,
+        "ws": np.full(sizes, 0.01, np.float32),
+        "wz": np.zeros(sizes, w_type) if per_channel else np.full(sizes, 3, w_type),
+        "rs": np.full(sizes, 0.008, np.float32),
+        "rz": np.zeros(sizes, w_type) if per_channel else np.full(sizes, 2, w_type),
+    }
+    fixed = ("w", "r", "b", "ws", "wz", "rs", "rz")
+    model = typed("DynamicQuantizeLSTM", inputs, fixed, direction=direction, hidden_size=hidden, outputs=3)
+    compare(model, {name: inputs[name] for name in ("x", "h", "c")}, 1e-4)
