@@ -241,7 +241,8 @@ constexpr OnnxOp kOnnx[] = {
      .since = 10,
      .history = kQuantizeHistory,
      .infer = infer_quantize,
-     .lower = lower_quantize},
+     .lower = lower_quantize,
+     .expand = expand_quantize},
     {.sig = "DequantizeLinear(T1 x, T2 x_scale, T1? x_zero_point, *, int axis=1, int block_size=0, int output_dtype=0) "
             "-> T3 y",
      .since = 10,

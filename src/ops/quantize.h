@@ -7,6 +7,8 @@
 
 namespace tonnx {
 
+class OnnxEdit;
+
 /// A scale or a zero point: a number that can stand in the code, or a tensor that broadcasts against what it is for.
 struct QuantParam {
   std::optional<double> number;
@@ -40,5 +42,8 @@ struct IntRange {
 IntRange range_of(DType dtype);
 /// Rounds to nearest, ties to even, adds the zero point, and holds the result to the range of the integer type.
 Value* rounded_to(AtenBuilder& aten, Value* x, const QuantParam& zero_point, DType to);
+
+/// Of QuantizeLinear: makes it one with the operator in front of it, where that works on dequantised numbers.
+bool expand_quantize(const NodeView& n, OnnxEdit& edit);
 
 }  // namespace tonnx
