@@ -29,7 +29,10 @@ class QuantEdit {
   }
   Value* as_float(Value* x) { return (*this)("Cast", {x}, {{"to", static_cast<int64_t>(DType::Float32)}}); }
   Value* times(Value* x, double by) { return by == 1.0 ? x : (*this)("Mul", {x, number(by)}); }
-  Value* plus(Value* x, double more) { return more == 0.0 ? x : (*this)("Add", {x, number(more)}); }
+  Value* plus(Value* x, double more) {
+    if (more == 0.0) return x;
+    return more < 0 ? (*this)("Sub", {x, number(-more)}) : (*this)("Add", {x, number(more)});
+  }
   Value* dequantized(std::string_view x, std::string_view scale, std::string_view zero_point) {
     return (*this)("DequantizeLinear", {in(x), in(scale), in(zero_point)});
   }
@@ -159,7 +162,11 @@ bool expand_average_pool(const NodeView& n, OnnxEdit& edit) {
   Value* y = q("AveragePool", {x},
                copied(n, {"auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides"}));
   y = q("Div", {y, q.in("y_scale")});
-  if (Value* zero_point = q.in("y_zero_point")) y = q("Add", {y, q.as_float(zero_point)});
+  if (const auto zero_point = q.find("y_zero_point")) {
+    y = q.plus(y, *zero_point);
+  } else {
+    y = q("Add", {y, q.as_float(q.in("y_zero_point"))});
+  }
   y = q.rounded(y, dtype);
   return q.done(is_last ? q.transposed(y, to_channels_last(n.rank("X"))) : y);
 }

@@ -69,10 +69,30 @@ class QdqRule {
     if (op == "Softmax") return unary("com.microsoft.QLinearSoftmax", {"axis"}, {{"opset", int64_t{13}}});
     if (op == "GlobalAveragePool") return unary("com.microsoft.QLinearGlobalAveragePool", {});
     if (op == "AveragePool") return average_pool();
-    return false;
+    return moves(op) && same_numbers();
   }
 
  private:
+  /// Operators that only choose among numbers, or move them.
+  static bool moves(std::string_view op) {
+    constexpr std::string_view kMoves[] = {"MaxPool",   "Reshape", "Transpose", "Squeeze",
+                                           "Unsqueeze", "Flatten", "Slice"};
+    return std::find(std::begin(kMoves), std::end(kMoves), op) != std::end(kMoves);
+  }
+
+  /// The numbers are the same before and behind: the operator works on them as they are.
+  bool same_numbers() {
+    const Quantized x = dequantized_from(node_->input(0));
+    if (!fits(x) || node_->outputs().size() != 1) return false;
+    const auto zero = x.zero_point ? element_as_int(*x.zero_point->constant, 0) : 0;
+    const bool is_same = element_as_double(*x.scale->constant, 0) == element_as_double(*y_.scale->constant, 0) &&
+                         zero == element_as_int(*y_.zero_point->constant, 0);
+    if (!is_same) return false;
+    std::vector<Value*> inputs = node_->inputs();
+    inputs[0] = x.x;
+    return done(node_->op.view(), std::move(inputs), node_->attributes);
+  }
+
   DType result_type() const { return y_.zero_point->constant->dtype; }
   /// An input of bytes with one scale, and of the type of the result.
   bool fits(const Quantized& q) const { return q && q.dtype() == result_type() && q.is_per_tensor(); }

@@ -58,9 +58,17 @@ QuantParam quant_param(const OnnxNode& n, AtenBuilder& aten, std::string_view na
   return param;
 }
 
+namespace {
+
+Value* plus(AtenBuilder& aten, Value* x, int64_t number) {
+  return number < 0 ? aten("sub.Scalar", x, -number) : aten("add.Scalar", x, number);
+}
+
+}  // namespace
+
 Value* minus(AtenBuilder& aten, Value* x, const QuantParam& zero_point) {
   if (zero_point.is(0)) return x;
-  if (zero_point.number) return aten("sub.Scalar", x, static_cast<int64_t>(*zero_point.number));
+  if (zero_point.number) return plus(aten, x, -static_cast<int64_t>(*zero_point.number));
   return aten("sub.Tensor", x, zero_point.tensor);
 }
 
@@ -82,7 +90,7 @@ Value* rounded_to(AtenBuilder& aten, Value* x, const QuantParam& zero_point, DTy
   if (zero_point.tensor != nullptr) {
     y = aten("add.Tensor", y, zero_point.tensor);
   } else if (!zero_point.is(0)) {
-    y = aten("add.Scalar", y, static_cast<int64_t>(*zero_point.number));
+    y = plus(aten, y, static_cast<int64_t>(*zero_point.number));
   }
   return aten("to.dtype", aten("clamp", y, low, high), widened(to));
 }
