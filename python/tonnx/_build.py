@@ -40,7 +40,10 @@ class _Uninitialized:
     def __getattr__(self, name: str) -> Any:
         kind = getattr(nn, name)
         has_weights = isinstance(kind, type) and hasattr(kind, "reset_parameters")
-        if not has_weights or "device" not in inspect.signature(kind).parameters:
+        if not has_weights:
+            return kind
+        # recurrent layers hide their arguments behind *args
+        if not issubclass(kind, nn.RNNBase) and "device" not in inspect.signature(kind).parameters:
             return kind
         quick = type(name, (kind,), {"reset_parameters": lambda self: None})
 
