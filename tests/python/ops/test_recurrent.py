@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from checks import check, check_opset, expected, one_node, refuses_opset, source
+from onnx import helper, numpy_helper
 
 import tonnx
 
@@ -219,3 +220,32 @@ def test_contradictions_are_refused() -> None:
         tonnx.convert(one_node("LSTM", inputs, 14, WEIGHTS, **(options_of("LSTM") | {"hidden_size": 3})))
     with pytest.raises(tonnx.Error, match="not an activation"):
         tonnx.convert(one_node("LSTM", inputs, 14, WEIGHTS, activations=["Cube"] * 3, **options_of("LSTM")))
+
+
+def test_weights_may_be_put_together_by_nodes() -> None:
+    """As PyTorch's exporter writes them: the gates in another order by Slice and Concat."""
+    inputs = inputs_of("LSTM")
+    model = one_node("LSTM", inputs, 14, WEIGHTS, **options_of("LSTM"))
+    graph = model.graph
+    rows = 4 * HIDDEN
+    nodes = []
+    for name, axis in (("W", 1), ("R", 1), ("B", 1)):
+        weight = next(tensor for tensor in graph.initializer if tensor.name == name)
+        array = numpy_helper.to_array(weight)
+        weight.CopyFrom(numpy_helper.from_array(np.roll(array, HIDDEN, axis)[0], name + "0"))
+        for part, (start, end) in {"a": (HIDDEN, 1 << 40), "b": (0, HIDDEN)}.items():
+            for key, number in {"start": start, "end": end, "axis": 0}.items():
+                graph.initializer.append(numpy_helper.from_array(np.array([number]), f"{name}{part}_{key}"))
+            keys = [f"{name}{part}_{key}" for key in ("start", "end", "axis")]
+            nodes.append(helper.make_node("Slice", [name + "0", *keys], [f"{name}{part}"]))
+        nodes.append(helper.make_node("Concat", [f"{name}a", f"{name}b"], [name + "1"], axis=0))
+        nodes.append(helper.make_node("Unsqueeze", [name + "1", f"{name}a_axis"], [name]))
+    nodes.extend(graph.node)
+    del graph.node[:]
+    graph.node.extend(nodes)
+    feeds = {name: inputs[name] for name in ("X", "h", "c")}
+    module = tonnx.convert(model)
+    assert [type(child) for child in module.children()] == [torch.nn.LSTM]
+    assert sum(p.numel() for p in module.parameters()) == rows * (FEATURES + HIDDEN + 2)
+    for got, want in zip(module(*(torch.from_numpy(a) for a in feeds.values())), expected(model, feeds, False)):
+        np.testing.assert_allclose(got.detach().numpy(), want, rtol=1e-5, atol=1e-6)
