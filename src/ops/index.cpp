@@ -9,6 +9,7 @@
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/opset_step.h"
+#include "ops/quantize.h"
 
 namespace tonnx {
 
@@ -314,7 +315,8 @@ constexpr OnnxOp kOnnx[] = {
      .history = kGatherHistory,
      .infer = infer_gather,
      .eval = eval_gather,
-     .lower = lower_gather},
+     .lower = lower_gather,
+     .expand = expand_gather},
     {.sig = "GatherElements(T data, Tind indices, *, int axis=0) -> T output",
      .since = 11,
      .history = kTypesHistory,

@@ -215,6 +215,14 @@ class QdqRule {
 
 }  // namespace
 
+bool expand_gather(const NodeView&, OnnxEdit& edit) {
+  const Quantized table = dequantized_from(edit.node().input(0));
+  if (!table || !table.x->constant || !table.is_per_tensor()) return false;
+  std::vector<Attribute> attributes = edit.node().attributes;
+  Value* rows = edit.before("Gather", {table.x, edit.node().input(1)}, std::move(attributes));
+  return edit.replace_with({edit.before("DequantizeLinear", {rows, table.scale, table.zero_point})});
+}
+
 bool expand_quantize(const NodeView&, OnnxEdit& edit) { return QdqRule(edit).run(); }
 
 }  // namespace tonnx

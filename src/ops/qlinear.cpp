@@ -32,31 +32,62 @@ struct SumLayout {
   }
 };
 
-/// The largest that the positive, or the negative, weights of any one sum come to.
-double largest_sum(const Tensor& weights, const std::vector<int64_t>& zero_points, const SumLayout& layout) {
+/// Calls `use(value, o, i)` with each weight less its zero point, where o and i are its outer and inner places.
+template <class Use>
+void each_centered(const Tensor& weights, const std::vector<int64_t>& zero_points, const SumLayout& layout, Use&& use) {
   const bool is_signed = weights.dtype == DType::Int8;
   const bool by_outer = layout.inner == 1;
-  const auto* data = reinterpret_cast<const uint8_t*>(weights.data.data());
-  std::vector<int64_t> above(static_cast<size_t>(layout.inner)), below(static_cast<size_t>(layout.inner));
-  int64_t largest = 0;
+  const uint8_t* data = weights.data.data();
   for (int64_t o = 0; o < layout.outer; ++o) {
-    std::fill(above.begin(), above.end(), 0);
-    std::fill(below.begin(), below.end(), 0);
     for (int64_t t = 0; t < layout.terms; ++t) {
-      for (size_t i = 0; i < above.size(); ++i, ++data) {
-        const size_t channel = zero_points.size() == 1 ? 0 : by_outer ? static_cast<size_t>(o) : i;
-        const int64_t value = (is_signed ? static_cast<int8_t>(*data) : *data) - zero_points[channel];
-        (value > 0 ? above : below)[i] += std::abs(value);
+      for (int64_t i = 0; i < layout.inner; ++i, ++data) {
+        const int64_t channel = zero_points.size() == 1 ? 0 : by_outer ? o : i;
+        use((is_signed ? static_cast<int8_t>(*data) : *data) - zero_points[static_cast<size_t>(channel)], o, i);
       }
     }
-    for (size_t i = 0; i < above.size(); ++i) largest = std::max({largest, above[i], below[i]});
   }
+}
+
+/// The largest that the positive, or the negative, weights of any one sum come to.
+double largest_sum(const Tensor& weights, const std::vector<int64_t>& zero_points, const SumLayout& layout) {
+  const auto count = static_cast<size_t>(layout.inner);
+  std::vector<int64_t> above(count), below(count);
+  int64_t largest = 0, outer = 0;
+  const auto close = [&] {
+    for (size_t i = 0; i < count; ++i) largest = std::max({largest, above[i], below[i]});
+  };
+  each_centered(weights, zero_points, layout, [&](int64_t value, int64_t o, int64_t i) {
+    if (o != outer) {
+      close();
+      std::fill(above.begin(), above.end(), 0);
+      std::fill(below.begin(), below.end(), 0);
+      outer = o;
+    }
+    (value > 0 ? above : below)[static_cast<size_t>(i)] += std::abs(value);
+  });
+  close();
   return static_cast<double>(largest);
+}
+
+using LayoutFn = SumLayout (*)(const std::vector<int64_t>&);
+
+/// The zero points of constant weights of 8 bits: one, or one for each channel; nothing where it is otherwise.
+std::optional<std::vector<int64_t>> known_zero_points(const NodeView& n, std::string_view weight,
+                                                      std::string_view zero_point, LayoutFn layout_of) {
+  const TensorPtr constant = n.find_constant(weight);
+  if (!constant || constant->dims.empty() || info(constant->dtype).bits != 8) return std::nullopt;
+  if (!n.has(zero_point)) return std::vector<int64_t>{0};
+  const auto found = n.find_const_ints(zero_point);
+  const SumLayout layout = layout_of(constant->dims);
+  const int64_t channels = layout.inner == 1 ? layout.outer : layout.inner;
+  const bool fits =
+      found && n.find_rank(zero_point) <= 1 && (found->size() == 1 || static_cast<int64_t>(found->size()) == channels);
+  return fits ? found : std::nullopt;
 }
 
 /// Bounds every partial sum of products of the input and the weights; nothing where it can be any size.
 std::optional<double> bound_of_sums(const NodeView& n, std::string_view weight, std::string_view zero_point,
-                                    SumLayout (*layout_of)(const std::vector<int64_t>&)) {
+                                    LayoutFn layout_of) {
   const Shape* shape = n.find_shape(weight);
   if (shape == nullptr || shape->empty()) return std::nullopt;
   std::vector<int64_t> dims;
@@ -65,12 +96,8 @@ std::optional<double> bound_of_sums(const NodeView& n, std::string_view weight, 
     dims.push_back(*dim.constant());
   }
   const SumLayout layout = layout_of(dims);
-  const TensorPtr constant = n.find_constant(weight);
-  const auto zero_points = n.has(zero_point) ? n.find_const_ints(zero_point) : std::vector<int64_t>{0};
-  const bool is_known = constant && zero_points && info(constant->dtype).bits == 8 && n.find_rank(zero_point) <= 1;
-  if (is_known &&
-      (zero_points->size() == 1 || static_cast<int64_t>(zero_points->size()) == layout.outer * layout.inner)) {
-    return kSpan * largest_sum(*constant, *zero_points, layout);
+  if (const auto zero_points = known_zero_points(n, weight, zero_point, layout_of)) {
+    return kSpan * largest_sum(*n.find_constant(weight), *zero_points, layout);
   }
   return kSpan * kSpan * static_cast<double>(layout.terms);
 }
@@ -84,12 +111,49 @@ Value* centered(AtenBuilder& aten, Value* x, const QuantParam& zero_point, DType
   return minus(aten, aten("to.dtype", x, computed), zero_point);
 }
 
+/// Constant weights less their zero points, where that fits into 8 bits: what else is subtracted in each run.
+TensorPtr find_centered(const NodeView& n, std::string_view weight, std::string_view zero_point, LayoutFn layout_of) {
+  const auto zero_points = known_zero_points(n, weight, zero_point, layout_of);
+  if (!zero_points) return nullptr;
+  if (std::all_of(zero_points->begin(), zero_points->end(), [](int64_t zero) { return zero == 0; })) return nullptr;
+  const Tensor& weights = *n.find_constant(weight);
+  std::vector<uint8_t> bytes;
+  bytes.reserve(weights.data.size());
+  bool fits = true;
+  each_centered(weights, *zero_points, layout_of(weights.dims), [&](int64_t value, int64_t, int64_t) {
+    fits = fits && value >= -128 && value <= 127;
+    bytes.push_back(static_cast<uint8_t>(value));
+  });
+  if (!fits) return nullptr;
+  auto result = std::make_shared<Tensor>();
+  result->dtype = DType::Int8;
+  result->dims = weights.dims;
+  result->data = Bytes::own(std::move(bytes));
+  return result;
+}
+
 /// One number for each row of a matrix stands in a column.
 QuantParam row_param(const OnnxNode& n, AtenBuilder& aten, std::string_view name) {
   QuantParam param = quant_param(n, aten, name);
   if (param.tensor == nullptr || n.rank(name) != 1 || n.find_shape(name)->at(0).is(1)) return param;
   param.tensor = along_axis(aten, param.tensor, 0, 2);
   return param;
+}
+
+/// The right side of a product.
+Value* matrix(const OnnxNode& n, AtenBuilder& aten, std::string_view name, DType computed) {
+  if (TensorPtr all = find_centered(n, name, "b_zero_point", SumLayout::of_matrix)) {
+    return aten("to.dtype", aten.constant(std::move(all), n.value(name)->name), computed);
+  }
+  return centered(aten, n.input(name), quant_param(n, aten, "b_zero_point"), computed);
+}
+
+/// The weights of a convolution.
+Value* kernel(const OnnxNode& n, AtenBuilder& aten, DType computed) {
+  if (TensorPtr all = find_centered(n, "w", "w_zero_point", SumLayout::of_conv)) {
+    return aten("to.dtype", aten.constant(std::move(all), n.value("w")->name), computed);
+  }
+  return centered(aten, n.input("w"), quant_param(n, aten, "w_zero_point", QuantAxis{.of = "w", .axis = 0}), computed);
 }
 
 void require_bytes(const NodeView& n, std::initializer_list<std::string_view> inputs) {
@@ -108,7 +172,7 @@ void infer_mat_mul_integer(InferNode& n) {
 Values lower_mat_mul_integer(const OnnxNode& n, AtenBuilder& aten) {
   const DType computed = exact_type(bound_of_sums(n, "B", "b_zero_point", SumLayout::of_matrix));
   Value* a = centered(aten, n.input("A"), row_param(n, aten, "a_zero_point"), computed);
-  Value* b = centered(aten, n.input("B"), quant_param(n, aten, "b_zero_point"), computed);
+  Value* b = matrix(n, aten, "B", computed);
   return aten("to.dtype", aten("matmul", a, b), DType::Int32);
 }
 
@@ -117,14 +181,10 @@ void infer_conv_integer(InferNode& n) {
   n.set(0, DType::Int32, conv_shape(n, kConvNames));
 }
 
-QuantParam channel_param(const OnnxNode& n, AtenBuilder& aten, std::string_view name) {
-  return quant_param(n, aten, name, QuantAxis{.of = "w", .axis = 0});
-}
-
 Values lower_conv_integer(const OnnxNode& n, AtenBuilder& aten) {
   const DType computed = exact_type(bound_of_sums(n, "w", "w_zero_point", SumLayout::of_conv));
   Value* x = centered(aten, n.input("x"), quant_param(n, aten, "x_zero_point"), computed);
-  Value* w = centered(aten, n.input("w"), channel_param(n, aten, "w_zero_point"), computed);
+  Value* w = kernel(n, aten, computed);
   return aten("to.dtype", convolved(n, aten, x, w, nullptr, kConvNames), DType::Int32);
 }
 
@@ -177,7 +237,7 @@ bool expand_qlinear_mat_mul(const NodeView& n, OnnxEdit& edit) {
 Values lower_qlinear_mat_mul(const OnnxNode& n, AtenBuilder& aten) {
   const DType computed = exact_type(bound_of_sums(n, "b", "b_zero_point", SumLayout::of_matrix));
   Value* a = centered(aten, n.input("a"), row_param(n, aten, "a_zero_point"), computed);
-  Value* b = centered(aten, n.input("b"), quant_param(n, aten, "b_zero_point"), computed);
+  Value* b = matrix(n, aten, "b", computed);
   const QuantParam scale =
       joint_scale(aten, row_param(n, aten, "a_scale"), quant_param(n, aten, "b_scale"), row_param(n, aten, "y_scale"));
   Value* y = cast(aten, aten("matmul", a, b), computed, DType::Float32);
@@ -204,7 +264,7 @@ std::optional<double> bound_with_bias(const NodeView& n) {
 Values lower_qlinear_conv(const OnnxNode& n, AtenBuilder& aten) {
   const DType computed = exact_type(bound_with_bias(n));
   Value* x = centered(aten, n.input("x"), quant_param(n, aten, "x_zero_point"), computed);
-  Value* w = centered(aten, n.input("w"), channel_param(n, aten, "w_zero_point"), computed);
+  Value* w = kernel(n, aten, computed);
   Value* bias = n.find_input("B");
   if (bias != nullptr) bias = aten("to.dtype", bias, computed);
   QuantParam w_scale = quant_param(n, aten, "w_scale", QuantAxis{.of = "x", .axis = 1});

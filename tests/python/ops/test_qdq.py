@@ -148,3 +148,18 @@ def test_what_does_not_fit_stays() -> None:
     got = tonnx.convert(model)(torch.from_numpy(q.feeds["x"])).numpy()
     want = onnx.reference.ReferenceEvaluator(model).run(None, q.feeds)[0]
     assert np.abs(got.astype(int) - want.astype(int)).max() <= 1
+
+
+def test_rows_of_a_table_are_dequantised_alone() -> None:
+    q = Qdq(np.uint8)
+    table = q.weight(RNG.integers(0, 255, (9, 4)).astype(np.uint8), 0.01)
+    q.nodes.append(helper.make_node("Gather", [table, "ids"], ["out"]))
+    declared = [helper.make_tensor_value_info("ids", TensorProto.INT64, ["n"])]
+    out = helper.make_tensor_value_info("out", TensorProto.FLOAT, None)
+    graph = helper.make_graph(q.nodes, "table", declared, [out], q.constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    ids = np.array([3, -1, 0, 8])
+    tonnx.convert(model, "model.py")
+    assert "].to(torch.float32) * 0.01" in Path("model.py").read_text()
+    got = tonnx.convert(model)(torch.from_numpy(ids)).numpy()
+    np.testing.assert_array_equal(got, expected(model, {"ids": ids}, False)[0])
