@@ -59,6 +59,13 @@ extern const OpFamily kRoiOps;
 extern const OpFamily kNmsOps;
 extern const OpFamily kUniqueOps;
 extern const OpFamily kSignalOps;
+extern const OpFamily kMsTensorOps;
+extern const OpFamily kMsAbsentOps;
+extern const OpFamily kQuantizeOps;
+extern const OpFamily kQLinearOps;
+extern const OpFamily kRecurrentOps;
+extern const OpFamily kMsQuantOps;
+extern const OpFamily kMsQuantMatMulOps;
 
 namespace {
 
@@ -117,6 +124,13 @@ constexpr const OpFamily* kFamilies[] = {
     &kNmsOps,
     &kUniqueOps,
     &kSignalOps,
+    &kMsTensorOps,
+    &kMsAbsentOps,
+    &kQuantizeOps,
+    &kQLinearOps,
+    &kRecurrentOps,
+    &kMsQuantOps,
+    &kMsQuantMatMulOps,
 };
 // clang-format on
 

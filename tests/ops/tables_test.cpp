@@ -13,8 +13,8 @@ namespace {
 
 /// What ONNX Runtime has in the domain of the standard, beside the standard.
 bool is_of_runtime(std::string_view name) {
-  static const std::set<std::string_view> names{"Affine",     "ImageScaler", "ParametricSoftplus", "Scale",
-                                                "ScaledTanh", "SimplifiedLayerNormalization"};
+  static const std::set<std::string_view> names{
+      "Affine", "Crop", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh", "SimplifiedLayerNormalization"};
   return names.contains(name);
 }
 

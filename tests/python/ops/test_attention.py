@@ -53,7 +53,9 @@ def test_masks(attributes: dict, mask: np.ndarray | None, dynamic: bool) -> None
 @pytest.mark.parametrize("attributes", [{}, {"is_causal": 1}, {"softcap": 2.0}, {"softmax_precision": 11}])
 def test_scores(attributes: dict, mode: int) -> None:
     inputs = {"q": Q, "k": K2, "v": V2, "m": BIAS, "pk": None, "pv": None}
-    if mode == 0 and "softcap" in attributes:  # the reference gives those behind the cap, the standard's text those before
+    if (
+        mode == 0 and "softcap" in attributes
+    ):  # the reference gives those behind the cap, the standard's text those before
         scores = Q @ np.repeat(K2, 2, 1).transpose(0, 1, 3, 2) / np.sqrt(np.float32(8))
         module = tonnx.convert(one_node("Attention", inputs, 24, outputs=4, qk_matmul_output_mode=0, **attributes))
         given = module(*(torch.from_numpy(x) for x in (Q, K2, V2, BIAS)))
@@ -69,7 +71,9 @@ def test_cache(attributes: dict, mask: np.ndarray | None) -> None:
     check("Attention", inputs, 25, reference=True, outputs=3, dynamic=True, **attributes)
 
 
-@pytest.mark.parametrize("attributes", [{}, {"is_causal": 1}, {"left_window_size": 2}, {"softcap": 2.0, "is_causal": 1}])
+@pytest.mark.parametrize(
+    "attributes", [{}, {"is_causal": 1}, {"left_window_size": 2}, {"softcap": 2.0, "is_causal": 1}]
+)
 def test_lengths(attributes: dict) -> None:
     inputs = {"q": Q, "k": K, "v": V, "m": None, "pk": None, "pv": None, "n": LENGTHS}
     check("Attention", inputs, 25, reference=True, **attributes)
@@ -108,7 +112,11 @@ def test_steps_down(tmp_path, monkeypatch) -> None:
     [
         ({"q": Q, "k": K[:, :3], "v": V[:, :3]}, {}, "4 heads of Q do not divide into the 3 of K"),
         ({"q": flat(Q), "k": flat(K), "v": flat(V)}, {}, "need 'q_num_heads'"),
-        ({"q": flat(Q), "k": flat(K), "v": flat(V)}, {"q_num_heads": 5, "kv_num_heads": 5}, "do not divide into 5 heads"),
+        (
+            {"q": flat(Q), "k": flat(K), "v": flat(V)},
+            {"q_num_heads": 5, "kv_num_heads": 5},
+            "do not divide into 5 heads",
+        ),
         ({"q": Q[0, 0], "k": K, "v": V}, {}, "2 dimensions"),
         ({"q": Q, "k": K, "v": V}, {"left_window_size": -2}, "a window has the size -2"),
     ],

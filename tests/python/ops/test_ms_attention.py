@@ -42,12 +42,16 @@ def test_attention_of_other_sizes() -> None:
 
 
 @pytest.mark.parametrize("dynamic", [False, ("q", "k", "v", "m")])
-@pytest.mark.parametrize("mask", [None, np.array([[1, 1, 0, 1, 1], [1, 0, 0, 0, 1]], np.int32), np.array([3, 5], np.int32)])
+@pytest.mark.parametrize(
+    "mask", [None, np.array([[1, 1, 0, 1, 1], [1, 0, 0, 0, 1]], np.int32), np.array([3, 5], np.int32)]
+)
 @pytest.mark.parametrize("attributes", [{}, {"scale": 0.2}, {"mask_filter_value": -3.0}])
 def test_multi_head(attributes: dict, mask, dynamic) -> None:
     inputs = {"q": X, "k": normal(2, 5, 8), "v": normal(2, 5, 12), "b": None, "m": mask}
     dynamic = () if dynamic is False else dynamic
-    check(MS + "MultiHeadAttention", inputs, 17, num_heads=2, dynamic=tuple(d for d in dynamic if d == "m"), **attributes)
+    check(
+        MS + "MultiHeadAttention", inputs, 17, num_heads=2, dynamic=tuple(d for d in dynamic if d == "m"), **attributes
+    )
 
 
 def test_multi_head_with_bias_and_causal() -> None:
@@ -58,7 +62,15 @@ def test_multi_head_with_bias_and_causal() -> None:
 
 def test_multi_head_with_cache() -> None:
     past = {"pk": normal(2, 2, 4, 4), "pv": normal(2, 2, 4, 4)}
-    inputs = {"q": X, "k": normal(2, 3, 8), "v": normal(2, 3, 8), "b": BIAS, "m": None, "ab": normal(2, 2, 3, 7), **past}
+    inputs = {
+        "q": X,
+        "k": normal(2, 3, 8),
+        "v": normal(2, 3, 8),
+        "b": BIAS,
+        "m": None,
+        "ab": normal(2, 2, 3, 7),
+        **past,
+    }
     check(MS + "MultiHeadAttention", inputs, 17, num_heads=2, outputs=3)
     inputs = {"q": X, "k": normal(2, 2, 5, 4), "v": normal(2, 2, 5, 4)}
     check(MS + "MultiHeadAttention", inputs, 17, num_heads=2)
@@ -94,7 +106,14 @@ CACHE_16, SIN_16 = normal(16, 8), normal(16, 8)
 
 @pytest.mark.parametrize(
     "attributes",
-    [{}, {"scale": 0.4}, {"softcap": 2.0}, {"local_window_size": 2}, {"smooth_softmax": 1}, {"local_window_size": 2, "smooth_softmax": 1}],
+    [
+        {},
+        {"scale": 0.4},
+        {"softcap": 2.0},
+        {"local_window_size": 2},
+        {"smooth_softmax": 1},
+        {"local_window_size": 2, "smooth_softmax": 1},
+    ],
 )
 def test_group_query(attributes: dict) -> None:
     compare(group_query(5, 0, [5, 5]), **attributes)

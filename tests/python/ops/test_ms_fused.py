@@ -52,7 +52,11 @@ X, BIAS, SKIP = normal(2, 3, 8), normal(8), normal(2, 3, 8)
         ("SkipSimplifiedLayerNormalization", {"x": X, "s": SKIP, "g": BIAS, "b": BIAS * 2}, {"epsilon": 0.1}),
         ("SkipSimplifiedLayerNormalization", {"x": X, "s": SKIP, "g": BIAS}, {}),
         ("FusedGemm", {"a": normal(2, 3), "b": normal(3, 4), "c": normal(4)}, {"activation": "Relu", "alpha": 0.5}),
-        ("FusedGemm", {"a": normal(3, 2), "b": normal(4, 3)}, {"activation": "LeakyRelu", "activation_alpha": 0.2, "transA": 1, "transB": 1}),
+        (
+            "FusedGemm",
+            {"a": normal(3, 2), "b": normal(4, 3)},
+            {"activation": "LeakyRelu", "activation_alpha": 0.2, "transA": 1, "transB": 1},
+        ),
     ],
 )
 def test_one_output(op: str, inputs: dict, attributes: dict, dynamic: bool) -> None:
@@ -72,7 +76,14 @@ def test_sums_of_skip_connections() -> None:
 def test_simplified_layer_normalization(attributes: dict) -> None:
     scale = normal(3, 8) if attributes else BIAS
     check("SimplifiedLayerNormalization", {"x": X, "s": scale}, 12, **attributes)
-    check("SimplifiedLayerNormalization", {"x": X, "s": scale}, 17, ("s",), dynamic=True, **({} if not attributes else {"axis": -2}))
+    check(
+        "SimplifiedLayerNormalization",
+        {"x": X, "s": scale},
+        17,
+        ("s",),
+        dynamic=True,
+        **({} if not attributes else {"axis": -2}),
+    )
 
 
 def test_layer_normalization_of_older_opsets() -> None:
@@ -113,11 +124,21 @@ def test_fused_conv(attributes: dict, z) -> None:
 
 def test_conv_with_channels_last() -> None:
     x, w, b = normal(1, 3, 6, 5), normal(4, 3, 3, 3), normal(4)
-    y = ReferenceEvaluator(one_node("Conv", {"x": x, "w": w, "b": b}, 17, pads=[1, 0, 1, 0])).run(None, {"x": x, "w": w, "b": b})[0]
+    y = ReferenceEvaluator(one_node("Conv", {"x": x, "w": w, "b": b}, 17, pads=[1, 0, 1, 0])).run(
+        None, {"x": x, "w": w, "b": b}
+    )[0]
     inputs = {"x": x.transpose(0, 2, 3, 1).copy(), "w": w.transpose(0, 2, 3, 1).copy(), "b": b}
     values = [y.transpose(0, 2, 3, 1)]
     check(MS + "NhwcConv", inputs, 17, ("w", "b"), values=values, tolerance=1e-4, pads=[1, 0, 1, 0])
-    check(MS + "NhwcFusedConv", inputs, 17, values=[np.maximum(values[0], 0)], tolerance=1e-4, pads=[1, 0, 1, 0], activation="Relu")
+    check(
+        MS + "NhwcFusedConv",
+        inputs,
+        17,
+        values=[np.maximum(values[0], 0)],
+        tolerance=1e-4,
+        pads=[1, 0, 1, 0],
+        activation="Relu",
+    )
 
 
 @pytest.mark.parametrize("segments", [True, False])
@@ -146,7 +167,9 @@ def test_behind_a_bias() -> None:
     left, right = np.split(X + BIAS, 2, -1)
     check(MS + "BiasSplitGelu", {"x": X, "b": BIAS}, 17, values=[left * gelu(right)])
     scores, bias = normal(2, 4, 3, 5), normal(2, 1, 1, 5)
-    check(MS + "BiasSoftmax", {"x": scores, "b": bias}, 17, values=[softmax(scores + bias)], axis=3, is_inner_broadcast=1)
+    check(
+        MS + "BiasSoftmax", {"x": scores, "b": bias}, 17, values=[softmax(scores + bias)], axis=3, is_inner_broadcast=1
+    )
     flat = softmax((scores + bias[:1]).reshape(8, 15)).reshape(scores.shape)
     check(MS + "BiasSoftmax", {"x": scores, "b": bias[:1]}, 17, values=[flat], axis=2, is_inner_broadcast=0)
     check(MS + "BiasDropout", {"x": X, "b": BIAS, "r": SKIP}, 17, values=[X + BIAS + SKIP])

@@ -29,7 +29,11 @@ def tensors(groups: int, weights: int, step: int) -> dict[str, np.ndarray]:
         ("Adagrad", 3, {}),
         ("Adagrad", 3, {"norm_coefficient": 0.01, "decay_factor": 0.1, "epsilon": 1e-3}),
         ("Adam", 4, {}),
-        ("Adam", 4, {"alpha": 0.8, "beta": 0.7, "epsilon": 1e-2, "norm_coefficient": 0.1, "norm_coefficient_post": 0.2}),
+        (
+            "Adam",
+            4,
+            {"alpha": 0.8, "beta": 0.7, "epsilon": 1e-2, "norm_coefficient": 0.1, "norm_coefficient_post": 0.2},
+        ),
         ("Momentum", 3, MOMENTUM),
         ("Momentum", 3, {**MOMENTUM, "mode": "nesterov", "norm_coefficient": 0.0}),
     ],
