@@ -285,7 +285,7 @@ constexpr OnnxOp kOnnx[] = {
      .history = kScanHistory,
      .note = "opset 8 without sequence_lens",
      .expand = expand_scan},
-    {.sig = "tonnx.MoveAxis(T data, *, int destination) -> T moved", .since = 1, .infer = infer_move_axis, .lower = lower_move_axis},
+    {.sig = "tonnx::MoveAxis(T data, *, int destination) -> T moved", .since = 1, .infer = infer_move_axis, .lower = lower_move_axis},
 };
 
 constexpr AtenOp kAten[] = {
