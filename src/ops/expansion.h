@@ -22,7 +22,11 @@ class Expansion {
     return edit_->node_before(op, std::move(inputs), std::move(attributes), count)->outputs();
   }
 
-  Value* number(DType dtype, double value) { return edit_->constant(make_scalar(dtype, value)); }
+  Value* number(DType dtype, double value) { return numbers(dtype, {}, {value}); }
+  Value* numbers(DType dtype, std::vector<int64_t> dims, const std::vector<double>& values) {
+    if (!is_float(dtype) && !is_integer(dtype)) edit_->cannot("the element type of an input is not known, or no number");
+    return edit_->constant(make_floats(dtype, std::move(dims), values));
+  }
   Value* ints(std::vector<int64_t> values) { return edit_->ints(std::move(values)); }
   Value* cast(Value* x, DType to) { return (*this)("Cast", {x}, {{"to", static_cast<int64_t>(to)}}); }
   /// A size of 0 is that of the input.

@@ -104,7 +104,7 @@ bool expand_image_scaler(const NodeView& n, OnnxEdit& edit) {
   if (n.f("scale") != 1.0) y = make("Mul", {y, make.number(dtype, n.f("scale"))});
   if (const auto bias = n.find_floats("bias")) {
     const auto count = static_cast<int64_t>(bias->size());
-    y = make("Add", {y, edit.constant(make_floats(dtype, {1, count, 1, 1}, *bias), "bias")});
+    y = make("Add", {y, make.numbers(dtype, {1, count, 1, 1}, *bias)});
   }
   return edit.replace_with({y});
 }

@@ -116,7 +116,7 @@ Value* with_sink(GroupQuery& g, Value* mask) {
   g.k = in_front(g.k);
   g.v = in_front(g.v);
   Value* sink = g.node.input(11) ? g.make.reshape(g.node.input(11), {1, g.heads, 1, 1})
-                                 : g.edit.constant(make_floats(dtype, {1, 1, 1, 1}, {0.0}), "sink");
+                                 : g.make.numbers(dtype, {1, 1, 1, 1}, {0.0});
   Value* shape =
       g.make.concat({g.make.size(mask, 0), g.make.ints({g.heads}), g.make.size(mask, 2), g.make.ints({1})}, 0);
   Value* column = g.make("Expand", {sink, shape});
