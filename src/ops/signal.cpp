@@ -73,9 +73,9 @@ void infer_dft(InferNode& n) {
   const DType dtype = n.dtype("input");
   if (shape == nullptr) return n.set(0, dtype, std::nullopt);
   const bool inverse = n.flag("inverse"), onesided = n.flag("onesided");
+  const auto axis = find_dft_axis(n);  // a scalar is refused here
   Shape result = *shape;
   result.back() = inverse && onesided ? 1 : 2;
-  const auto axis = find_dft_axis(n);
   if (!axis) {
     for (size_t i = 0; i + 1 < result.size(); ++i) result[i] = n.fresh();
     return n.set(0, dtype, std::move(result));
