@@ -148,7 +148,8 @@ void restrict_by_position(const OnnxNode& n, AtenBuilder& aten, Attention& a) {
       a.allowed = both(aten, a.allowed, aten("le.Tensor", keys, aten("add.Scalar", at, right)));
     }
   }
-  if (lengths != nullptr) a.allowed = both(aten, a.allowed, aten("lt.Tensor", keys, lengths));
+  // the position of the last query is that of the last key that is no padding
+  if (lengths != nullptr && !is_causal) a.allowed = both(aten, a.allowed, aten("lt.Tensor", keys, lengths));
 }
 
 Value* fused_attention(const OnnxNode& n, AtenBuilder& aten, const Attention& a) {

@@ -8,8 +8,8 @@
 
 namespace tonnx {
 
-Value* split_heads(Expansion& make, Value* x, int64_t heads) {
-  return make.transpose(make.reshape(x, {0, 0, heads, -1}), {0, 2, 1, 3});
+Value* split_heads(Expansion& make, Value* x, int64_t heads, int64_t size) {
+  return make.transpose(make.reshape(x, {0, 0, heads, size}), {0, 2, 1, 3});
 }
 
 Value* merge_heads(Expansion& make, Value* x) { return make.reshape(make.transpose(x, {0, 2, 1, 3}), {0, 0, -1}); }

@@ -5,7 +5,7 @@
 namespace tonnx {
 
 /// (batch, length, heads * size) as (batch, heads, length, size), and back.
-Value* split_heads(Expansion& make, Value* x, int64_t heads);
+Value* split_heads(Expansion& make, Value* x, int64_t heads, int64_t size = -1);
 Value* merge_heads(Expansion& make, Value* x);
 
 /// 0 where the mask, of ones and zeros or of lengths, says that a key counts, and `filter` elsewhere. It broadcasts to

@@ -1,6 +1,5 @@
 // ms_group_query.cpp - GroupQueryAttention of com.microsoft: a cache with a length for each sequence, rotary embedding,
 // windows, and a sink beside the keys.
-#include <cmath>
 #include <limits>
 
 #include "base/error.h"
@@ -74,13 +73,13 @@ void place(GroupQuery& g) {
 
 void normalize_and_turn(GroupQuery& g) {
   const auto split = [&](Value* x, int64_t heads, size_t norm) {
-    Value* y = split_heads(g.make, x, heads);
+    Value* y = split_heads(g.make, x, heads, g.size);
     if (g.node.input(norm) == nullptr) return y;
     return g.make("RMSNormalization", {y, g.node.input(norm)}, {{"epsilon", g.n.f("qk_norm_epsilon")}});
   };
   g.q = split(g.q, g.heads, 14);
   g.k = split(g.k, g.kv_heads, 15);
-  g.v = split_heads(g.make, g.v, g.kv_heads);
+  g.v = split_heads(g.make, g.v, g.kv_heads, g.size);
   if (g.n.find_i("do_rotary").value_or(0) == 0) return;
   require(g.node.input(7) && g.node.input(8), "do_rotary needs the caches of cos and sin");
   Value* ids = g.node.input(9);
@@ -147,8 +146,6 @@ Value* attend(GroupQuery& g) {
   std::vector<Attribute> attributes;
   if (const auto scale = g.n.find_f("scale"); scale && *scale != 0.0) {
     attributes.push_back({"scale", *scale});
-  } else {
-    attributes.push_back({"scale", 1.0 / std::sqrt(static_cast<double>(g.size))});
   }
   if (const double cap = g.n.find_f("softcap").value_or(0.0); cap > 0.0) attributes.push_back({"softcap", cap});
   const bool has_sink = g.n.i("smooth_softmax") == 1 || g.node.input(11) != nullptr;

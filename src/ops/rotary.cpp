@@ -17,6 +17,7 @@ void infer_rotary(InferNode& n) {
 /// The angles of each position, with a dimension for the heads.
 Value* angles(const OnnxNode& n, AtenBuilder& aten, const char* cache, int64_t heads_at) {
   Value* table = n.input(cache);
+  if (table->constant) table->trainable = false;
   if (Value* positions = n.find_input("position_ids")) table = aten("index.Tensor", table, std::vector{positions});
   return aten("unsqueeze", table, heads_at);
 }
