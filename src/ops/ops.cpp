@@ -53,6 +53,10 @@ extern const OpFamily kMsActivationOps;
 extern const OpFamily kMsMatMulOps;
 extern const OpFamily kMsNormOps;
 extern const OpFamily kMsAttentionOps;
+extern const OpFamily kMsTensorOps;
+extern const OpFamily kMsMoeOps;
+extern const OpFamily kMsCropOps;
+extern const OpFamily kMsAbsentOps;
 extern const OpFamily kGridOps;
 extern const OpFamily kFoldOps;
 extern const OpFamily kRoiOps;
@@ -118,6 +122,10 @@ constexpr const OpFamily* kFamilies[] = {
     &kMsMatMulOps,
     &kMsNormOps,
     &kMsAttentionOps,
+    &kMsTensorOps,
+    &kMsMoeOps,
+    &kMsCropOps,
+    &kMsAbsentOps,
     &kGridOps,
     &kFoldOps,
     &kRoiOps,

@@ -97,3 +97,38 @@ def test_crop() -> None:
 def test_reason_is_named() -> None:
     with pytest.raises(tonnx.Error, match="com.microsoft::MurmurHash3"):
         tonnx.convert(one_node(MS + "MurmurHash3", {"x": np.array([1], np.int32)}, 17))
+
+
+@pytest.mark.parametrize("size", [(3, 5), (1, 1), (4, 1)])
+@pytest.mark.parametrize("attributes", [{}, {"mode": "nearest"}, {"extrapolation_value": 2.0}])
+def test_crop_and_resize(attributes: dict, size: tuple[int, int]) -> None:
+    rois = np.array([[0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], [-0.2, 0.5, 0.5, 1.3]], np.float32)
+    inputs = {"x": normal(2, 3, 6, 7), "r": rois, "b": np.array([0, 1, 1], np.int32), "s": np.array(size, np.int32)}
+    check(MS + "CropAndResize", inputs, 17, ("s",), tolerance=1e-4, **attributes)
+    check(MS + "CropAndResize", inputs, 17, ("s",), tolerance=1e-4, dynamic=True, **attributes)
+
+
+@pytest.mark.parametrize("rank", [2, 3])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {},
+        {"activation_type": "gelu", "k": 2},
+        {"activation_type": "silu", "k": 2, "normalize_routing_weights": 1},
+        {"activation_type": "identity", "k": 3},
+        {"activation_type": "swiglu", "swiglu_fusion": 1, "activation_alpha": 1.7, "activation_beta": 1.0, "swiglu_limit": 1.5, "k": 2},
+    ],
+)
+def test_experts(attributes: dict, rank: int) -> None:
+    width = 2 if attributes.get("activation_type") == "swiglu" else 1
+    x = normal(6, 8) if rank == 2 else normal(2, 3, 8)
+    inputs = {
+        "x": x,
+        "r": normal(6, 4),
+        "w1": normal(4, 16 * width, 8) / 3,
+        "b1": normal(4, 16 * width),
+        "w2": normal(4, 8, 16) / 3,
+        "b2": normal(4, 8),
+    }
+    check(MS + "MoE", inputs, 17, ("w1", "w2"), tolerance=1e-4, **attributes)
+    check(MS + "MoE", inputs, 17, ("w1", "w2"), tolerance=1e-4, dynamic=("x", "r"), **attributes)
