@@ -1,4 +1,4 @@
-// ms_attention.cpp - attention of com.microsoft, in terms of the standard's: Attention, MultiHeadAttention,
+// ms_attention.cpp - attention of com.microsoft, in terms of the standard's: Attention, QAttention, MultiHeadAttention,
 // GroupQueryAttention, RotaryEmbedding, and biases by relative position.
 #include "ops/ms_attention.h"
 
@@ -68,36 +68,25 @@ int64_t head_count(const NodeView& n) {
   return heads;
 }
 
-/// One product gives Q, K and V.
-bool expand_attention(const NodeView& n, OnnxEdit& edit) {
+/// Attention of what one product gave for Q, K and V together. The columns of each are `sizes`.
+bool attend_together(const NodeView& n, OnnxEdit& edit, Value* all, const std::vector<int64_t>& sizes, Value* mask,
+                     Value* past, Value* bias) {
   Expansion make(edit);
   const Node& node = n.node();
   const int64_t heads = head_count(n);
+  const DType dtype = n.has("bias") ? n.dtype("bias") : n.dtype("input");
   if (n.find_i("do_rotary").value_or(0) != 0) edit.cannot("it turns its keys by position");
   if (n.find_i("past_present_share_buffer").value_or(0) != 0) edit.cannot("past and present are one buffer");
-  n.find_i("rotary_embedding_dim");
-  std::vector<int64_t> sizes = n.find_ints("qkv_hidden_sizes").value_or(std::vector<int64_t>{});
-  if (sizes.empty()) {
-    const Shape* weights = n.find_shape("weights");
-    const auto columns = weights && weights->size() == 2 ? (*weights)[1].constant() : std::nullopt;
-    if (!columns) edit.cannot("the shape of its weights is not known");
-    sizes.assign(3, *columns / 3);
-  }
-  require(sizes.size() == 3, "qkv_hidden_sizes has {} elements", sizes.size());
-  Value* all = make("MatMul", {node.input(0), node.input(1)});
-  if (node.input(2) != nullptr) all = make("Add", {all, node.input(2)});
   const auto qkv = make.split(all, -1, sizes);
-  const DType dtype = n.dtype("input");
   Value *past_key = nullptr, *past_value = nullptr;
   Value* keys = make.size(node.input(0), 1);
-  if (Value* past = node.input(4)) {
+  if (past != nullptr) {
     const auto parts = make.split(past, 0, {1, 1});
     past_key = make.squeeze(parts[0], {0});
     past_value = make.squeeze(parts[1], {0});
     keys = make("Add", {keys, make.size(past, 3)});
   }
-  Value* bias = node.input(5);
-  if (Value* mask = node.input(3)) {
+  if (mask != nullptr) {
     const double filter = n.find_f("mask_filter_value").value_or(-10000.0);
     bias = sum_of(make, bias_of_mask(edit, mask, node.input(0), keys, dtype, filter), bias);
   }
@@ -110,6 +99,35 @@ bool expand_attention(const NodeView& n, OnnxEdit& edit) {
     present = make.concat({make.unsqueeze(results[1], {0}), make.unsqueeze(results[2], {0})}, 0);
   }
   return edit.replace_with({results[0], present});
+}
+
+/// A third of the columns of the weights each.
+std::vector<int64_t> equal_sizes(const NodeView& n, OnnxEdit& edit, const char* weights) {
+  const Shape* shape = n.find_shape(weights);
+  const auto columns = shape && shape->size() == 2 ? (*shape)[1].constant() : std::nullopt;
+  if (!columns) edit.cannot("the shape of its weights is not known");
+  return std::vector<int64_t>(3, *columns / 3);
+}
+
+bool expand_attention(const NodeView& n, OnnxEdit& edit) {
+  Expansion make(edit);
+  const Node& node = n.node();
+  std::vector<int64_t> sizes = n.find_ints("qkv_hidden_sizes").value_or(std::vector<int64_t>{});
+  if (sizes.empty()) sizes = equal_sizes(n, edit, "weights");
+  require(sizes.size() == 3, "qkv_hidden_sizes has {} elements", sizes.size());
+  Value* all = make("MatMul", {node.input(0), node.input(1)});
+  if (node.input(2) != nullptr) all = make("Add", {all, node.input(2)});
+  return attend_together(n, edit, all, sizes, node.input(3), node.input(4), node.input(5));
+}
+
+/// The same with a product of integers.
+bool expand_quantized_attention(const NodeView& n, OnnxEdit& edit) {
+  const Node& node = n.node();
+  const std::vector<int64_t> sizes = equal_sizes(n, edit, "weight");
+  Value* all = edit.before(
+      "com.microsoft.MatMulIntegerToFloat",
+      {node.input(0), node.input(1), node.input(3), node.input(4), node.input(6), node.input(7), node.input(2)});
+  return attend_together(n, edit, all, sizes, node.input(5), node.input(8), nullptr);
 }
 
 /// Q, K and V in the form that the node gives them: with the heads flat in the last dimension, or apart.
@@ -270,6 +288,11 @@ constexpr OnnxOp kOnnx[] = {
         "int? past_present_share_buffer, ints? qkv_hidden_sizes, int? rotary_embedding_dim, float? scale, "
         "int unidirectional=0) -> (T output, T? present)",
         expand_attention, "without shared buffers for past and present, and without masks of four dimensions"),
+    row("com.microsoft::QAttention(T1 input, T2 weight, T3 bias, T3 input_scale, T3 weight_scale, T4? mask_index, "
+        "T1? input_zero_point, T2? weight_zero_point, T3? past, *, int? do_rotary, float? mask_filter_value, "
+        "int num_heads, int? past_present_share_buffer, float? scale, int unidirectional=0) "
+        "-> (T3 output, T3? present)",
+        expand_quantized_attention, "without shared buffers for past and present"),
     row("com.microsoft::MultiHeadAttention(T query, T? key, T? value, T? bias, M? key_padding_mask, "
         "T? attention_bias, T? past_key, T? past_value, M? past_sequence_length, M? cache_indirection, *, "
         "float? mask_filter_value, int num_heads, float? scale, int unidirectional=0) "

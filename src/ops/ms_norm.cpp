@@ -100,6 +100,28 @@ bool expand_embed_layer_norm(const NodeView& n, OnnxEdit& edit) {
   return edit.replace_with({results[0], count, n.wants_output(2) ? sum : nullptr});
 }
 
+/// The same with tables of integers, each with its own scale: the rows that are looked up become floats.
+bool expand_quantized_embedding(const NodeView& n, OnnxEdit& edit) {
+  Expansion make(edit);
+  const Node& node = n.node();
+  const auto real = [&](Value* x, size_t scale) {
+    return make("DequantizeLinear", {x, node.input(scale), node.input(scale + 5)});
+  };
+  Value* ids = node.input(0);
+  Value* words = real(make("Gather", {node.input(2), ids}), 8);
+  Value* sum = make("Add", {words, real(make.slice(node.input(3), 0, make.ints({0}), make.size(ids, 1)), 9)});
+  if (node.input(1) != nullptr && node.input(4) != nullptr) {
+    sum = make("Add", {sum, real(make("Gather", {node.input(4), node.input(1)}), 10)});
+  }
+  const auto results = layer_norm(n, make, sum, real(node.input(5), 11), real(node.input(6), 12), false);
+  Value* count = nullptr;
+  if (n.wants_output(1)) {
+    count = node.input(7) ? make("ReduceSum", {node.input(7), make.ints({1})}, {{"keepdims", int64_t{0}}})
+                          : make.cast(make("Expand", {make.number(DType::Int64, 0), make.size(ids, 0)}), DType::Int32);
+  }
+  return edit.replace_with({results[0], count});
+}
+
 /// With the channels last, as the kernels of ONNX Runtime have them.
 Value* group_norm(const NodeView& n, OnnxEdit& edit, Expansion& make, Value* x) {
   const Node& node = n.node();
@@ -174,6 +196,12 @@ constexpr OnnxOp kOnnx[] = {
         "T position_embedding, T? segment_embedding, T gamma, T beta, T1? mask, T1? position_ids, *, "
         "float epsilon=1e-12, int? mask_index_type) -> (T output, T1? mask_index, T? embedding_sum)",
         expand_embed_layer_norm),
+    row("com.microsoft::QEmbedLayerNormalization(T1 input_ids, T1? segment_ids, T2 word_embedding_quant, "
+        "T2 position_embedding_quant, T2? segment_embedding, T2 gamma_quant, T2 beta_quant, T1? mask, "
+        "T word_embedding_scale, T position_embedding_scale, T? segment_embedding_scale, T gamma_scale, T beta_scale, "
+        "T2 word_embedding_zero_point, T2 position_embedding_zero_point, T2? segment_embedding_zero_point, "
+        "T2 gamma_zero_point, T2 beta_zero_point, *, float epsilon=1e-12) -> (T layernorm_out, T1 mask_index_out)",
+        expand_quantized_embedding),
     row("com.microsoft::GroupNorm(T X, M gamma, M beta, *, int activation, int channels_last=1, float epsilon=1e-05, "
         "int groups) -> T Y",
         expand_group_norm),

@@ -216,3 +216,46 @@ def test_gated_relative_position() -> None:
     want = (gates[..., :1] * (gates[..., 1:] * eco - 1) + 2) * table
     inputs = {"q": query, "b": bias, "r": table, "w": weight, "c": shift, "e": eco}
     check(MS + "GatedRelativePositionBias", inputs, 17, values=[want], num_heads=2)
+
+
+@pytest.mark.parametrize("past", [None, normal(2, 2, 2, 2, 4)])
+@pytest.mark.parametrize("attributes", [{}, {"unidirectional": 1}])
+def test_quantised(attributes: dict, past) -> None:
+    total = 3 if past is None else 5
+    inputs = {
+        "x": RNG.integers(0, 255, (2, 3, 8)).astype(np.uint8),
+        "w": RNG.integers(-127, 127, (8, 24)).astype(np.int8),
+        "b": BIAS,
+        "xs": np.array(0.02, np.float32),
+        "ws": np.array(0.01, np.float32),
+        "m": np.ones((2, total), np.int32),
+        "xz": np.array(120, np.uint8),
+        "wz": np.array(0, np.int8),
+        "p": past,
+    }
+    constant = ("w", "b", "xs", "ws", "xz", "wz")
+    outputs = 1 if past is None else 2
+    check(MS + "QAttention", inputs, 17, constant, outputs=outputs, tolerance=1e-4, num_heads=2, **attributes)
+
+
+def test_quantised_embeddings() -> None:
+    def table(*shape: int) -> np.ndarray:
+        return RNG.integers(0, 255, shape).astype(np.uint8)
+
+    ids = RNG.integers(0, 10, (2, 3)).astype(np.int32)
+    inputs = {
+        "i": ids,
+        "s": ids % 2,
+        "w": table(10, 8),
+        "p": table(5, 8),
+        "k": table(2, 8),
+        "g": table(8),
+        "b": table(8),
+    }
+    inputs["m"] = np.array([[1, 1, 1], [1, 1, 0]], np.int32)
+    for name in "wpkgb":
+        inputs[name + "s"] = np.array(0.02, np.float32)
+    for name in "wpkgb":
+        inputs[name + "z"] = np.array(120, np.uint8)
+    constant = tuple(name for name in inputs if name not in ("i", "s", "m"))
+    check(MS + "QEmbedLayerNormalization", inputs, 17, constant, outputs=2, tolerance=1e-4)

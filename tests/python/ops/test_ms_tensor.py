@@ -116,7 +116,14 @@ def test_crop_and_resize(attributes: dict, size: tuple[int, int]) -> None:
         {"activation_type": "gelu", "k": 2},
         {"activation_type": "silu", "k": 2, "normalize_routing_weights": 1},
         {"activation_type": "identity", "k": 3},
-        {"activation_type": "swiglu", "swiglu_fusion": 1, "activation_alpha": 1.7, "activation_beta": 1.0, "swiglu_limit": 1.5, "k": 2},
+        {
+            "activation_type": "swiglu",
+            "swiglu_fusion": 1,
+            "activation_alpha": 1.7,
+            "activation_beta": 1.0,
+            "swiglu_limit": 1.5,
+            "k": 2,
+        },
     ],
 )
 def test_experts(attributes: dict, rank: int) -> None:
