@@ -24,7 +24,8 @@ class Expansion {
 
   Value* number(DType dtype, double value) { return numbers(dtype, {}, {value}); }
   Value* numbers(DType dtype, std::vector<int64_t> dims, const std::vector<double>& values) {
-    if (!is_float(dtype) && !is_integer(dtype)) edit_->cannot("the element type of an input is not known, or no number");
+    if (!is_float(dtype) && !is_integer(dtype))
+      edit_->cannot("the element type of an input is not known, or no number");
     return edit_->constant(make_floats(dtype, std::move(dims), values));
   }
   Value* ints(std::vector<int64_t> values) { return edit_->ints(std::move(values)); }
@@ -37,6 +38,10 @@ class Expansion {
   Value* concat(std::vector<Value*> parts, int64_t axis) { return (*this)("Concat", parts, {{"axis", axis}}); }
   /// The size of a dimension, as a list of one.
   Value* size(Value* x, int64_t axis) { return (*this)("Shape", {x}, {{"start", axis}, {"end", axis + 1}}); }
+  /// The numbers from 0 to a size, which is a list of one.
+  Value* range(Value* size) {
+    return (*this)("Range", {number(DType::Int64, 0), squeeze(size, {0}), number(DType::Int64, 1)});
+  }
   /// The elements from `start` to `end` along an axis; both are lists of one.
   Value* slice(Value* x, int64_t axis, Value* start, Value* end) {
     return (*this)("Slice", {x, start, end, ints({axis})});

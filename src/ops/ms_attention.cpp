@@ -14,10 +14,6 @@ Value* split_heads(Expansion& make, Value* x, int64_t heads, int64_t size) {
 
 Value* merge_heads(Expansion& make, Value* x) { return make.reshape(make.transpose(x, {0, 2, 1, 3}), {0, 0, -1}); }
 
-Value* counted(Expansion& make, Value* size) {
-  return make("Range", {make.number(DType::Int64, 0), make.squeeze(size, {0}), make.number(DType::Int64, 1)});
-}
-
 Value* bias_of_mask(OnnxEdit& edit, Value* mask, Value* batch_of, Value* keys, DType dtype, double filter) {
   Expansion make(edit);
   const auto rank = mask->type.rank();
@@ -26,7 +22,7 @@ Value* bias_of_mask(OnnxEdit& edit, Value* mask, Value* batch_of, Value* keys, D
   if (*rank == 1) {
     const Dim& length = (*mask->type.shape)[0];
     const Shape* batch = batch_of->type.shape ? &*batch_of->type.shape : nullptr;
-    Value* at = make.cast(counted(make, keys), DType::Int32);
+    Value* at = make.cast(make.range(keys), DType::Int32);
     const bool has_starts = batch && length == (*batch)[0] * Dim(2) && !(length == (*batch)[0]);
     if (batch && !has_starts && length.is_constant() && (*batch)[0].is_constant() && !(length == (*batch)[0])) {
       edit.cannot("its mask has {} elements for a batch of {}", length.text(), (*batch)[0].text());
@@ -213,7 +209,7 @@ bool expand_rotary(const NodeView& n, OnnxEdit& edit) {
   Value* x = node.input(0);
   Value* ids = node.input(1);
   if (*id_rank == 1) {
-    Value* places = make("Add", {counted(make, make.size(x, *rank == 4 ? 2 : 1)), ids});
+    Value* places = make("Add", {make.range(make.size(x, *rank == 4 ? 2 : 1)), ids});
     Value* shape = make.concat({make.size(x, 0), make.ints({1})}, 0);
     ids = make("Expand", {make.unsqueeze(places, {0}), shape});
   }
@@ -243,7 +239,7 @@ bool expand_relative_position(const NodeView& n, OnnxEdit& edit) {
   const int64_t buckets = both_ways ? *rows / 2 : *rows, exact = buckets / 2;
   const int64_t farthest = n.i("max_distance");
   require(exact >= 1 && farthest > exact, "{} buckets for distances up to {}", *rows, farthest);
-  const auto range = [&](size_t input) { return counted(make, make.reshape(node.input(input), {1})); };
+  const auto range = [&](size_t input) { return make.range(make.reshape(node.input(input), {1})); };
   Value* distance = make("Sub", {make.unsqueeze(range(2), {0}), make.unsqueeze(range(1), {1})});  // key - query
   Value* zero = make.number(DType::Int64, 0);
   Value* behind = both_ways ? make("Abs", {distance}) : make("Max", {make("Neg", {distance}), zero});

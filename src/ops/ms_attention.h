@@ -12,9 +12,6 @@ Value* merge_heads(Expansion& make, Value* x);
 /// (batch, heads, queries, keys). `keys` is their number, as a list of one.
 Value* bias_of_mask(OnnxEdit& edit, Value* mask, Value* batch_of, Value* keys, DType dtype, double filter);
 
-/// The numbers from 0 to a size, which is a list of one.
-Value* counted(Expansion& make, Value* size);
-
 bool expand_group_query_attention(const NodeView& n, OnnxEdit& edit);
 
 }  // namespace tonnx

@@ -84,7 +84,7 @@ void normalize_and_turn(GroupQuery& g) {
   require(g.node.input(7) && g.node.input(8), "do_rotary needs the caches of cos and sin");
   Value* ids = g.node.input(9);
   if (ids == nullptr) {
-    ids = g.make.unsqueeze(counted(g.make, g.length), {0});
+    ids = g.make.unsqueeze(g.make.range(g.length), {0});
     if (g.start != nullptr) {
       ids = g.make("Add", {g.make.unsqueeze(g.start, {1}), ids});
     } else {
@@ -126,8 +126,8 @@ Value* with_sink(GroupQuery& g, Value* mask) {
 /// What position allows, written out: 0 or minus infinity, (batch or 1, 1, queries, keys).
 Value* position_bias(GroupQuery& g, int64_t window) {
   const DType dtype = g.n.dtype("query");
-  Value* keys = counted(g.make, g.make.size(g.k, 2));
-  Value* at = g.make.unsqueeze(counted(g.make, g.length), {1});
+  Value* keys = g.make.range(g.make.size(g.k, 2));
+  Value* at = g.make.unsqueeze(g.make.range(g.length), {1});
   if (g.start != nullptr) at = g.make("Add", {at, g.make.reshape(g.start, {-1, 1, 1, 1})});
   Value* allowed = g.make("LessOrEqual", {keys, at});
   if (window > 0) {

@@ -5,7 +5,7 @@
 namespace tonnx {
 namespace {
 
-/// The sum of the inputs of those numbers that are there.
+/// The sum of the inputs of those numbers that are there: the bias first, which makes it that of the layer before.
 Value* sum_of(Expansion& make, const Node& node, std::initializer_list<size_t> inputs) {
   Value* sum = nullptr;
   for (const size_t i : inputs) {
@@ -25,7 +25,7 @@ std::vector<Value*> layer_norm(const NodeView& n, Expansion& make, Value* x, Val
 bool expand_skip_layer_norm(const NodeView& n, OnnxEdit& edit) {
   Expansion make(edit);
   const Node& node = n.node();
-  Value* sum = sum_of(make, node, {0, 1, 4});
+  Value* sum = sum_of(make, node, {0, 4, 1});
   const bool statistics = n.wants_output(1) || n.wants_output(2);
   const auto results = layer_norm(n, make, sum, node.input(2), node.input(3), statistics);
   return edit.replace_with({results[0], statistics ? results[1] : nullptr, statistics ? results[2] : nullptr,
@@ -44,7 +44,7 @@ bool expand_skip_simplified(const NodeView& n, OnnxEdit& edit) {
   Expansion make(edit);
   const Node& node = n.node();
   const double epsilon = n.f("epsilon");
-  Value* sum = sum_of(make, node, {0, 1, 3});
+  Value* sum = sum_of(make, node, {0, 3, 1});
   Value* y = make("RMSNormalization", {sum, node.input(2)}, {{"epsilon", epsilon}});
   Value* inverse = n.wants_output(2) ? inverse_rms(make, sum, {-1}, epsilon) : nullptr;
   return edit.replace_with({y, nullptr, inverse, n.wants_output(3) ? sum : nullptr});
@@ -81,12 +81,8 @@ bool expand_embed_layer_norm(const NodeView& n, OnnxEdit& edit) {
   n.find_i("mask_index_type");
   Value* ids = node.input(0);
   Value* words = make("Gather", {node.input(2), ids});
-  Value* positions = nullptr;
-  if (node.input(8) != nullptr) {
-    positions = make("Gather", {node.input(3), node.input(8)});
-  } else {
-    positions = make.slice(node.input(3), 0, make.ints({0}), make.size(ids, 1));
-  }
+  Value* places = node.input(8) ? node.input(8) : make.range(make.size(ids, 1));
+  Value* positions = make("Gather", {node.input(3), places});
   Value* sum = make("Add", {words, positions});
   if (node.input(1) != nullptr && node.input(4) != nullptr) {
     sum = make("Add", {sum, make("Gather", {node.input(4), node.input(1)})});
@@ -109,7 +105,7 @@ bool expand_quantized_embedding(const NodeView& n, OnnxEdit& edit) {
   };
   Value* ids = node.input(0);
   Value* words = real(make("Gather", {node.input(2), ids}), 8);
-  Value* sum = make("Add", {words, real(make.slice(node.input(3), 0, make.ints({0}), make.size(ids, 1)), 9)});
+  Value* sum = make("Add", {words, real(make("Gather", {node.input(3), make.range(make.size(ids, 1))}), 9)});
   if (node.input(1) != nullptr && node.input(4) != nullptr) {
     sum = make("Add", {sum, real(make("Gather", {node.input(4), node.input(1)}), 10)});
   }

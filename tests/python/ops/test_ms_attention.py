@@ -259,3 +259,18 @@ def test_quantised_embeddings() -> None:
         inputs[name + "z"] = np.array(120, np.uint8)
     constant = tuple(name for name in inputs if name not in ("i", "s", "m"))
     check(MS + "QEmbedLayerNormalization", inputs, 17, constant, outputs=2, tolerance=1e-4)
+
+
+def test_sixteen_bits() -> None:
+    def half(inputs: dict) -> dict:
+        return {
+            name: x.astype(np.float16) if x is not None and x.dtype == np.float32 else x for name, x in inputs.items()
+        }
+
+    options = {"do_rotary": 1, "outputs": 3, "tolerance": 1e-2, **HEADS}
+    check(MS + "GroupQueryAttention", half(group_query(1, 6, [7, 7], cos=CACHE_16, sin=SIN_16)), 17, **options)
+    inputs = {"x": normal(2, 3, 24), "p": np.array([2]), "c": CACHE, "s": SIN}
+    check(MS + "RotaryEmbedding", half(inputs), 17, tolerance=1e-2)
+    inputs = {"x": X, "s": X * 2, "g": normal(8), "b": normal(8)}
+    check(MS + "SkipLayerNormalization", half(inputs), 17, tolerance=1e-2)
+    check(MS + "SkipSimplifiedLayerNormalization", half({name: inputs[name] for name in "xsg"}), 17, tolerance=1e-2)
