@@ -142,6 +142,7 @@ class Recovery {
 
   void list_state() {
     for (const RootTensor& tensor : result_.tensors) {
+      if (tensor.value->type.kind == Type::Kind::Opaque) continue;
       result_.state.push_back({tensor.name, tensor.value->constant, false, tensor.value->trainable});
     }
     for (const Submodule& module : result_.modules) {

@@ -76,6 +76,9 @@ std::string docstring(const Graph& graph, const Model& origin, const PythonOptio
 
 std::string tensor_line(const RootTensor& tensor) {
   const Tensor& constant = *tensor.value->constant;
+  if (tensor.value->type.kind == Type::Kind::Opaque) {  // a generator: its constant is the seed
+    return fmt::format("self.{} = torch.Generator(\"cpu\").manual_seed({})", tensor.name, element_as_int(constant, 0));
+  }
   std::vector<std::string> arguments;
   for (const int64_t dim : constant.dims) arguments.push_back(std::to_string(dim));
   if (arguments.empty()) arguments.emplace_back("()");
