@@ -166,29 +166,37 @@ std::string label(const Node& node) {
                              : fmt::format("{}::{}-{}", node.domain.view(), node.op.view(), version);
 }
 
-/// One line for each operator that is not supported, with the nodes that have it.
-void find_unsupported(const Graph& graph, const LoweringOptions& options,
-                      std::map<std::string, std::vector<std::string>>& missing) {
+/// An operator that is not supported, with the nodes that have it.
+struct Missing {
+  std::vector<std::string> names;
+  std::string_view reason;  // where the tables know the operator, and why it cannot be
+};
+
+void find_unsupported(const Graph& graph, const LoweringOptions& options, std::map<std::string, Missing>& missing) {
   for (const Node& node : graph) {
     if (is_external(node, options)) continue;
     const OnnxOpEntry* entry = find_onnx_op(node.domain.view(), node.op.view());
     if (entry == nullptr || !entry->op->is_supported()) {
-      missing[label(node)].push_back(node.name.empty() && node.output(0) ? node.output(0)->name : node.name);
+      Missing& op = missing[label(node)];
+      op.names.push_back(node.name.empty() && node.output(0) ? node.output(0)->name : node.name);
+      if (entry != nullptr) op.reason = entry->op->note;
     }
     for (const GraphPtr& subgraph : subgraphs_of(node)) find_unsupported(*subgraph, options, missing);
   }
 }
 
+/// One line for each operator that is not supported.
 void require_supported(const Graph& graph, const LoweringOptions& options) {
-  std::map<std::string, std::vector<std::string>> missing;
+  std::map<std::string, Missing> missing;
   find_unsupported(graph, options, missing);
   if (missing.empty()) return;
   size_t count = 0;
   std::string text;
-  for (const auto& [op, names] : missing) {
+  for (const auto& [op, found] : missing) {
+    const auto& [names, reason] = found;
     count += names.size();
-    text += fmt::format("\n  {}: {} node{}, '{}'{}", shown(op), names.size(), names.size() == 1 ? "" : "s",
-                        shown(names[0]), names.size() > 1 ? " and others" : "");
+    text += fmt::format("\n  {}: {} node{}, '{}'{}{}{}", shown(op), names.size(), names.size() == 1 ? "" : "s",
+                        shown(names[0]), names.size() > 1 ? " and others" : "", reason.empty() ? "" : ": ", reason);
   }
   throw Error(ErrorKind::Unsupported,
               fmt::format("{} node{} cannot be converted:{}", count, count == 1 ? "" : "s", text));

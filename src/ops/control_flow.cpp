@@ -206,6 +206,7 @@ void up_scan_9(OnnxEdit& edit) {
   for (size_t i = 0; i < count; ++i) body->add_output(body->add_output_to(scan, body->unique_name("scan")));
   scan->set_attribute("body", clone_graph(*scan_body, *scan, {}));
   for (Node& made : *body) made.version = 9;
+  scan_body->release_uses();
   node.attributes.clear();
   node.op = "Loop";
   node.resize_inputs(0);

@@ -70,6 +70,9 @@ extern const OpFamily kQLinearOps;
 extern const OpFamily kRecurrentOps;
 extern const OpFamily kMsQuantOps;
 extern const OpFamily kMsQuantMatMulOps;
+extern const OpFamily kRandomOps;
+extern const OpFamily kTfIdfOps;
+extern const OpFamily kTextOps;
 
 namespace {
 
@@ -139,6 +142,9 @@ constexpr const OpFamily* kFamilies[] = {
     &kRecurrentOps,
     &kMsQuantOps,
     &kMsQuantMatMulOps,
+    &kRandomOps,
+    &kTfIdfOps,
+    &kTextOps,
 };
 // clang-format on
 
