@@ -63,13 +63,6 @@ extern const OpFamily kRoiOps;
 extern const OpFamily kNmsOps;
 extern const OpFamily kUniqueOps;
 extern const OpFamily kSignalOps;
-extern const OpFamily kMsTensorOps;
-extern const OpFamily kMsAbsentOps;
-extern const OpFamily kQuantizeOps;
-extern const OpFamily kQLinearOps;
-extern const OpFamily kRecurrentOps;
-extern const OpFamily kMsQuantOps;
-extern const OpFamily kMsQuantMatMulOps;
 extern const OpFamily kRandomOps;
 extern const OpFamily kTfIdfOps;
 extern const OpFamily kTextOps;
@@ -135,13 +128,6 @@ constexpr const OpFamily* kFamilies[] = {
     &kNmsOps,
     &kUniqueOps,
     &kSignalOps,
-    &kMsTensorOps,
-    &kMsAbsentOps,
-    &kQuantizeOps,
-    &kQLinearOps,
-    &kRecurrentOps,
-    &kMsQuantOps,
-    &kMsQuantMatMulOps,
     &kRandomOps,
     &kTfIdfOps,
     &kTextOps,
