@@ -168,31 +168,33 @@ class RecurrentLowering {
     if (!cell_.is_batch_first) steps = aten_("unsqueeze", steps, 1);
     Value* is_behind = aten_("unsqueeze", aten_("ge.Tensor", steps, by_row), 2);
     Value* end = aten_("clamp", aten_("sub.Scalar", lengths, 1), 0);
-    end = aten_("reshape", end, cell_.is_batch_first ? std::vector<int64_t>{-1, 1, 1} : std::vector<int64_t>{1, -1, 1});
+    Value* rows = aten_("arange", n_.size("X", 1 - time_));
+    const auto taken = [&](Value* from, Value* step, Value* row) {
+      return aten_("index.Tensor", from,
+                   cell_.is_batch_first ? std::vector<Value*>{row, step} : std::vector<Value*>{step, row});
+    };
     std::vector<Value*> outputs, states;
     for (int64_t d = 0; d < cell_.directions; ++d) {
-      const bool is_backwards = cell_.is_reverse || d == 1;
       Value* order = nullptr;
-      if (is_backwards) {
+      if (cell_.is_reverse || d == 1) {
         Value* turned = aten_("sub.Tensor", aten_("sub.Scalar", by_row, 1), steps);
-        order = aten_("unsqueeze", aten_("where.self", aten_("lt.Tensor", steps, by_row), turned, steps), 2);
+        order = aten_("where.self", aten_("lt.Tensor", steps, by_row), turned, steps);
       }
+      const auto reversed = [&](Value* x) {
+        return order ? taken(x, order, cell_.is_batch_first ? aten_("unsqueeze", rows, 1) : rows) : x;
+      };
       const auto part = [&](Value* state) {
         return state && cell_.directions == 2 ? aten_("slice.Tensor", state, 0, d, d + 1) : state;
       };
-      Value* input = order ? aten_("take_along_dim", x, order, time_) : x;
-      Value* y = call(input, weights_of(d), part(h_), part(c_), false)[0];
-      if (n_.wants_output(1)) states.push_back(aten_("take_along_dim", y, end, time_));
-      if (order) y = aten_("take_along_dim", y, order, time_);
-      outputs.push_back(aten_("masked_fill.Scalar", y, is_behind, 0.0));
+      Value* y = call(reversed(x), weights_of(d), part(h_), part(c_), false)[0];
+      if (n_.wants_output(1)) states.push_back(taken(y, end, rows));
+      outputs.push_back(aten_("masked_fill.Scalar", reversed(y), is_behind, 0.0));
     }
-    const int64_t dim = cell_.is_batch_first ? 2 : 1;
-    Value* y = outputs.size() == 1 ? aten_("unsqueeze", outputs[0], dim) : aten_("stack", outputs, dim);
-    Value* h = nullptr;
-    if (n_.wants_output(1)) {
-      h = states.size() == 1 ? states[0] : aten_("cat", states, cell_.is_batch_first ? 1 : 0);
-    }
-    return {y, h, nullptr};
+    const auto joined = [&](const std::vector<Value*>& parts, int64_t dim) {
+      return parts.size() == 1 ? aten_("unsqueeze", parts[0], dim) : aten_("stack", parts, dim);
+    };
+    Value* y = joined(outputs, cell_.is_batch_first ? 2 : 1);
+    return {y, n_.wants_output(1) ? joined(states, time_) : nullptr, nullptr};
   }
 
   const OnnxNode& n_;
@@ -330,8 +332,6 @@ constexpr AtenOp kAten[] = {
     {.sig = TONNX_RECURRENT("gru"), .emit = emit_recurrent, .module = module_recurrent},
     {.sig = TONNX_RECURRENT("rnn_tanh"), .emit = emit_recurrent, .module = module_recurrent},
     {.sig = TONNX_RECURRENT("rnn_relu"), .emit = emit_recurrent, .module = module_recurrent},
-    {.sig = "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
-     .python = "torch.take_along_dim"},
 };
 
 #undef TONNX_RECURRENT

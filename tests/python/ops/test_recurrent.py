@@ -212,6 +212,22 @@ def test_export_with_any_batch(op: str) -> None:
         torch.testing.assert_close(got, want)
 
 
+@pytest.mark.parametrize("layout", [0, 1])
+def test_export_with_lengths_and_any_batch(layout: int) -> None:
+    inputs = inputs_of("GRU", "bidirectional", full=False)
+    if layout:
+        inputs["X"] = np.ascontiguousarray(inputs["X"].swapaxes(0, 1))
+    inputs |= {"B": None, "lens": np.array([5, 1, 3], np.int32)}
+    options = options_of("GRU", direction="bidirectional", linear_before_reset=1, layout=layout)
+    module = tonnx.convert(one_node("GRU", inputs, 14, ("W", "R"), dynamic=("X", "lens"), **options))
+    given = torch.from_numpy(inputs["X"]), torch.from_numpy(inputs["lens"])
+    batch = torch.export.Dim("batch")
+    program = torch.export.export(module, given, dynamic_shapes=({1 - layout: batch}, {0: batch}))
+    wide = torch.cat([given[0]] * 2, 1 - layout), torch.cat([given[1]] * 2)
+    for got, want in zip(program.module()(*wide), module(*wide)):
+        torch.testing.assert_close(got, want)
+
+
 def test_contradictions_are_refused() -> None:
     inputs = inputs_of("LSTM")
     with pytest.raises(tonnx.Error, match="hidden_size"):
