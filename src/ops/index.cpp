@@ -22,6 +22,10 @@ bool counts_from_front(const NodeView& n, std::string_view indices) {
   const Node* maker = value->producer;
   if (maker == nullptr || !maker->domain.empty()) return false;
   const std::string_view op = maker->op.view();
+  if (op == "Gather" && maker->input(0) && maker->input(0)->constant) {  // looked up in a table
+    const auto table = ints_of(*maker->input(0)->constant, INT64_MAX);
+    return table && std::all_of(table->begin(), table->end(), [](int64_t i) { return i >= 0; });
+  }
   return (op == "TopK" && value->output_index == 1) || op == "ArgMax" || op == "ArgMin" || op == "NonZero";
 }
 

@@ -66,6 +66,10 @@ extern const OpFamily kSignalOps;
 extern const OpFamily kRandomOps;
 extern const OpFamily kTfIdfOps;
 extern const OpFamily kTextOps;
+extern const OpFamily kMlOps;
+extern const OpFamily kMlFeatureOps;
+extern const OpFamily kMlLinearOps;
+extern const OpFamily kMlTreeOps;
 
 namespace {
 
@@ -131,6 +135,10 @@ constexpr const OpFamily* kFamilies[] = {
     &kRandomOps,
     &kTfIdfOps,
     &kTextOps,
+    &kMlOps,
+    &kMlFeatureOps,
+    &kMlLinearOps,
+    &kMlTreeOps,
 };
 // clang-format on
 
