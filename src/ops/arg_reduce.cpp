@@ -32,7 +32,7 @@ void infer_arg_reduce(InferNode& n) {
 template <FixedText Op>
 Values lower_arg_reduce(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.dtype("data");
-  Value* x = cast(aten, n.input("data"), dtype, kernel_type(dtype));
+  Value* x = reordered(aten, cast(aten, n.input("data"), dtype, kernel_type(dtype)), dtype);
   const bool keep = n.flag("keepdims");
   const auto rank = n.find_rank("data");
   const int64_t dim = rank ? axis_of(n, *rank) : n.i("axis");

@@ -108,8 +108,25 @@ Values lower_bitwise_xor(const OnnxNode& n, AtenBuilder& aten) {
   return apply(n, aten, "bitwise_xor", "bitwise_xor", true);
 }
 
+/// a / b of uint64, whose bits are in int64. Half of a is no longer negative; what that leaves out is at most one more.
+Value* unsigned_quotient(AtenBuilder& aten, Value* a, Value* b) {
+  const auto at_least = [&](Value* x, Value* y) {
+    const auto turned = [&](Value* each) { return aten("bitwise_xor.Scalar", each, INT64_MIN); };
+    return aten("ge.Tensor", turned(x), turned(y));
+  };
+  Value* half = aten("bitwise_and.Scalar", aten("bitwise_right_shift.Tensor_Scalar", a, 1), INT64_MAX);
+  Value* nearly = aten("mul.Scalar", aten("div.Tensor_mode", half, b, Kw{"rounding_mode", "trunc"}), 2);
+  Value* rest = aten("sub.Tensor", a, aten("mul.Tensor", nearly, b));
+  Value* quotient = aten("add.Tensor", nearly, at_least(rest, b));
+  return aten("where.self", aten("lt.Scalar", b, 0), at_least(a, b), quotient);
+}
+
 Values lower_div(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.dtype("A");
+  if (dtype == DType::UInt64 && !changes_nothing(n, "div")) {
+    Value* quotient = unsigned_quotient(aten, wide_input(n, aten, "A"), wide_input(n, aten, "B"));
+    return aten("to.dtype", quotient, dtype);
+  }
   if (is_integer(dtype)) {
     const DType wide = computed_in(dtype);
     const Kw toward_zero{"rounding_mode", "trunc"};
@@ -130,6 +147,10 @@ Values lower_div(const OnnxNode& n, AtenBuilder& aten) {
 Values lower_mod(const OnnxNode& n, AtenBuilder& aten) {
   const int64_t fmod = n.i("fmod");
   require(fmod == 0 || fmod == 1, "fmod is {}, and must be 0 or 1", fmod);
+  if (n.dtype("A") == DType::UInt64) {
+    Value *a = wide_input(n, aten, "A"), *b = wide_input(n, aten, "B");
+    return aten("to.dtype", aten("sub.Tensor", a, aten("mul.Tensor", unsigned_quotient(aten, a, b), b)), DType::UInt64);
+  }
   return apply(n, aten, fmod == 1 ? "fmod" : "remainder", nullptr);
 }
 
@@ -217,7 +238,12 @@ Values lower_extreme(const OnnxNode& n, AtenBuilder& aten) {
   };
   const auto with_number = [&](Value* a, const Arg& number) {
     Value* x = cast(aten, a, dtype, wide);
-    return cast(aten, Largest ? aten("clamp", x, number) : aten("clamp", x, nullptr, number), wide, dtype);
+    Value* y = Largest ? aten("clamp", x, number) : aten("clamp", x, nullptr, number);
+    if (dtype == DType::UInt64) {  // what int64 takes for negative is larger than the number
+      Value* is_larger = aten("lt.Scalar", x, 0);
+      y = Largest ? aten("where.self", is_larger, x, y) : aten("where.ScalarSelf", is_larger, number, y);
+    }
+    return cast(aten, y, wide, dtype);
   };
   return fold_inputs(n, "data_0", with_tensor, with_number);
 }

@@ -16,4 +16,10 @@ inline Value* cast(AtenBuilder& aten, Value* x, DType from, DType to) {
   return from == to ? x : aten("to.dtype", x, to);
 }
 
+/// The bits of uint64 in int64, turned so that they are in the order of uint64; and the other way. Others stay as they
+/// are.
+inline Value* reordered(AtenBuilder& aten, Value* x, DType dtype) {
+  return dtype == DType::UInt64 ? aten("bitwise_xor.Scalar", x, INT64_MIN) : x;
+}
+
 }  // namespace tonnx

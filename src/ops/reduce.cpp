@@ -163,9 +163,9 @@ class Reduction {
     if (axes_.none) return x;
     if (is_empty_along()) return extreme_of_nothing(std::string_view(op) == "amax", x);
     const DType kernel = kernel_type(dtype_);
-    x = cast(aten_, x, dtype_, kernel);
+    x = reordered(aten_, cast(aten_, x, dtype_, kernel), dtype_);
     Value* y = axes_.all && !keep_ ? aten_(op, x) : aten_(op, x, dims(), keep_);
-    return cast(aten_, y, kernel, dtype_);
+    return cast(aten_, reordered(aten_, y, dtype_), kernel, dtype_);
   }
 
   Value* norm(Value* x) {

@@ -33,7 +33,7 @@ Values lower_cumulative(const OnnxNode& n, AtenBuilder& aten, const char* op, co
   const IntArg dim = dim_of(n);
   const bool reverse = n.flag("reverse");
   Value* x = n.input("x");
-  if (reverse) x = aten("flip", x, IntArgs{dim});
+  if (reverse) x = aten("flip", cast(aten, x, dtype, kernel), IntArgs{dim});
   const bool widens = is_integer(kernel) && kernel != DType::Int64;  // aten sums up small integers in int64
   Value* y = aten(op, x, dim, Kw{"dtype", widens ? Arg(kernel) : Arg(nullptr)});
   if (n.flag("exclusive")) y = shift(aten, y, dim, neutral);

@@ -22,6 +22,11 @@ std::string aten_reduction(const NodeView& n) {
   return "amin";
 }
 
+/// The element type where the order of elements counts; none elsewhere.
+DType compared_type(DType dtype, const std::string& reduction) {
+  return reduction == "amax" || reduction == "amin" ? dtype : DType::Undefined;
+}
+
 Value* scatter(AtenBuilder& aten, Value* x, int64_t dim, Value* index, Value* updates, const std::string& reduction) {
   if (reduction.empty()) return aten("scatter.src", x, dim, index, updates);
   if (reduction == "sum") return aten("scatter_add", x, dim, index, updates);
@@ -34,7 +39,10 @@ Values lower_scatter_elements(const OnnxNode& n, AtenBuilder& aten) {
   Value* x = cast(aten, n.input("data"), dtype, kernel);
   Value* updates = cast(aten, n.input("updates"), dtype, kernel);
   Value* index = index_from_front(n, aten, "indices", n.size("data", dim));
-  return cast(aten, scatter(aten, x, dim, index, updates, aten_reduction(n)), kernel, dtype);
+  const std::string reduction = aten_reduction(n);
+  const DType compared = compared_type(dtype, reduction);
+  Value* y = scatter(aten, reordered(aten, x, compared), dim, index, reordered(aten, updates, compared), reduction);
+  return cast(aten, reordered(aten, y, compared), kernel, dtype);
 }
 
 /// aten::index_put puts and adds only. For the rest the dimensions that are indexed become one.
@@ -73,9 +81,13 @@ Values lower_scatter_nd(const OnnxNode& n, AtenBuilder& aten) {
   Value* updates = cast(aten, n.input("updates"), dtype, kernel);
   const std::string reduction = aten_reduction(n);
   const bool puts = reduction.empty() || reduction == "sum";
-  Value* y = puts ? aten("index_put", x, index_columns(n, aten, "indices"), updates, reduction == "sum")
-                  : scatter_flat(n, aten, x, updates, reduction);
-  return cast(aten, y, kernel, dtype);
+  if (puts) {
+    return cast(aten, aten("index_put", x, index_columns(n, aten, "indices"), updates, reduction == "sum"), kernel,
+                dtype);
+  }
+  const DType compared = compared_type(dtype, reduction);
+  Value* y = scatter_flat(n, aten, reordered(aten, x, compared), reordered(aten, updates, compared), reduction);
+  return cast(aten, reordered(aten, y, compared), kernel, dtype);
 }
 
 /// Each sample of the batch has its own place along the axis where the update begins.

@@ -6,6 +6,7 @@
 #include "ops/eval.h"
 #include "ops/index.h"
 #include "ops/infer.h"
+#include "ops/kernel_type.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
 
@@ -229,13 +230,15 @@ Values lower_slice(const OnnxNode& n, AtenBuilder& aten) {
   require(starts.size() == axes->size(), "{} starts for {} axes", starts.size(), axes->size());
   require(ends.size() == axes->size(), "{} ends for {} axes", ends.size(), axes->size());
   const Shape* shape = n.find_shape("data");
-  Value* x = n.input("data");
+  const bool flips = std::any_of(steps->begin(), steps->end(), [](int64_t step) { return step < 0; });
+  const DType dtype = n.dtype("data"), kernel = flips ? kernel_type(dtype) : dtype;
+  Value* x = cast(aten, n.input("data"), dtype, kernel);
   for (size_t i = 0; i < axes->size(); ++i) {
     const int64_t axis = (*axes)[i];
     const auto size = shape ? shape->at(static_cast<size_t>(axis)).constant() : std::nullopt;
     x = slice_axis(aten, x, axis, starts[i], ends[i], (*steps)[i], size);
   }
-  return x;
+  return cast(aten, x, kernel, dtype);
 }
 
 void up_slice_10(OnnxEdit& edit) {

@@ -41,6 +41,9 @@ Values lower_top_k(const OnnxNode& n, AtenBuilder& aten) {
   const bool has_kernel = dtype != DType::UInt16 && dtype != DType::UInt32 && dtype != DType::UInt64;
   if (k.is(1) && has_kernel) return aten.all(largest ? "max.dim" : "min.dim", x, dim, true);
   const Values sorted = aten.all("sort.stable", x, Kw{"stable", true}, Kw{"dim", dim}, Kw{"descending", largest});
+  const Shape* shape = n.find_shape("X");
+  const auto size = shape ? (*shape)[static_cast<size_t>(dim)].constant() : std::nullopt;
+  if (size && k.is(*size)) return sorted;
   Values result(std::vector<Value*>{});
   for (size_t i = 0; i < 2; ++i) {
     result.push_back(n.wants_output(i) ? aten("slice.Tensor", sorted[i], dim, nullptr, k) : nullptr);
