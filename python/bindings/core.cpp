@@ -10,8 +10,10 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "convert/pipeline.h"
+#include "convert/support.h"
 #include "formats/onnx/onnx.h"
 #include "ir/text.h"
+#include "passes/passes.h"
 
 namespace nb = nanobind;
 using namespace tonnx;
@@ -239,6 +241,17 @@ NB_MODULE(_core, m) {
                   })
       .def("set_input_shapes",
            [](Conversion& self, const std::map<std::string, std::vector<int64_t>>& shapes) { set_input_shapes(self.model(), shapes); })
+      .def("unsupported",
+           [](Conversion& self, const std::vector<std::tuple<std::string, std::string, int64_t>>& external) {
+             LoweringOptions options;
+             for (const auto& [domain, op, version] : external) options.external.push_back({domain, op, version});
+             inline_functions(self.model());
+             nb::list result;
+             for (const UnsupportedOp& op : find_unsupported(*self.model().graph, options)) {
+               result.append(nb::make_tuple(op.domain, op.op, op.version, op.nodes, op.reason));
+             }
+             return result;
+           })
       .def("prepare",
            [](Conversion& self, const std::vector<std::tuple<std::string, std::string, int64_t>>& external) {
              std::vector<ExternalNode> nodes;

@@ -1,6 +1,6 @@
 """tonnx carries neural networks between ONNX and PyTorch."""
 
-from tonnx._convert import convert
+from tonnx._convert import Unsupported, check, convert
 from tonnx._core import __version__
 from tonnx._error import Error
 from tonnx._registry import (
@@ -20,8 +20,10 @@ __all__ = [
     "OnnxNode",
     "OnnxTensor",
     "OperationConverterResult",
+    "Unsupported",
     "__version__",
     "add_converter",
+    "check",
     "convert",
     "onnx_mapping_from_node",
 ]

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, overload
+from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
 from tonnx import _core, _registry
 from tonnx._error import Error, translated
@@ -73,6 +73,23 @@ def convert(
         else:
             raise Error(f"cannot write '{path}': tonnx writes .py and .onnx", "unsupported")
     return None
+
+
+class Unsupported(NamedTuple):
+    """An operator that cannot be converted."""
+
+    domain: str
+    op: str
+    version: int
+    nodes: list[str]
+    reason: str
+
+
+def check(source: Source) -> list[Unsupported]:
+    """Every operator of the model that has no PyTorch counterpart, with its nodes and the reason; empty where all have."""
+    with translated():
+        conversion, _ = _read(source)
+        return [Unsupported(*row) for row in conversion.unsupported(_registry.registered())]
 
 
 def _read(source: Source) -> tuple[_core.Conversion, str]:

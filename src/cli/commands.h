@@ -11,6 +11,7 @@ int run(int argc, const char* const* argv);
 using Run = std::function<void()>;
 
 void add_convert(CLI::App& app, Run& run);
+void add_check(CLI::App& app, Run& run);
 void add_print(CLI::App& app, Run& run);
 void add_ops(CLI::App& app, Run& run);
 

@@ -31,6 +31,7 @@ int tonnx::cli::run(int argc, const char* const* argv) {
   app.footer("Exit codes: 0 done, 1 bad input, 2 not supported, 70 internal error.");
   Run command;
   add_convert(app, command);
+  add_check(app, command);
   add_print(app, command);
   add_ops(app, command);
   try {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "convert/support.h"
 
 namespace tonnx {
 
@@ -159,49 +160,6 @@ bool is_external(const Node& node, const LoweringOptions& options) {
 
 namespace {
 
-std::string label(const Node& node) {
-  const int schema = node.domain.empty() ? schema_version(node.op.view(), node.version) : 0;
-  const int64_t version = schema > 0 ? schema : node.version;
-  return node.domain.empty() ? fmt::format("{}-{}", node.op.view(), version)
-                             : fmt::format("{}::{}-{}", node.domain.view(), node.op.view(), version);
-}
-
-/// An operator that is not supported, with the nodes that have it.
-struct Missing {
-  std::vector<std::string> names;
-  std::string_view reason;  // where the tables know the operator, and why it cannot be
-};
-
-void find_unsupported(const Graph& graph, const LoweringOptions& options, std::map<std::string, Missing>& missing) {
-  for (const Node& node : graph) {
-    if (is_external(node, options)) continue;
-    const OnnxOpEntry* entry = find_onnx_op(node.domain.view(), node.op.view());
-    if (entry == nullptr || !entry->op->is_supported()) {
-      Missing& op = missing[label(node)];
-      op.names.push_back(node.name.empty() && node.output(0) ? node.output(0)->name : node.name);
-      if (entry != nullptr) op.reason = entry->op->note;
-    }
-    for (const GraphPtr& subgraph : subgraphs_of(node)) find_unsupported(*subgraph, options, missing);
-  }
-}
-
-/// One line for each operator that is not supported.
-void require_supported(const Graph& graph, const LoweringOptions& options) {
-  std::map<std::string, Missing> missing;
-  find_unsupported(graph, options, missing);
-  if (missing.empty()) return;
-  size_t count = 0;
-  std::string text;
-  for (const auto& [op, found] : missing) {
-    const auto& [names, reason] = found;
-    count += names.size();
-    text += fmt::format("\n  {}: {} node{}, '{}'{}{}{}", shown(op), names.size(), names.size() == 1 ? "" : "s",
-                        shown(names[0]), names.size() > 1 ? " and others" : "", reason.empty() ? "" : ": ", reason);
-  }
-  throw Error(ErrorKind::Unsupported,
-              fmt::format("{} node{} cannot be converted:{}", count, count == 1 ? "" : "s", text));
-}
-
 void find_external(const Graph& graph, const LoweringOptions& options, std::vector<const Node*>& result) {
   for (const Node& node : graph) {
     if (is_external(node, options)) {
@@ -301,7 +259,7 @@ void Lowering::lower_external(const Node& node) {
 void Lowering::lower_nodes(const Graph& source) {
   const Node* around = current_;
   for (const Node& node : source) {
-    in_context([&] { return fmt::format("lowering node '{}' ({})", node.name, label(node)); },
+    in_context([&] { return fmt::format("lowering node '{}' ({})", node.name, label_of(node)); },
                [&] {
                  current_ = &node;
                  if (is_external(node, *options_)) {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/output_file.h"
 #include "convert/opset.h"
+#include "convert/support.h"
 #include "formats/onnx/onnx.h"
 #include "formats/safetensors/safetensors.h"
 #include "passes/passes.h"
@@ -48,6 +49,7 @@ void prepare(Model& model, const LoweringOptions& options) {
     fail_unsupported("the model follows opset {}, and tonnx knows opsets up to {}", model.opset(""), kNewestOpset);
   }
   inline_functions(model);
+  require_supported(*model.graph, options);
   upgrade_and_infer(*model.graph, [&](const Node& node) { return is_external(node, options); });
 }
 
