@@ -337,14 +337,14 @@ class BlockWriter {
 
   // Branches
 
-  /// What torch.cond asks for: tensors of the same type and rank from both branches.
+  /// What torch.cond asks for: tensors of the same type and rank from both branches, as far as that is known.
   static bool can_be_cond(const Node& node) {
     if (!node.input(0)->type.is_tensor()) return false;
     const Graph &a = graph_of(node, "then_branch"), &b = graph_of(node, "else_branch");
     for (size_t i = 0; i < node.outputs().size(); ++i) {
       const Type &one = a.outputs()[i]->type, &other = b.outputs()[i]->type;
       if (!one.is_tensor() || one.dtype == DType::Undefined || one.dtype != other.dtype) return false;
-      if (!one.shape || !other.shape || one.shape->size() != other.shape->size()) return false;
+      if (one.shape && other.shape && one.shape->size() != other.shape->size()) return false;
     }
     return !node.outputs().empty();
   }
@@ -360,7 +360,11 @@ class BlockWriter {
     return kViews.contains(value->producer->op.view());
   }
 
-  std::string copy_of(const Value* value) const { return text_of(value, precedence::kAtom) + ".clone()"; }
+  /// Both branches must give tensors that lie in memory in the same way.
+  std::string copy_of(const Value* value) const {
+    const bool is_view = value->graph == &graph_ && value->producer != nullptr;
+    return text_of(value, precedence::kAtom) + (is_view ? ".clone(memory_format=torch.contiguous_format)" : ".clone()");
+  }
 
   void write_if(const Node& node) {
     const int position = position_.at(&node);
