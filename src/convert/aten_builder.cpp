@@ -138,10 +138,12 @@ void AtenBuilder::add_body(Node& owner, const char* attribute, const Graph& onnx
   });
 }
 
-Values AtenBuilder::add_outputs(Node& node, const Node& onnx) {
+Values AtenBuilder::add_outputs(Node& node, const Node& onnx, const std::function<bool(size_t)>& wanted) {
   Graph& graph = lowering_->aten();
   Values result({});
-  for (const Value* output : onnx.outputs()) {
+  for (size_t i = 0; i < onnx.outputs().size(); ++i) {
+    const Value* output = onnx.output(i);
+    if (wanted && !wanted(i)) continue;
     Type type = output ? output->type : Type{};
     type.dtype = widened(type.dtype);
     result.push_back(graph.add_output_to(&node, graph.unique_name(output ? output->name : "unused"), std::move(type)));

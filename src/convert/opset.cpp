@@ -306,6 +306,7 @@ class Upgrade {
                 node.outputs().size() <= body->outputs().size() - 1,
             "the body has {} inputs and {} outputs, and the node {} and {}", body->inputs().size(),
             body->outputs().size(), node.inputs().size(), node.outputs().size());
+    see_through_invariants(node, *body);
     const int mark = fresh_.mark();
     std::vector<Type> declared, types;
     for (const Value* output : node.outputs()) declared.push_back(output ? output->type : Type{});
@@ -347,6 +348,21 @@ class Upgrade {
       if (output->type.shape) output->type.shape->insert(output->type.shape->begin(), trip_count(node, *body));
     }
     complete(node, declared);
+  }
+
+  /// What a body hands on as it got it is the value from outside, in every iteration.
+  static void see_through_invariants(const Node& node, Graph& body) {
+    for (size_t i = 2; i < node.inputs().size(); ++i) {
+      const Value* output = body.outputs()[i - 1];
+      while (output && output->producer && output->producer->graph == &body && output->producer->op == Symbol("Identity") &&
+             output->producer->domain.empty()) {
+        output = output->producer->input(0);
+      }
+      Value* input = body.inputs()[i];
+      if (output != input || node.input(i) == nullptr) continue;
+      body.set_output(i - 1, node.input(i));
+      body.replace_uses(input, node.input(i));
+    }
   }
 
   static Type without_sizes(Type type) {

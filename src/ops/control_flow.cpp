@@ -87,14 +87,28 @@ Values lower_loop(const OnnxNode& n, AtenBuilder& aten) {
     keep = nullptr;
   }
   if (stops && keep == nullptr) keep = aten.constant(make_scalar(DType::Bool, 1), "keep_on");
-  const size_t carried = initial.size();
-  Node* node = aten.node("tonnx::loop", count, Arg(keep), initial,
-                         static_cast<int64_t>(outputs.size() - 1 - carried));
+  // what the body hands on as it got it, and what nobody looks at, is not carried
+  const auto is_carried = [&](size_t i) {
+    if (i >= initial.size()) return true;
+    if (outputs[i + 1] == n.node().input(i + 2)) return false;
+    return n.wants_output(i) || !body->inputs()[i + 2]->uses.empty();
+  };
+  std::vector<Value*> carried;
   AtenBuilder::Body inner{.counter = body->inputs()[0]};
-  inner.inputs.assign(body->inputs().begin() + 2, body->inputs().end());
-  inner.outputs.assign(outputs.begin() + (stops ? 0 : 1), outputs.end());
+  if (stops) inner.outputs.push_back(outputs[0]);
+  for (size_t i = 0; i + 1 < outputs.size(); ++i) {
+    if (!is_carried(i)) continue;
+    inner.outputs.push_back(outputs[i + 1]);
+    if (i >= initial.size()) continue;
+    carried.push_back(initial[i]);
+    inner.inputs.push_back(body->inputs()[i + 2]);
+  }
+  Node* node = aten.node("tonnx::loop", count, Arg(keep), carried, static_cast<int64_t>(outputs.size() - 1 - initial.size()));
   aten.add_body(*node, "body", *body, inner);
-  return aten.add_outputs(*node, n.node());
+  Values results({});
+  const Values made = aten.add_outputs(*node, n.node(), is_carried);
+  for (size_t i = 0, at = 0; i < n.output_count(); ++i) results.push_back(is_carried(i) ? made[at++] : initial[i]);
+  return results;
 }
 
 // Scan

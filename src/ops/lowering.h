@@ -1,5 +1,6 @@
 // lowering.h - what a lowering sees (an ONNX node whose inputs are aten values) and what it builds with.
 #pragma once
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -90,8 +91,8 @@ class AtenBuilder {
     std::vector<const Value*> outputs;
   };
   void add_body(Node& owner, const char* attribute, const Graph& onnx, const Body& body);
-  /// Gives the aten node an output for each one of the ONNX node.
-  Values add_outputs(Node& node, const Node& onnx);
+  /// Gives the aten node an output for each one of the ONNX node, or for some of them.
+  Values add_outputs(Node& node, const Node& onnx, const std::function<bool(size_t)>& wanted = {});
 
   /// A constant of the aten graph that is not trained. `wish` is what its name should be.
   Value* constant(TensorPtr tensor, std::string_view wish = "constant");
