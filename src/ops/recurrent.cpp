@@ -1,14 +1,11 @@
 // recurrent.cpp - RNN, GRU and LSTM as PyTorch's own: nn.RNN, nn.GRU and nn.LSTM, whose gates stand in another order.
 #include "ops/recurrent.h"
 
-#include <map>
-
 #include "base/error.h"
 #include "ops/emission.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
-#include "ops/weights.h"
 
 namespace tonnx {
 namespace {
@@ -61,11 +58,7 @@ class RecurrentLowering {
   RecurrentLowering(const OnnxNode& n, AtenBuilder& aten)
       : n_(n), aten_(aten), cell_(cell_of(n)), time_(cell_.is_batch_first ? 1 : 0) {
     is_module_ = true;
-    for (const char* name : {"W", "R", "B"}) {
-      if (!n.has(name)) continue;
-      constants_[name] = find_weight(n.value(name));
-      is_module_ = is_module_ && constants_[name];
-    }
+    for (const char* name : {"W", "R", "B"}) is_module_ = is_module_ && (!n.has(name) || n.find_constant(name));
     h_ = initial("initial_h");
     if (cell_.kind == CellKind::Lstm) c_ = initial("initial_c");
     if (h_ == nullptr && c_ != nullptr) h_ = zeros();
@@ -117,8 +110,8 @@ class RecurrentLowering {
     return weights;
   }
 
-  Value* rows_of(const std::string& name, int64_t direction, int64_t from) {
-    if (const TensorPtr all = is_module_ ? constants_.at(name) : n_.find_constant(name)) {
+  Value* rows_of(std::string_view name, int64_t direction, int64_t from) {
+    if (const TensorPtr all = n_.find_constant(name)) {
       Value* made = aten_.constant(reordered(*all, direction, from, cell_), n_.value(name)->name);
       made->trainable = true;
       return made;
@@ -202,7 +195,6 @@ class RecurrentLowering {
   const Cell cell_;
   const int64_t time_;  // the dimension of the steps
   bool is_module_ = false;
-  std::map<std::string, TensorPtr> constants_;
   Value* h_ = nullptr;
   Value* c_ = nullptr;
 };
