@@ -56,6 +56,7 @@ void prepare(Model& model, const LoweringOptions& options) {
 GraphPtr lower_for_python(const Model& model, const LoweringOptions& options) {
   GraphPtr graph = lower(model, options);
   cancel_moves(*graph);
+  keep_whole_numbers(*graph);
   recognise_linear(*graph);
   remove_dead_code(*graph);
   return graph;

@@ -87,6 +87,7 @@ IntRange range_of(DType dtype) {
 Value* rounded_to(AtenBuilder& aten, Value* x, const QuantParam& zero_point, DType to) {
   const auto [low, high] = range_of(to);
   Value* y = aten("round", x);
+  y->type.dtype = DType::Float32;
   if (zero_point.tensor != nullptr) {
     y = aten("add.Tensor", y, zero_point.tensor);
   } else if (!zero_point.is(0)) {

@@ -8,6 +8,7 @@ std::span<const PassInfo> pass_list() {
       {"inline_functions", "replaces each call of a function of the model by the function's body"},
       {"remove_dead_code", "removes nodes and constants that nobody uses"},
       {"cancel_moves", "removes pairs of nodes that undo each other, such as unsqueeze and squeeze"},
+      {"keep_whole_numbers", "drops the way of whole numbers from a float type through an integer type and back"},
       {"recognise_linear", "makes a product with a constant matrix, and the sum behind it, one linear layer"},
   };
   return kPasses;

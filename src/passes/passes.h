@@ -19,6 +19,9 @@ void recognise_linear(Graph& graph);
 /// aten: what moves dimensions and is undone at once goes away.
 void cancel_moves(Graph& graph);
 
+/// aten: quantised numbers that are floats again at once stay floats.
+void keep_whole_numbers(Graph& graph);
+
 struct PassInfo {
   std::string_view name;
   std::string_view sentence;

@@ -163,3 +163,12 @@ def test_rows_of_a_table_are_dequantised_alone() -> None:
     assert "].to(torch.float32) * 0.01" in Path("model.py").read_text()
     got = tonnx.convert(model)(torch.from_numpy(ids)).numpy()
     np.testing.assert_array_equal(got, expected(model, {"ids": ids}, False)[0])
+
+
+def test_numbers_do_not_leave_the_floats_between_two_layers() -> None:
+    q = Qdq(np.uint8)
+    first = [q.input("x", (2, 4, 9, 9)), q.weight(signed(3, 4, 3, 3), 0.01)]
+    q.nodes.append(helper.make_node("Conv", first, ["a"]))
+    q.nodes.append(helper.make_node("QuantizeLinear", ["a", q.constant(0.3), q.constant(9, np.uint8)], ["b"]))
+    text = q.check("Conv", [q.dequantized("b", 0.3, 9, np.uint8), q.weight(signed(5, 3, 1, 1), 0.02)], 0.4, 5)
+    assert text.count(".to(torch.uint8)") == 1
