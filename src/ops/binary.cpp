@@ -320,8 +320,6 @@ constexpr OpsetStep kSumHistory[] = {
 };
 constexpr OpsetStep kBitShiftHistory[] = {{.to = 28, .adds = kSignedInts}};
 
-constexpr std::string_view kUInt64Note = "uint64 below 2^63";
-
 constexpr OnnxOp kOnnx[] = {
     {.sig = "Add(T A, T B) -> T C",
      .since = 1,
@@ -346,8 +344,7 @@ constexpr OnnxOp kOnnx[] = {
      .history = kArithmeticHistory,
      .infer = infer_arithmetic<quotient_of, quotient>,
      .eval = eval_div,
-     .lower = lower_div,
-     .note = kUInt64Note},
+     .lower = lower_div},
     {.sig = "Pow(T X, T1 Y) -> T Z",
      .since = 1,
      .history = kPowHistory,
@@ -359,8 +356,7 @@ constexpr OnnxOp kOnnx[] = {
      .history = kModHistory,
      .infer = infer_mod,
      .eval = eval_mod,
-     .lower = lower_mod,
-     .note = kUInt64Note},
+     .lower = lower_mod},
     {.sig = "Max(T... data_0) -> T max",
      .since = 1,
      .history = kExtremeHistory,

@@ -103,12 +103,19 @@ Value* scores_of_two(OnnxEdit& edit, Value* second, const std::string& kind, boo
 
 namespace {
 
+void infer_solve(InferNode& n) {
+  const Shape* right = n.find_shape("b");
+  n.set(0, n.dtype("b"), right ? std::optional(*right) : std::nullopt);
+}
+Values lower_solve(const OnnxNode& n, AtenBuilder& aten) { return aten("linalg_solve", n.input("a"), n.input("b")); }
 Values lower_probit(const OnnxNode& n, AtenBuilder& aten) { return aten("special_ndtri", n.input("x")); }
 
 constexpr OnnxOp kOnnx[] = {
+    {.sig = "tonnx::Solve(T a, T b) -> T x", .since = 1, .infer = infer_solve, .lower = lower_solve},
     {.sig = "tonnx::Probit(T x) -> T y", .since = 1, .infer = infer_same_as_first, .lower = lower_probit},
 };
 constexpr AtenOp kAten[] = {
+    {.sig = "aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", .python = "torch.linalg.solve"},
     {.sig = "aten::special_ndtri(Tensor self) -> Tensor", .python = "torch.special.ndtri"},
 };
 

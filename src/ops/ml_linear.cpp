@@ -148,6 +148,39 @@ Value* most_votes(OnnxEdit& edit, Value* scores, int64_t classes) {
   return best_class(edit, edit.before("Add", {votes(first, for_first), votes(second, for_second)}));
 }
 
+/// How likely each class is, where each pair of them says how likely it finds its first: the probabilities that come
+/// closest to all of these, as Wu, Lin and Weng have it. Others get there by iteration, to two digits or so.
+Value* coupled(OnnxEdit& edit, Value* first, int64_t classes) {
+  const auto number = [&](double value) { return fixed_number(edit, DType::Float32, value); };
+  const int64_t pairs = classes * (classes - 1) / 2;
+  first = edit.before("Clip", {first, number(1e-7), number(1 - 1e-7)});
+  Value* second = edit.before("Sub", {number(1), first});
+  Value* nothing =
+      edit.before("Mul", {edit.before("Slice", {first, edit.ints({0}), edit.ints({1}), edit.ints({1})}), number(0)});
+  Value* all = edit.before("Concat", {first, second, nothing}, {named("axis", int64_t{1})});
+  std::vector<int64_t> places(static_cast<size_t>(classes * classes),
+                              2 * pairs);  // of a class and itself there is none
+  std::vector<double> diagonal(static_cast<size_t>(classes * classes), 0.0);
+  int64_t pair = 0;
+  for (int64_t i = 0; i < classes; ++i) {
+    diagonal[static_cast<size_t>(i * classes + i)] = 1;
+    for (int64_t j = i + 1; j < classes; ++j, ++pair) {
+      places[static_cast<size_t>(i * classes + j)] = pair;
+      places[static_cast<size_t>(j * classes + i)] = pairs + pair;
+    }
+  }
+  Value* r = edit.before("Gather", {all, fixed(edit, make_ints(places), "pairs")}, {named("axis", int64_t{1})});
+  r = edit.before("Reshape", {r, edit.ints({-1, classes, classes})});
+  Value* own = edit.before("ReduceSumSquare", {r, edit.ints({1})});  // [rows, 1, classes]
+  own = edit.before("Mul", {own, fixed(edit, make_floats(DType::Float32, {classes, classes}, diagonal), "diagonal")});
+  Value* turned = edit.before("Transpose", {r}, {named("perm", std::vector<int64_t>{0, 2, 1})});
+  Value* q = edit.before("Sub", {own, edit.before("Mul", {r, turned})});
+  Value* ones = edit.before("Expand", {number(1), edit.before("Shape", {own}, {named("end", int64_t{2})})});
+  ones = edit.before("Expand", {edit.before("Unsqueeze", {ones, edit.ints({2})}), edit.ints({1, classes, 1})});
+  Value* p = edit.before("Squeeze", {edit.before("tonnx.Solve", {q, ones}), edit.ints({2})});
+  return edit.before("Div", {p, edit.before("ReduceSum", {p, edit.ints({1})})});
+}
+
 bool expand_svm_classifier(const NodeView& n, OnnxEdit& edit) {
   const ClassLabels labels = class_labels(n, "classlabels_ints");
   const auto coefficients = n.find_floats("coefficients"), rho = n.find_floats("rho"),
@@ -182,12 +215,20 @@ bool expand_svm_classifier(const NodeView& n, OnnxEdit& edit) {
   Value* likeness = kernel(n, edit, x, *vectors, total);
   Value* scores = linear(edit, likeness, pair_coefficients(*coefficients, *per_class, total), pairs, *rho);
   if (has_probability) {
-    if (classes > 2) fail_unsupported("probabilities of a support vector machine with {} classes", classes);
-    require(prob_b && prob_a->size() == 1 && prob_b->size() == 1, "prob_a and prob_b need a number for each pair");
-    const auto number = [&](double value) { return fixed_number(edit, DType::Float32, value); };
-    Value* line = edit.before("Add", {edit.before("Mul", {scores, number((*prob_a)[0])}), number((*prob_b)[0])});
+    require(prob_b && static_cast<int64_t>(prob_a->size()) == pairs && prob_b->size() == prob_a->size(),
+            "prob_a and prob_b need a number for each pair");
+    const auto list = [&](const std::vector<double>& values) {
+      return fixed(edit, make_floats(DType::Float32, {pairs}, values));
+    };
+    Value* line = edit.before("Add", {edit.before("Mul", {scores, list(*prob_a)}), list(*prob_b)});
     Value* first = edit.before("Sigmoid", {edit.before("Neg", {line})});
-    Value* both = edit.before("Concat", {first, edit.before("Sub", {number(1), first})}, {named("axis", int64_t{1})});
+    Value* both = nullptr;
+    if (classes == 2) {
+      Value* second = edit.before("Sub", {fixed_number(edit, DType::Float32, 1), first});
+      both = edit.before("Concat", {first, second}, {named("axis", int64_t{1})});
+    } else {
+      both = coupled(edit, first, classes);
+    }
     return edit.replace_with({labels_of(edit, best_class(edit, both), labels), transformed_scores(edit, both, post)});
   }
   if (classes > 2) {
@@ -221,8 +262,7 @@ constexpr OnnxOp kOnnx[] = {
             "classlabels_strings, floats? prob_a, floats? support_vectors, ints? vectors_per_class, str "
             "post_transform=\"NONE\", floats? kernel_params, str kernel_type=\"LINEAR\") -> (T2 Y, tensor(float) Z)",
      .since = 1,
-     .note =
-         "labels that are strings come out as the numbers of their classes; no probabilities of more than two classes",
+     .note = "labels that are strings come out as the numbers of their classes",
      .expand = expand_svm_classifier},
 };
 

@@ -40,7 +40,9 @@ Dim one_side(const Dim& length) { return floor_div(length, 2) + 1; }
 /// The one dimension, but for the last, whose declared size is not that of the input.
 std::optional<int64_t> find_changed_axis(const NodeView& n) {
   const Shape* before = n.find_shape("input");
-  const auto& after = n.node().output(0)->type.shape;
+  const Value* output = n.node().output(0);
+  if (output == nullptr) return std::nullopt;
+  const auto& after = output->type.shape;
   if (!before || !after || before->size() != after->size()) return std::nullopt;
   std::optional<int64_t> axis;
   for (size_t i = 0; i + 1 < before->size(); ++i) {

@@ -104,12 +104,14 @@ def test_support_vectors(kernel: str) -> None:
     check("SVMClassifier", X, 2, classlabels_ints=[5, 6, 7], tolerance=1e-4, **three, **options)
     two = {"coefficients": RNG.standard_normal(6).tolist(), "rho": [0.1], "vectors_per_class": [2, 4]}
     check("SVMClassifier", X, 2, classlabels_ints=[5, 6], tolerance=1e-4, **two, **options)
-    proba = {"prob_a": [-0.7], "prob_b": [0.1]}
-    model = model_of("SVMClassifier", {"x": X}, 2, 3, classlabels_ints=[5, 6], **two, **proba, **options)
-    _, scores = expected(model, {"x": X}, False)  # found by iteration, to two digits
-    labels, given = tonnx.convert(model)(torch.tensor(X))
-    np.testing.assert_allclose(given.detach().numpy(), scores, atol=1e-2)
-    assert labels.tolist() == (5 + given.argmax(1)).tolist()
+    for count, machines in ((2, two), (3, three)):
+        pairs = count * (count - 1) // 2
+        proba = {"prob_a": [-0.7, -0.5, -1.1][:pairs], "prob_b": [0.1, -0.2, 0.0][:pairs]}
+        model = model_of("SVMClassifier", {"x": X}, 2, 3, classlabels_ints=[5, 6, 7][:count], **machines, **proba, **options)
+        _, scores = expected(model, {"x": X}, False)  # found by iteration, to two digits
+        labels, given = tonnx.convert(model)(torch.tensor(X))
+        np.testing.assert_allclose(given.detach().numpy(), scores, atol=1e-2)
+        assert labels.tolist() == (5 + given.argmax(1)).tolist()
 
 
 def grow(trees: int, depth: int, modes: list[str], tracks: bool = False) -> dict[str, list[Any]]:
