@@ -125,6 +125,15 @@ std::optional<int64_t> find_box_count(const NodeView& n) {
   return scores ? (*scores)[2].constant() : std::nullopt;
 }
 
+/// Where nothing is known of the shapes: the standard says that there are three dimensions.
+void give_ranks(OnnxEdit& edit) {
+  const std::vector<int64_t> sizes[] = {{0, 0, 4}, {0, 0, -1}};
+  for (size_t i = 0; i < 2; ++i) {
+    Value* input = edit.node().input(i);
+    if (!input->type.shape) edit.node().set_input(i, edit.before("Reshape", {input, edit.ints(sizes[i])}));
+  }
+}
+
 bool expand_nms(const NodeView& n, OnnxEdit& edit) {
   check_nms(n);
   const auto limit = n.find_const_ints("max_output_boxes_per_class");
@@ -136,6 +145,7 @@ bool expand_nms(const NodeView& n, OnnxEdit& edit) {
     return edit.replace_with({edit.before("Identity", {edit.constant(none, "selected")})});
   }
   Writer onnx(edit);
+  give_ranks(edit);
   Value* scores = edit.node().input(1);
   const Boxes boxes = corners(edit, onnx, n.flag("center_point_box"));
   Value* box_count = onnx("Shape", {scores}, {attribute("start", int64_t{2})});

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from checks import check, one_node
+from checks import check, expected, one_node
 
 import tonnx
 
@@ -55,6 +55,17 @@ def test_many_boxes() -> None:
 
 def test_no_boxes() -> None:
     check("NonMaxSuppression", inputs(1, 2, 0), 11, ("most",), values=[np.zeros((0, 3), np.int64)])
+
+
+def test_shapes_that_are_not_known() -> None:
+    given = inputs(2, 3, 20)
+    constant = ("most", "overlap", "least")
+    model = one_node("NonMaxSuppression", given, 11, constant)
+    for declared in model.graph.input:
+        declared.type.tensor_type.ClearField("shape")
+    feeds = {name: given[name] for name in ("boxes", "scores")}
+    selected = tonnx.convert(model)(*(torch.tensor(array) for array in feeds.values()))
+    np.testing.assert_array_equal(selected.numpy(), expected(model, feeds, False)[0])
 
 
 def test_exports() -> None:
