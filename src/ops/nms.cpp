@@ -53,27 +53,28 @@ class Writer {
   Graph* body_ = nullptr;
 };
 
-/// Two opposite corners of each box, and its area.
+/// The edges of each box along both axes, and its area, all [batch, boxes].
 struct Boxes {
-  Value *low, *high;  // [batch, boxes, 2]
-  Value* area;        // [batch, boxes]
+  Value *low[2], *high[2];
+  Value* area;
 };
 
-Boxes corners(OnnxEdit& edit, Writer& onnx, bool centred) {
+Boxes edges(OnnxEdit& edit, Writer& onnx, bool centred) {
   Value* boxes = edit.node().input(0);
-  const auto half_of = [&](int64_t begin, int64_t end) {
-    return onnx("Slice", {boxes, edit.ints({begin}), edit.ints({end}), edit.ints({2})});
+  const auto column = [&](int64_t at) {
+    return onnx("Gather", {boxes, edit.constant(make_scalar(DType::Int64, static_cast<double>(at)), "column")},
+                {attribute("axis", int64_t{2})});
   };
-  Value *first = half_of(0, 2), *second = half_of(2, 4);
   Boxes result{};
-  if (centred) {
-    Value* reach = onnx("Mul", {second, onnx.number(0.5)});
-    result = {onnx("Sub", {first, reach}), onnx("Add", {first, reach}), nullptr};
-  } else {
-    result = {onnx("Min", {first, second}), onnx("Max", {first, second}), nullptr};
+  for (size_t axis = 0; axis < 2; ++axis) {
+    const auto at = static_cast<int64_t>(axis);
+    Value *first = column(at), *second = column(at + 2);
+    if (centred) second = onnx("Mul", {second, onnx.number(0.5)});
+    result.low[axis] = onnx(centred ? "Sub" : "Min", {first, second});
+    result.high[axis] = onnx(centred ? "Add" : "Max", {first, second});
   }
-  const std::vector<Attribute> flat{attribute("keepdims", int64_t{0})};
-  result.area = onnx("ReduceProd", {onnx("Sub", {result.high, result.low}), edit.ints({2})}, flat);
+  const auto length = [&](size_t axis) { return onnx("Sub", {result.high[axis], result.low[axis]}); };
+  result.area = onnx("Mul", {length(0), length(1)});
   return result;
 }
 
@@ -89,19 +90,23 @@ GraphPtr turn(OnnxEdit& edit, Node& loop, const Boxes& boxes, Value* count, bool
   Value* left = body->add_input(body->unique_name("left"), scores->type);
   Value* taken = body->add_input(body->unique_name("taken"), Type::tensor(DType::Bool, scores->type.shape));
   Value* nothing = onnx.number(-HUGE_VAL);
-  const std::vector<Attribute> last{attribute("axis", int64_t{-1})};
-
-  Value* best = onnx("ArgMax", {left}, last);  // [batch, classes, 1]
-  Value* is_best = onnx("Equal", {best, count});
+  const std::vector<Attribute> along{attribute("axis", int64_t{2}), attribute("keepdims", int64_t{0})};
+  Value* best = onnx("ArgMax", {left}, along);  // [batch, classes]
+  Value* is_best = onnx("Equal", {onnx.unsqueezed(best, 2), count});
   Value* is_left = onnx("Greater", {left, nothing});
   Value* taken_now = onnx("Or", {taken, onnx("And", {is_best, is_left})});
-  const auto of_best = [&](Value* of) { return onnx("GatherND", {of, best}, {attribute("batch_dims", int64_t{1})}); };
-  const auto beside = [&](Value* each) { return onnx.unsqueezed(each, 1); };
-  Value* low = onnx("Max", {beside(boxes.low), onnx.unsqueezed(of_best(boxes.low), 2)});
-  Value* high = onnx("Min", {beside(boxes.high), onnx.unsqueezed(of_best(boxes.high), 2)});
-  Value* shared = onnx("ReduceProd", {onnx("Relu", {onnx("Sub", {high, low})}), edit.ints({3})},
-                       {attribute("keepdims", int64_t{0})});
-  Value* both = onnx("Add", {beside(boxes.area), onnx.unsqueezed(of_best(boxes.area), 2)});
+  const auto of_best = [&](Value* of) {
+    return onnx.unsqueezed(onnx("GatherElements", {of, best}, {attribute("axis", int64_t{1})}), 2);
+  };
+  const auto of_each = [&](Value* of) { return onnx.unsqueezed(of, 1); };
+  Value* shared = nullptr;
+  for (size_t axis = 0; axis < 2; ++axis) {
+    Value* high = onnx("Min", {of_each(boxes.high[axis]), of_best(boxes.high[axis])});
+    Value* low = onnx("Max", {of_each(boxes.low[axis]), of_best(boxes.low[axis])});
+    Value* length = onnx("Relu", {onnx("Sub", {high, low})});
+    shared = shared ? onnx("Mul", {shared, length}) : length;
+  }
+  Value* both = onnx("Add", {of_each(boxes.area), of_best(boxes.area)});
   Value* overlap = onnx("Div", {shared, onnx("Sub", {both, shared})});
   Value* threshold = edit.node().input(3);
   Value* is_gone = onnx("Or", {is_best, onnx("Greater", {overlap, threshold ? threshold : onnx.number(0)})});
@@ -147,7 +152,7 @@ bool expand_nms(const NodeView& n, OnnxEdit& edit) {
   Writer onnx(edit);
   give_ranks(edit);
   Value* scores = edit.node().input(1);
-  const Boxes boxes = corners(edit, onnx, n.flag("center_point_box"));
+  const Boxes boxes = edges(edit, onnx, n.flag("center_point_box"));
   Value* box_count = onnx("Shape", {scores}, {attribute("start", int64_t{2})});
   Value* places = onnx("Range", {edit.constant(make_scalar(DType::Int64, 0), "zero"), onnx("Squeeze", {box_count}),
                                  edit.constant(make_scalar(DType::Int64, 1), "one")});
