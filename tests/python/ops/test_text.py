@@ -30,3 +30,12 @@ def test_reasons(domain: str, op: str, inputs: int, reason: str) -> None:
     model = helper.make_model(helper.make_graph(nodes, "text", declared, outputs), opset_imports=opsets)
     with pytest.raises(tonnx.Error, match=f"{op}-.*: 2 nodes, 'node0' and others: .*{reason}"):
         tonnx.convert(model)
+
+
+def test_inputs_of_strings() -> None:
+    declared = [helper.make_tensor_value_info(name, onnx.TensorProto.STRING, [2]) for name in ("a", "b")]
+    node = helper.make_node("Equal", ["a", "b"], ["y"])
+    graph = helper.make_graph([node], "text", declared, [onnx.ValueInfoProto(name="y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)])
+    with pytest.raises(tonnx.Error, match="input 'a' is a tensor of strings"):
+        tonnx.convert(model)
