@@ -57,7 +57,11 @@ def test_col2im_types_and_text() -> None:
 
 
 def test_col2im_refuses_blocks_that_do_not_fit() -> None:
-    inputs = {"input": np.zeros((1, 7, 4), np.float32), "image_shape": np.array([3, 3]), "block_shape": np.array([2, 2])}
+    inputs = {
+        "input": np.zeros((1, 7, 4), np.float32),
+        "image_shape": np.array([3, 3]),
+        "block_shape": np.array([2, 2]),
+    }
     with pytest.raises(tonnx.Error, match="7 rows do not divide into blocks of 4"):
         tonnx.convert(one_node("Col2Im", inputs, 18, ("image_shape", "block_shape")))
 

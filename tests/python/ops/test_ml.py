@@ -18,14 +18,23 @@ X = RNG.standard_normal((7, 4)).astype(np.float32)
 POSTS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
 
 
-def model_of(op: str, inputs: dict[str, np.ndarray], outputs: int, version: int, constant: tuple[str, ...] = (), **attributes: Any) -> onnx.ModelProto:
+def model_of(
+    op: str,
+    inputs: dict[str, np.ndarray],
+    outputs: int,
+    version: int,
+    constant: tuple[str, ...] = (),
+    **attributes: Any,
+) -> onnx.ModelProto:
     node = helper.make_node(op, list(inputs), [f"y{i}" for i in range(outputs)], domain="ai.onnx.ml", **attributes)
     declared = [
         helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), ["n", *v.shape[1:]] if v.ndim > 1 else v.shape)
         for k, v in inputs.items() if k not in constant
     ]  # fmt: skip
     weights = [numpy_helper.from_array(inputs[name], name) for name in constant]
-    graph = helper.make_graph([node], "ml", declared, [onnx.ValueInfoProto(name=f"y{i}") for i in range(outputs)], weights)
+    graph = helper.make_graph(
+        [node], "ml", declared, [onnx.ValueInfoProto(name=f"y{i}") for i in range(outputs)], weights
+    )
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", version)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
@@ -54,8 +63,12 @@ def test_features(dtype: str) -> None:
         check("Normalizer", x, norm=norm, tolerance=1e-4)
     check("Normalizer", np.zeros_like(x), norm="L2")
     if dtype in ("float32", "int64"):  # ONNX Runtime has no others
-        check("Imputer", x, imputed_value_floats=[7.0], replaced_value_float=float(x[0, 0])) if dtype == "float32" else None
-        check("Imputer", x, imputed_value_int64s=[7, 8, 9, 10], replaced_value_int64=int(x[0, 0])) if dtype == "int64" else None
+        check(
+            "Imputer", x, imputed_value_floats=[7.0], replaced_value_float=float(x[0, 0])
+        ) if dtype == "float32" else None
+        check(
+            "Imputer", x, imputed_value_int64s=[7, 8, 9, 10], replaced_value_int64=int(x[0, 0])
+        ) if dtype == "int64" else None
     if dtype == "float32":
         check("Binarizer", x, threshold=0.3)
         holes = np.where(x > 1, np.nan, x).astype(np.float32)
@@ -71,7 +84,14 @@ def test_one_hot_and_labels() -> None:
     for version in (2, 4):
         check("LabelEncoder", numbers, version=version, keys_int64s=[1, 3, 4], values_floats=[0.5, 1.5, 2.5])
         check("LabelEncoder", numbers, version=version, keys_int64s=[1, 3, 4], values_int64s=[7, 8, 9], default_int64=5)
-        check("LabelEncoder", numbers.astype(np.float32), version=version, keys_floats=[1.0, 3.0, float("nan")], values_floats=[7.0, 8.0, 9.0], default_float=2.0)
+        check(
+            "LabelEncoder",
+            numbers.astype(np.float32),
+            version=version,
+            keys_floats=[1.0, 3.0, float("nan")],
+            values_floats=[7.0, 8.0, 9.0],
+            default_float=2.0,
+        )
 
 
 @pytest.mark.parametrize("post", POSTS)
@@ -98,8 +118,18 @@ def test_linear_is_a_layer() -> None:
 def test_support_vectors(kernel: str) -> None:
     vectors = RNG.standard_normal((6, 4))
     options = {"kernel_type": kernel, "kernel_params": [0.3, 0.5, 2.0], "support_vectors": vectors.ravel().tolist()}
-    check("SVMRegressor", X, coefficients=RNG.standard_normal(6).tolist(), rho=[0.2], n_supports=6, tolerance=1e-4, **options)
-    check("SVMRegressor", X, coefficients=RNG.standard_normal(6).tolist(), rho=[0.2], n_supports=6, one_class=1, **options)
+    check(
+        "SVMRegressor",
+        X,
+        coefficients=RNG.standard_normal(6).tolist(),
+        rho=[0.2],
+        n_supports=6,
+        tolerance=1e-4,
+        **options,
+    )
+    check(
+        "SVMRegressor", X, coefficients=RNG.standard_normal(6).tolist(), rho=[0.2], n_supports=6, one_class=1, **options
+    )
     three = {"coefficients": RNG.standard_normal(12).tolist(), "rho": [0.1, -0.2, 0.3], "vectors_per_class": [1, 2, 3]}
     check("SVMClassifier", X, 2, classlabels_ints=[5, 6, 7], tolerance=1e-4, **three, **options)
     two = {"coefficients": RNG.standard_normal(6).tolist(), "rho": [0.1], "vectors_per_class": [2, 4]}
@@ -107,7 +137,9 @@ def test_support_vectors(kernel: str) -> None:
     for count, machines in ((2, two), (3, three)):
         pairs = count * (count - 1) // 2
         proba = {"prob_a": [-0.7, -0.5, -1.1][:pairs], "prob_b": [0.1, -0.2, 0.0][:pairs]}
-        model = model_of("SVMClassifier", {"x": X}, 2, 3, classlabels_ints=[5, 6, 7][:count], **machines, **proba, **options)
+        model = model_of(
+            "SVMClassifier", {"x": X}, 2, 3, classlabels_ints=[5, 6, 7][:count], **machines, **proba, **options
+        )
         _, scores = expected(model, {"x": X}, False)  # found by iteration, to two digits
         labels, given = tonnx.convert(model)(torch.tensor(X))
         np.testing.assert_allclose(given.detach().numpy(), scores, atol=1e-2)
@@ -116,12 +148,20 @@ def test_support_vectors(kernel: str) -> None:
 
 def grow(trees: int, depth: int, modes: list[str], tracks: bool = False) -> dict[str, list[Any]]:
     """Whole trees with random features and thresholds."""
-    nodes: dict[str, list[Any]] = {k: [] for k in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")}
+    nodes: dict[str, list[Any]] = {
+        k: [] for k in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
+    }
     missing = []
     for tree in range(trees):
         for i in range(2 ** (depth + 1) - 1):
             leaf = i >= 2**depth - 1
-            row = (tree, i, int(RNG.integers(4)), float(np.float32(RNG.standard_normal() * 0.7)), "LEAF" if leaf else str(RNG.choice(modes)))
+            row = (
+                tree,
+                i,
+                int(RNG.integers(4)),
+                float(np.float32(RNG.standard_normal() * 0.7)),
+                "LEAF" if leaf else str(RNG.choice(modes)),
+            )
             for key, value in zip(nodes, (*row, 0 if leaf else 2 * i + 1, 0 if leaf else 2 * i + 2)):
                 nodes[key].append(value)
             missing.append(int(RNG.integers(2)) if tracks else 0)
@@ -143,12 +183,31 @@ def leaves(nodes: dict[str, list[Any]], prefix: str, targets: list[int], low: fl
 def test_tree_regressor(base: dict[str, list[float]], aggregate: str) -> None:
     nodes = grow(5, 3, ["BRANCH_LEQ"])
     for version in (1, 3):
-        check("TreeEnsembleRegressor", X, version=version, n_targets=2, aggregate_function=aggregate, **base, **nodes, **leaves(nodes, "target", [0, 1]))
+        check(
+            "TreeEnsembleRegressor",
+            X,
+            version=version,
+            n_targets=2,
+            aggregate_function=aggregate,
+            **base,
+            **nodes,
+            **leaves(nodes, "target", [0, 1]),
+        )
     one = grow(1, 0, ["BRANCH_LEQ"])
     check("TreeEnsembleRegressor", X, n_targets=1, **one, **leaves(one, "target", [0]))
 
 
-@pytest.mark.parametrize("modes", [["BRANCH_LT"], ["BRANCH_GTE"], ["BRANCH_GT"], ["BRANCH_EQ"], ["BRANCH_NEQ"], ["BRANCH_LEQ", "BRANCH_GT", "BRANCH_EQ"]])
+@pytest.mark.parametrize(
+    "modes",
+    [
+        ["BRANCH_LT"],
+        ["BRANCH_GTE"],
+        ["BRANCH_GT"],
+        ["BRANCH_EQ"],
+        ["BRANCH_NEQ"],
+        ["BRANCH_LEQ", "BRANCH_GT", "BRANCH_EQ"],
+    ],
+)
 def test_tree_modes(modes: list[str]) -> None:
     nodes = grow(4, 2, modes)
     x = X.copy()
@@ -171,7 +230,17 @@ def test_tree_classifier(base: dict[str, list[float]], post: str) -> None:
     nodes = grow(3, 2, ["BRANCH_LEQ"])
     weights = leaves(nodes, "class", [0, 1, 2], 0.0)
     weights["class_weights"] = [w / 4 for w in weights["class_weights"]]
-    check("TreeEnsembleClassifier", X, 2, classlabels_int64s=[4, 2, 9], post_transform=post, tolerance=1e-2 if post == "PROBIT" else 1e-5, **base, **nodes, **weights)
+    check(
+        "TreeEnsembleClassifier",
+        X,
+        2,
+        classlabels_int64s=[4, 2, 9],
+        post_transform=post,
+        tolerance=1e-2 if post == "PROBIT" else 1e-5,
+        **base,
+        **nodes,
+        **weights,
+    )
 
 
 @pytest.mark.parametrize("post", POSTS[:4])
@@ -188,8 +257,17 @@ def test_tree_classifier_with_both_of_two() -> None:
     """The class with the highest score, as the standard has it; ONNX Runtime gives 1 whatever the labels are."""
     nodes = grow(3, 2, ["BRANCH_LEQ"])
     options = nodes | leaves(nodes, "class", [0, 1], 0.0)
-    scores = expected(model_of("TreeEnsembleClassifier", {"x": X}, 2, 3, classlabels_int64s=[4, 2], **options), {"x": X}, False)[1]
-    check("TreeEnsembleClassifier", X, 2, classlabels_int64s=[4, 2], values=[np.array([4, 2])[scores.argmax(1)], scores], **options)
+    scores = expected(
+        model_of("TreeEnsembleClassifier", {"x": X}, 2, 3, classlabels_int64s=[4, 2], **options), {"x": X}, False
+    )[1]
+    check(
+        "TreeEnsembleClassifier",
+        X,
+        2,
+        classlabels_int64s=[4, 2],
+        values=[np.array([4, 2])[scores.argmax(1)], scores],
+        **options,
+    )
 
 
 def test_labels_that_are_strings_come_as_numbers() -> None:
@@ -198,7 +276,14 @@ def test_labels_that_are_strings_come_as_numbers() -> None:
     names = ["cat", "dog", "eel"]
     model = model_of("TreeEnsembleClassifier", {"x": X}, 2, 3, classlabels_strings=names, **options)
     labels, scores = expected(model, {"x": X}, False)
-    check("TreeEnsembleClassifier", X, 2, classlabels_strings=names, values=[np.array([names.index(label) for label in labels]), scores], **options)
+    check(
+        "TreeEnsembleClassifier",
+        X,
+        2,
+        classlabels_strings=names,
+        values=[np.array([names.index(label) for label in labels]), scores],
+        **options,
+    )
 
 
 def test_labels_looked_up_among_strings() -> None:
@@ -240,12 +325,22 @@ def test_tree_ensemble(aggregate: int, dtype: str) -> None:
 
 def test_a_pipeline_with_zip_map() -> None:
     nodes = grow(2, 2, ["BRANCH_LEQ"])
-    classify = helper.make_node("TreeEnsembleClassifier", ["x"], ["label", "scores"], domain="ai.onnx.ml", classlabels_int64s=[0, 1, 2], **nodes, **leaves(nodes, "class", [0, 1, 2]))
+    classify = helper.make_node(
+        "TreeEnsembleClassifier",
+        ["x"],
+        ["label", "scores"],
+        domain="ai.onnx.ml",
+        classlabels_int64s=[0, 1, 2],
+        **nodes,
+        **leaves(nodes, "class", [0, 1, 2]),
+    )
     zipped = helper.make_node("ZipMap", ["scores"], ["probability"], domain="ai.onnx.ml", classlabels_int64s=[0, 1, 2])
     declared = helper.make_tensor_value_info("x", 1, ["n", 4])
     outputs = [onnx.ValueInfoProto(name="label"), onnx.ValueInfoProto(name="probability")]
     opsets = [helper.make_opsetid("", 15), helper.make_opsetid("ai.onnx.ml", 3)]
-    model = helper.make_model(helper.make_graph([classify, zipped], "p", [declared], outputs), opset_imports=opsets, ir_version=8)
+    model = helper.make_model(
+        helper.make_graph([classify, zipped], "p", [declared], outputs), opset_imports=opsets, ir_version=8
+    )
     labels, rows = expected(model, {"x": X}, False)
     given = tonnx.convert(model)(torch.tensor(X))
     assert given[0].tolist() == labels.tolist()

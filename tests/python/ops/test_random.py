@@ -97,7 +97,12 @@ POOL = {"ngram_counts": [0, 4], "ngram_indexes": [0, 1, 2, 3, 4, 5, 6], "pool_in
 @pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
 @pytest.mark.parametrize("lengths, skips", [((1, 1), 0), ((1, 2), 0), ((2, 2), 0), ((2, 2), 5), ((1, 2), 3)])
 def test_tf_idf(lengths: tuple[int, int], skips: int, mode: str) -> None:
-    options = POOL | {"mode": mode, "max_skip_count": skips, "min_gram_length": lengths[0], "max_gram_length": lengths[1]}
+    options = POOL | {
+        "mode": mode,
+        "max_skip_count": skips,
+        "min_gram_length": lengths[0],
+        "max_gram_length": lengths[1],
+    }
     for weights in ({}, {"weights": [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}):
         for x in (NUMBERS, NUMBERS[1], NUMBERS.astype(np.int32), NUMBERS[:, :1]):
             check("TfIdfVectorizer", {"X": x}, 9, **options, **weights)

@@ -107,7 +107,20 @@ REDUCTIONS = [
     case("MatMul", 13, lambda t: {A: numbers(t, 3, 4), B: numbers(t, 4, 2, seed=3)}),
     case("Einsum", 12, lambda t: {A: numbers(t, 3, 4), B: numbers(t, 4, 2, seed=3)}, equation="ij,jk->ik"),
 ]  # fmt: skip
-NOT_OF_16_BITS = {"PRelu", "CumProd", "Pow", "ReduceSum", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceMean", "CumSum", "MatMul", "Gemm"}
+NOT_OF_16_BITS = {
+    "PRelu",
+    "CumProd",
+    "Pow",
+    "ReduceSum",
+    "ReduceProd",
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceSumSquare",
+    "ReduceMean",
+    "CumSum",
+    "MatMul",
+    "Gemm",
+}
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -128,7 +141,14 @@ def test_what_the_reference_computes_in_floats(dtype: str) -> None:
     x = numbers(dtype, 1, 1, 2, 3)
     scales = np.array([1, 1, 2, 2], np.float32)
     options = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
-    check("Resize", {"x": x, "roi": None, "scales": scales}, 19, ("scales",), values=[x.repeat(2, 2).repeat(2, 3)], **options)
+    check(
+        "Resize",
+        {"x": x, "roi": None, "scales": scales},
+        19,
+        ("scales",),
+        values=[x.repeat(2, 2).repeat(2, 3)],
+        **options,
+    )
     if dtype == "uint16":
         return
     a, b, c = numbers(dtype, 3, 4), numbers(dtype, 4, 2, seed=3), numbers(dtype, 2, seed=5)
@@ -153,7 +173,17 @@ def test_top_k(dtype: str, largest: int, k: int) -> None:
 @pytest.mark.parametrize("dtype", TYPES)
 def test_casts(dtype: str, to: str) -> None:
     x = numbers(dtype, 40)
-    number = {"float32": 1, "uint8": 2, "uint16": 4, "int32": 6, "int64": 7, "bool": 9, "float64": 11, "uint32": 12, "uint64": 13}[to]
+    number = {
+        "float32": 1,
+        "uint8": 2,
+        "uint16": 4,
+        "int32": 6,
+        "int64": 7,
+        "bool": 9,
+        "float64": 11,
+        "uint32": 12,
+        "uint64": 13,
+    }[to]
     check("Cast", {"x": x}, 13, to=number, values=[x.astype(to)])
 
 
