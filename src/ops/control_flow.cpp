@@ -305,10 +305,10 @@ constexpr OnnxOp kOnnx[] = {
 
 constexpr AtenOp kAten[] = {
     // the graphs then_branch and else_branch have no inputs, and one output for each of the node's
-    {.sig = "tonnx::cond(Tensor pred) -> Tensor[]"},
+    {.sig = "tonnx::cond(Tensor pred) -> Tensor[]", .python = "torch.cond"},
     // The graph body takes the number of the iteration and what is carried, and gives whether to go on (only where `keep_on`
     // is given), what is carried, and `scans` tensors that are stacked.
-    {.sig = "tonnx::loop(SymInt? count, Tensor? keep_on, Tensor[] initial, int scans) -> Tensor[]"},
+    {.sig = "tonnx::loop(SymInt? count, Tensor? keep_on, Tensor[] initial, int scans) -> Tensor[]", .python = "for"},
     {.sig = "_operator::eq(SymInt a, SymInt b) -> bool", .python = "=="},
     {.sig = "_operator::ne(SymInt a, SymInt b) -> bool", .python = "!="},
     {.sig = "_operator::lt(SymInt a, SymInt b) -> bool", .python = "<"},

@@ -30,6 +30,7 @@ def one_node(
     `op` may have a domain in front: `com.microsoft::Gelu`.
     """
     domain, _, op = op.rpartition("::")
+    domain = attributes.pop("domain", domain)
     names = [name if array is not None else "" for name, array in inputs.items()]
     results = [f"out{i}" for i in range(outputs)]
     node = helper.make_node(op, names, results, domain=domain, **attributes)

@@ -109,8 +109,8 @@ def test_numbers_are_folded() -> None:
     assert "return x * 0.25" in Path("model.py").read_text()
 
 
-def test_a_weight_of_one_element_is_not_folded() -> None:
-    weights = {"w": np.array(4.0, np.float32)}
+def test_a_weight_that_nodes_make_of_another_stays_a_weight_of_that_name() -> None:
+    weights = {"w": np.array([4.0, 9.0], np.float32)}
     nodes = [node("Sqrt", "w", "r"), node("Mul", "x", "r", "y")]
     module = tonnx.convert(model_of(nodes, weights))
     assert [name for name, _ in module.named_parameters()] == ["w"]
