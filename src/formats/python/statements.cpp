@@ -79,8 +79,9 @@ class BlockWriter {
     }
   }
 
-  void write_return(bool copies = false) {
+  void write_return(bool copies = false, const std::string& first = "") {
     std::vector<std::string> texts;
+    if (!first.empty()) texts.push_back(first);
     for (const Value* output : graph_.outputs()) texts.push_back(copies && is_alias(output) ? copy_of(output) : text_of(output, 0));
     add("return " + join(texts));
   }
@@ -227,7 +228,14 @@ class BlockWriter {
     return parent_ != nullptr ? parent_->find_variable(value) : nullptr;
   }
 
+  bool is_tensor_counter(const Value* value) const {
+    return value == tensor_counter_ || (parent_ != nullptr && parent_->is_tensor_counter(value));
+  }
+
   std::pair<std::string, int> expression(const Node& node) const {
+    if (is_tonnx(node, "int_scalar") && node.input(0) != nullptr && is_tensor_counter(node.input(0))) {
+      return {text_of(node.input(0), 0), precedence::kAtom};
+    }
     const auto text = [this](const Value* value, int place) { return text_of(value, place); };
     if (is_call_module(node)) {
       std::vector<std::string> arguments;
@@ -456,9 +464,100 @@ class BlockWriter {
     return parts;
   }
 
+  /// torch.while_loop, which torch.export takes where only the run tells when the loop ends, asks for tensors that keep their
+  /// type, and stacks nothing. It counts in a tensor.
+  bool can_be_while(const Node& node, const LoopParts& parts) const {
+    const Attribute* count = node.find_attribute("count");
+    const auto* operand = count ? count->value.get<Operand>() : nullptr;
+    const Node* counted = operand ? node.input(operand->index)->producer : nullptr;
+    const bool is_data = counted != nullptr && (is_tonnx(*counted, "item") || is_tonnx(*counted, "count_if"));
+    if (parts.scans != 0 || (parts.keep_on == nullptr && !is_data)) return false;
+    const auto agree = [](const Value* a, const Value* b) {
+      return a->type.is_tensor() && a->type.dtype != DType::Undefined && a->type.shape && a->type == b->type;
+    };
+    const size_t first = parts.keep_on != nullptr ? 1 : 0;
+    if (first != 0 && !agree(parts.keep_on, parts.body.outputs()[0])) return false;
+    for (size_t i = 0; i < parts.initial.size(); ++i) {
+      const Value* initial = node.input(parts.initial[i].get<Operand>()->index);
+      if (!agree(initial, parts.body.outputs()[first + i]) || !agree(initial, parts.body.inputs()[i + 1])) return false;
+    }
+    const auto& uses = parts.body.inputs()[0]->uses;
+    return std::all_of(uses.begin(), uses.end(), [](const Use& use) {
+      return use.user != nullptr && (is_tonnx(*use.user, "int_scalar") || use.user->op == Symbol("select"));
+    });
+  }
+
+  /// What the loop may go up to, as a tensor or a number: `n` of `n.item()`, and the condition that comes with it.
+  std::string while_condition(const Node& node, const LoopParts& parts, const std::string& counter, const std::string& keep) const {
+    std::vector<std::string> terms;
+    if (!keep.empty()) terms.push_back(keep);
+    if (const Attribute* count = node.find_attribute("count"); count && !parts.count.empty()) {
+      std::string limit = parts.count;
+      if (const auto* operand = count->value.get<Operand>()) {
+        const Node* counted = node.input(operand->index)->producer;
+        if (counted && is_tonnx(*counted, "count_if")) {
+          terms.push_back(text_of(counted->input(0), precedence::kBitAnd));
+          const Value* number = counted->input(1);
+          const auto* constant = counted->find_attribute("count")->value.get<int64_t>();
+          limit = constant ? std::to_string(*constant) : text_of(number, precedence::kCompare + 1);
+          counted = number ? number->producer : nullptr;
+        }
+        if (counted && is_tonnx(*counted, "item")) limit = text_of(counted->input(0), precedence::kCompare + 1);
+      }
+      const std::string below = fmt::format("{} < {}", counter, limit);
+      terms.push_back(terms.empty() ? below : "(" + below + ")");
+    }
+    if (terms.size() == 1 && terms[0] == keep) return keep + ".clone()";  // what goes in must not come out
+    return join(terms, " & ");
+  }
+
+  void write_while(const Node& node, const LoopParts& parts) {
+    const int position = position_.at(&node);
+    BlockWriter inner(parts.body, scope_, this, &node, level_ + 1);
+    std::vector<std::string> names{free_word("i", {}, position)};
+    if (parts.keep_on != nullptr) names.push_back(free_word("keep_on", names, position));
+    const std::string keep = parts.keep_on != nullptr ? names[1] : "";
+    std::vector<std::string> initial{fmt::format("torch.tensor(0{})", scope_.device.empty() ? "" : ", device=" + scope_.device)};
+    if (parts.keep_on != nullptr) initial.push_back(text_of(parts.keep_on, 0));
+    for (const std::string& name : names) inner.reserve(name);
+    inner.set_variable(parts.body.inputs()[0], names[0]);
+    inner.tensor_counter_ = parts.body.inputs()[0];
+    for (size_t i = 0; i < parts.initial.size(); ++i) {
+      const Value* value = node.input(parts.initial[i].get<Operand>()->index);
+      std::string text = text_of(value, 0);
+      const bool is_twice = std::find(initial.begin(), initial.end(), text) != initial.end();
+      names.push_back(new_name(*node.output(i), position, names));
+      initial.push_back(is_twice || is_constant(value) ? text_of(value, precedence::kAtom) + ".clone()" : std::move(text));
+      inner.set_variable(parts.body.inputs()[i + 1], names.back());
+    }
+    if (!scope_.result.statements.empty() && scope_.result.statements.back().level == level_) add("");
+    add(fmt::format("def condition({}):", join(names)));
+    add("return " + while_condition(node, parts, names[0], keep), 1);
+    add("");
+    add(fmt::format("def body({}):", join(names)));
+    inner.write_statements();
+    inner.write_return(true, names[0] + " + 1");
+    add("");
+    const std::string state = free_word("state", names, position);
+    add(fmt::format("{} = ({}{})", state, join(initial), initial.size() == 1 ? "," : ""));
+    add("if torch.compiler.is_compiling():");
+    add(fmt::format("{} = torch.while_loop(condition, body, {})", state, state), 1);
+    add("else:");
+    add(fmt::format("while condition(*{}):", state), 1);
+    add(fmt::format("{} = body(*{})", state, state), 2);
+    std::vector<std::string> targets(names.size() - node.outputs().size(), "_");
+    for (size_t i = 0; i < node.outputs().size(); ++i) {
+      const bool is_used = last_use_.contains(node.output(i));
+      targets.push_back(is_used ? names[names.size() - node.outputs().size() + i] : "_");
+      if (is_used) set_variable(node.output(i), targets.back());
+    }
+    add(fmt::format("{} = {}", targets.size() == 1 ? targets[0] + "," : join(targets), state));
+  }
+
   void write_loop(const Node& node) {
     const int position = position_.at(&node);
     const LoopParts parts = parts_of(node);
+    if (can_be_while(node, parts)) return write_while(node, parts);
     const Graph& body = parts.body;
     const size_t carried = parts.initial.size();
     BlockWriter inner(body, scope_, this, &node, level_ + 1);
@@ -541,6 +640,7 @@ class BlockWriter {
   std::unordered_map<const Value*, std::string> variable_;
   std::unordered_map<std::string, const Value*> holder_;  // variable -> the value it has now
   std::set<std::string, std::less<>> reserved_;
+  const Value* tensor_counter_ = nullptr;  // the number of the iteration, where that is a tensor
 };
 
 }  // namespace
