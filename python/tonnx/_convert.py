@@ -86,7 +86,7 @@ class Unsupported(NamedTuple):
 
 
 def check(source: Source) -> list[Unsupported]:
-    """Every operator of the model that has no PyTorch counterpart, with its nodes and the reason; empty where all have."""
+    """Every operator of the model that cannot be converted to PyTorch, with its nodes and the reason."""
     with translated():
         conversion, _ = _read(source)
         return [Unsupported(*row) for row in conversion.unsupported(_registry.registered())]
