@@ -210,6 +210,7 @@ DType torch_dtype(const std::string& name) {
 }  // namespace
 
 NB_MODULE(_core, m) {
+  nb::set_leak_warnings(false);  // a module that lives until Python ends keeps the memory of its weights
   m.attr("__version__") = TONNX_VERSION;
   m.attr("newest_opset") = kNewestOpset;
 

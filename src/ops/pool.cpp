@@ -133,15 +133,17 @@ Value* onnx_indices(const OnnxNode& n, AtenBuilder& aten, Value* indices, const 
 Values lower_max_pool(const OnnxNode& n, AtenBuilder& aten) {
   Window window = window_of(n);
   n.i("storage_order");
-  const DType dtype = n.dtype("X");
-  Value* x = n.input("X");
+  // PyTorch counts the elements of a channels-last image in the type of the image: no more than 255 of them
+  const DType given = n.dtype("X");
+  const DType dtype = given == DType::UInt8 || given == DType::Int8 ? DType::Float32 : given;
+  Value* x = cast(aten, n.input("X"), given, dtype);
   const bool wants_indices = n.wants_output(1);
   auto padding = find_padding(window, false);
   if (window.rank() > 3) {
     if (wants_indices) fail_unsupported("PyTorch gives no indices for a pool over {} dimensions", window.rank());
     make_ceil_explicit(n, window);
     x = pad_spatial(n, aten, x, window, lowest(dtype));
-    return aten("amax", unfold_windows(aten, x, window), last_dims(window.rank()));
+    return cast(aten, aten("amax", unfold_windows(aten, x, window), last_dims(window.rank())), dtype, given);
   }
   const bool pads_first = !padding;
   if (pads_first) {
@@ -152,10 +154,12 @@ Values lower_max_pool(const OnnxNode& n, AtenBuilder& aten) {
   const std::string name = fmt::format("max_pool{}d", window.rank());
   // without indices max_pool1d takes no integers
   if (!wants_indices && !(window.rank() == 1 && is_integer(dtype))) {
-    return aten(name, x, window.const_kernel(), stride_argument(window), *padding, window.dilations, window.ceil_mode);
+    x = aten(name, x, window.const_kernel(), stride_argument(window), *padding, window.dilations, window.ceil_mode);
+    return cast(aten, x, dtype, given);
   }
   Values y = aten.all(name + "_with_indices", x, window.const_kernel(), stride_argument(window), *padding,
                       window.dilations, window.ceil_mode);
+  y[0] = cast(aten, y[0], dtype, given);
   if (wants_indices) y[1] = onnx_indices(n, aten, y[1], window, pads_first);
   return y;
 }

@@ -175,7 +175,8 @@ std::optional<Dim> find_frame_length(const NodeView& n) {
 
 void infer_stft(InferNode& n) {
   const Shape* signal = n.find_shape("signal");
-  require(!signal || signal->size() == 3, "the signal has {} dimensions where it needs three",
+  // A real signal needs no last dimension: ONNX Runtime takes [batch, length], and exporters write it.
+  require(!signal || signal->size() == 2 || signal->size() == 3, "the signal has {} dimensions where it needs three",
           signal ? signal->size() : 0);
   const auto length = find_frame_length(n), step = find_length(n, "frame_step");
   const Shape known = signal ? *signal : Shape{n.fresh()};
@@ -191,11 +192,13 @@ void infer_stft(InferNode& n) {
 
 Values lower_stft(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.dtype("signal"), wide = transformed_in(dtype);
-  const bool complex = is_complex(n, "signal"), onesided = n.flag("onesided");
+  const bool is_flat = n.find_rank("signal") == 2;
+  const bool complex = !is_flat && is_complex(n, "signal"), onesided = n.flag("onesided");
   const auto known = find_frame_length(n);
   if (n.has("frame_length")) n.find_dims("frame_length");
   const IntArg length = known ? n.int_arg(*known) : n.int_arg("frame_length");
-  Value* x = complex_of(aten, cast(aten, n.input("signal"), dtype, wide), complex);
+  Value* x = cast(aten, n.input("signal"), dtype, wide);
+  if (!is_flat) x = complex_of(aten, x, complex);
   const auto step = find_length(n, "frame_step");
   Value* frames = nullptr;
   if (step && step->is_constant()) {

@@ -36,7 +36,8 @@ Value* undone(const Node& node) {
     const bool same = a >= 0 && b >= 0 && ((a == c && b == d) || (a == d && b == c));
     return same ? before->input(0) : nullptr;
   }
-  return nullptr;
+  // 3. t(t(x))
+  return is_op(&node, "t") && is_op(before, "t") ? before->input(0) : nullptr;
 }
 
 }  // namespace

@@ -82,6 +82,15 @@ def test_integers(rank: int, dtype: type) -> None:
     check("MaxPool", {"X": x}, 12, kernel_shape=[3] * rank, pads=[1] * 2 * rank)
 
 
+def test_integers_that_lie_channels_last() -> None:
+    x = RANDOM.integers(0, 255, (1, 20, 18, 3)).astype(np.uint8)
+    module = tonnx.convert(one_node("MaxPool", {"X": x.transpose(0, 3, 1, 2)}, 12, kernel_shape=[2, 2]))
+    y = module(torch.from_numpy(x).permute(0, 3, 1, 2))
+    assert y.dtype is torch.uint8
+    window = np.stack([x[:, i : i + 19, j : j + 17] for i in range(2) for j in range(2)])
+    np.testing.assert_array_equal(y.permute(0, 2, 3, 1).numpy(), window.max(0))
+
+
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool"])
 def test_half_precision(op: str, rank: int) -> None:

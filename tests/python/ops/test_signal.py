@@ -80,6 +80,16 @@ def test_stft(window: bool, length: bool, onesided: int | None, constant: tuple[
     check("STFT", inputs, 17, constant, tolerance=1e-4, **options)
 
 
+@pytest.mark.parametrize("dynamic", [(), ("signal",)])
+def test_stft_of_signals_without_a_last_dimension(dynamic: tuple[str, ...]) -> None:
+    inputs = {
+        "signal": RNG.standard_normal((2, 64)).astype(np.float32),
+        "step": np.array(8),
+        "window": np.hanning(16).astype(np.float32),
+    }
+    check("STFT", inputs, 17, ("step", "window"), dynamic=dynamic, tolerance=1e-4)
+
+
 def test_stft_of_complex_signals() -> None:
     inputs = {
         "signal": RNG.standard_normal((2, 40, 2)).astype(np.float32),
