@@ -59,8 +59,7 @@ struct Boxes {
   Value* area;
 };
 
-Boxes edges(OnnxEdit& edit, Writer& onnx, bool centred) {
-  Value* boxes = edit.node().input(0);
+Boxes edges(OnnxEdit& edit, Writer& onnx, Value* boxes, bool centred) {
   const auto column = [&](int64_t at) {
     return onnx("Gather", {boxes, edit.constant(make_scalar(DType::Int64, static_cast<double>(at)), "column")},
                 {attribute("axis", int64_t{2})});
@@ -80,15 +79,16 @@ Boxes edges(OnnxEdit& edit, Writer& onnx, bool centred) {
 
 /// One turn: takes the best box of each class, and drops those that overlap it too much. What is carried are the
 /// scores, minus infinity where a box is gone, and which boxes were taken.
-GraphPtr turn(OnnxEdit& edit, Node& loop, const Boxes& boxes, Value* count, bool stops) {
+GraphPtr turn(OnnxEdit& edit, Node& loop, const Boxes& boxes, Value* count, bool is_padded, bool stops) {
   auto body = std::make_shared<Graph>();
   body->owner = &loop;
   Writer onnx(edit, *body);
   body->add_input(body->unique_name("i"), Type::tensor(DType::Int64, Shape{}));
   Value* keep_on = body->add_input(body->unique_name("keep_on"), Type::tensor(DType::Bool, Shape{}));
-  const Value* scores = edit.node().input(1);
-  Value* left = body->add_input(body->unique_name("left"), scores->type);
-  Value* taken = body->add_input(body->unique_name("taken"), Type::tensor(DType::Bool, scores->type.shape));
+  std::optional<Shape> shape = edit.node().input(1)->type.shape;
+  if (shape && is_padded) shape->back() = shape->back() + 1;
+  Value* left = body->add_input(body->unique_name("left"), Type::tensor(DType::Float32, shape));
+  Value* taken = body->add_input(body->unique_name("taken"), Type::tensor(DType::Bool, shape));
   Value* nothing = onnx.number(-HUGE_VAL);
   const std::vector<Attribute> along{attribute("axis", int64_t{2}), attribute("keepdims", int64_t{0})};
   Value* best = onnx("ArgMax", {left}, along);  // [batch, classes]
@@ -152,25 +152,31 @@ bool expand_nms(const NodeView& n, OnnxEdit& edit) {
   Writer onnx(edit);
   give_ranks(edit);
   Value* scores = edit.node().input(1);
-  const Boxes boxes = edges(edit, onnx, n.flag("center_point_box"));
-  Value* box_count = onnx("Shape", {scores}, {attribute("start", int64_t{2})});
-  Value* places = onnx("Range", {edit.constant(make_scalar(DType::Int64, 0), "zero"), onnx("Squeeze", {box_count}),
-                                 edit.constant(make_scalar(DType::Int64, 1), "one")});
+  Value* given = edit.node().input(0);
   Value* left = scores;
   Value* least = edit.node().input(4);
   if (least != nullptr) left = onnx("Where", {onnx("Greater", {scores, least}), scores, onnx.number(-HUGE_VAL)});
+  if (!count) {  // one more box, which is never taken: of none at all there is no best
+    given = onnx("Pad", {given, edit.ints({0, 0, 0, 0, 1, 0})});
+    left = onnx("Pad", {left, edit.ints({0, 0, 0, 0, 0, 1}), onnx.number(-HUGE_VAL)});
+  }
+  const Boxes boxes = edges(edit, onnx, given, n.flag("center_point_box"));
+  const std::vector<Attribute> last{attribute("start", int64_t{2})};
+  Value* places = onnx("Range", {edit.constant(make_scalar(DType::Int64, 0), "zero"),
+                                 onnx("Squeeze", {onnx("Shape", {left}, last)}),
+                                 edit.constant(make_scalar(DType::Int64, 1), "one")});
 
   int64_t turns = limit ? (*limit)[0] : std::numeric_limits<int64_t>::max();
   if (count) turns = std::min(turns, *count);
   const bool stops = turns > kFixedTurns;
   Value* trips = stops ? nullptr : edit.constant(make_scalar(DType::Int64, static_cast<double>(turns)), "turns");
   Value* keep_on = edit.constant(make_scalar(DType::Bool, 1), "keep_on");
-  Value* none = onnx("Less", {scores, onnx.number(-HUGE_VAL)});
+  Value* none = onnx("Less", {left, onnx.number(-HUGE_VAL)});
   Node* loop = edit.node_before("Loop", {trips, stops ? keep_on : nullptr, left, none}, {}, 2);
-  loop->set_attribute("body", turn(edit, *loop, boxes, places, stops));
+  loop->set_attribute("body", turn(edit, *loop, boxes, places, !count, stops));
 
   // the boxes that were taken, by class, and by score within each
-  Node* sorted = edit.node_before("TopK", {scores, box_count}, {}, 2);
+  Node* sorted = edit.node_before("TopK", {scores, onnx("Shape", {scores}, last)}, {}, 2);
   Value* order = sorted->output(1);
   Value* is_taken = onnx("GatherElements", {loop->output(1), order}, {attribute("axis", int64_t{2})});
   if (stops || !limit) {
