@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "formats/onnx/fields.h"
 #include "formats/onnx/message.h"
+#include "formats/onnx/node_order.h"
 #include "formats/onnx/onnx.h"
 #include "formats/onnx/tensor_reader.h"
 #include "formats/onnx/type_reader.h"
@@ -54,13 +55,12 @@ class Reader {
 
  private:
   GraphPtr read_graph(const Bytes& bytes, const Scope* outer, Node* owner, int depth);
-  void read_nodes(Graph& graph, Scope& scope, const std::vector<Bytes>& nodes, int depth);
+  void read_nodes(Graph& graph, Scope& scope, std::vector<Bytes> nodes, int depth);
   void read_node(Graph& graph, Scope& scope, const Bytes& bytes, int depth);
   Attribute read_attribute(const Bytes& bytes, const Scope& scope, Node* owner, int depth);
   Function read_function(const Bytes& bytes);
   /// Whether the import says its domain at all.
   static bool read_opset(const Bytes& bytes, Opsets& into);
-  [[noreturn]] static void fail_order(const std::vector<Bytes>& nodes, std::string_view missing);
 
   TensorReader tensors_;
   const Opsets* opsets_ = nullptr;  // those that nodes follow now: the model's, or a function's own
@@ -225,58 +225,32 @@ void Reader::read_node(Graph& graph, Scope& scope, const Bytes& bytes, int depth
              });
 }
 
-void Reader::fail_order(const std::vector<Bytes>& nodes, std::string_view missing) {
-  std::unordered_map<std::string_view, size_t> producer;
-  std::vector<std::vector<std::string_view>> inputs(nodes.size());
-  std::vector<std::string> names(nodes.size());
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    std::string name, op;
-    Message message(nodes[i]);
-    while (message.next()) {
-      switch (message.field()) {
-        case node::input: inputs[i].push_back(message.view()); break;
-        case node::output: producer.emplace(message.view(), i); break;
-        case node::name: name = message.text(); break;
-        case node::op_type: op = message.text(); break;
-        default: message.skip();
-      }
+/// The first input of the node that nothing in sight makes.
+std::optional<std::string_view> find_missing(const Bytes& bytes, const Scope& scope) {
+  Message message(bytes);
+  while (message.next()) {
+    if (message.field() != node::input) {
+      message.skip();
+      continue;
     }
-    names[i] = describe(name, op);
+    const std::string_view input = message.view();
+    if (!input.empty() && scope.find(input) == nullptr) return input;
   }
-  const auto start = producer.find(missing);
-  if (start == producer.end()) fail_invalid("'{}' is used, but nothing makes it", missing);
-  // Walks from the maker of the missing value along what it needs; coming back to it means a cycle.
-  std::vector<size_t> todo{start->second};
-  std::vector<bool> seen(nodes.size());
-  while (!todo.empty()) {
-    const size_t at = todo.back();
-    todo.pop_back();
-    for (const std::string_view input : inputs[at]) {
-      const auto maker = producer.find(input);
-      if (maker == producer.end()) continue;
-      if (maker->second == start->second) fail_invalid("the graph has a cycle through {}", names[start->second]);
-      if (!seen[maker->second]) {
-        seen[maker->second] = true;
-        todo.push_back(maker->second);
-      }
-    }
-  }
-  fail_invalid("'{}' is used before {} makes it: nodes are not in topological order", missing, names[start->second]);
+  return std::nullopt;
 }
 
-void Reader::read_nodes(Graph& graph, Scope& scope, const std::vector<Bytes>& nodes, int depth) {
-  for (const Bytes& bytes : nodes) {
-    // The first input that cannot be found is a matter of the whole list of nodes, so it is looked for here.
-    Message message(bytes);
-    while (message.next()) {
-      if (message.field() != node::input) {
-        message.skip();
-        continue;
-      }
-      const std::string_view input = message.view();
-      if (!input.empty() && scope.find(input) == nullptr) fail_order(nodes, input);
+void Reader::read_nodes(Graph& graph, Scope& scope, std::vector<Bytes> nodes, int depth) {
+  bool is_sorted = false;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    auto missing = find_missing(nodes[i], scope);
+    if (missing && !is_sorted) {
+      nodes = in_running_order({nodes.begin() + static_cast<std::ptrdiff_t>(i), nodes.end()});
+      i = 0;
+      is_sorted = true;
+      missing = find_missing(nodes[i], scope);
     }
-    read_node(graph, scope, bytes, depth);
+    if (missing) fail_invalid("'{}' is used, but nothing makes it", *missing);
+    read_node(graph, scope, nodes[i], depth);
   }
 }
 
@@ -343,7 +317,7 @@ GraphPtr Reader::read_graph(const Bytes& bytes, const Scope* outer, Node* owner,
           check_indices(*tensor);
           add_constant(tensor->values->source_name, nullptr, tensor->dims, tensor->values->dtype)->sparse = tensor;
         }
-        read_nodes(*result, scope, nodes, depth);
+        read_nodes(*result, scope, std::move(nodes), depth);
         for (const Bytes& info : infos) {
           auto [name, type] = read_value_info(info);
           const auto at = scope.values.find(name);
@@ -396,7 +370,7 @@ Function Reader::read_function(const Bytes& bytes) {
                       }
                       const Opsets* saved = std::exchange(opsets_, &result.opsets);
                       in_function_ = true;
-                      read_nodes(*result.body, scope, nodes, 0);
+                      read_nodes(*result.body, scope, std::move(nodes), 0);
                       in_function_ = false;
                       opsets_ = saved;
                       for (const Bytes& info : infos) {
