@@ -200,11 +200,13 @@ bool expand_scan(const NodeView& n, OnnxEdit& edit) {
 /// Opset 8 had a dimension for the batch in front of all, which the body does not see: a Loop over the batch.
 void up_scan_9(OnnxEdit& edit) {
   Node& node = edit.node();
+  require(node.inputs().size() > 1, "a Scan without inputs");
   if (node.input(0) != nullptr) edit.cannot("Scan of opset 8 with sequence_lens is not supported");
-  const GraphPtr scan_body = *node.find_attribute("body")->value.get<GraphPtr>();
+  const Attribute* given_body = node.find_attribute("body");
+  require(given_body != nullptr && given_body->value.get<GraphPtr>() != nullptr, "attribute 'body' is missing, or no graph");
+  const GraphPtr scan_body = *given_body->value.get<GraphPtr>();
   std::vector<Value*> inputs(node.inputs().begin() + 1, node.inputs().end());
-  require(!inputs.empty(), "a Scan without inputs");
-  const Attribute* directions = node.find_attribute("directions");
+  AttrValue directions = node.take_attribute("directions");
   Value* sizes = edit.before("Shape", {inputs[0]});
   Value* batch = edit.before("Gather", {sizes, edit.constant(make_scalar(DType::Int64, 0), "axis")}, {attribute("axis", int64_t{0})});
   const auto body = new_body(node);
@@ -215,7 +217,7 @@ void up_scan_9(OnnxEdit& edit) {
   }
   Node* scan = add(*body, "Scan", elements);
   scan->set_attribute("num_scan_inputs", node.take_attribute("num_scan_inputs"));
-  if (directions != nullptr) scan->set_attribute("scan_input_directions", directions->value);
+  if (!directions.is_none()) scan->set_attribute("scan_input_directions", std::move(directions));
   const size_t count = scan_body->outputs().size();
   for (size_t i = 0; i < count; ++i) body->add_output(body->add_output_to(scan, body->unique_name("scan")));
   scan->set_attribute("body", clone_graph(*scan_body, *scan, {}));

@@ -136,6 +136,7 @@ bool expand_map(const NodeView& n, OnnxEdit& edit) {
   require(map_body->inputs().size() == inputs.size() && map_body->outputs().size() >= n.output_count(),
           "the body has {} inputs and {} outputs, and the node {} and {}", map_body->inputs().size(), map_body->outputs().size(),
           inputs.size(), n.output_count());
+  for (const Value* input : inputs) require(input != nullptr, "an input is missing");
   std::vector<Value*> loop_inputs{edit.before("SequenceLength", {inputs[0]}), nullptr};
   const size_t count = map_body->outputs().size();
   for (size_t i = 0; i < count; ++i) {
@@ -160,7 +161,6 @@ bool expand_map(const NodeView& n, OnnxEdit& edit) {
   for (size_t i = 0; i < count; ++i) carried.push_back(body->add_input(body->unique_name("out"), {}));
   ValueMap map;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    require(inputs[i] != nullptr, "an input is missing");
     const bool is_sequence = i == 0 || inputs[i]->type.kind == Type::Kind::Sequence;
     map[map_body->inputs()[i]] = is_sequence ? add("SequenceAt", {inputs[i], index}) : inputs[i];
   }

@@ -49,6 +49,35 @@ constexpr const char* kModels[] = {
       %d = DequantizeLinear(%t, %k) {axis=0} %z = com.x.Foo(%c) {i=1, f=0.5, s="x", t=int8[1]{1}, ts=[int8[1]{1}], ty=type(float32[n]),
         sp=sparse[4](float32[1]{1.0}, int64[1]{2}), g=graph q { output %c }, ss=["a"], fs=[0.5]} doc "z" metadata "a" = "b"
       %r = Resize(%k, _, %k) {mode="linear"} %ein = Einsum(%k, %k) {equation="i,i->"} output %z output %ein })",
+    // branches and loops inside one another, conditions that are known and that are not, Scan of two opsets
+    R"(opset 17 graph g { input %c: bool[] input %x: float32[n, 3] input %k: int64[] const %yes: bool[]{True} const %one: int64[]{1} const %w: float32[3]{1.0, 2.0, 3.0}
+      %a = If(%yes) { then_branch=graph t { %p = Add(%x, %w) output %p }, else_branch=graph e { %p = Identity(%x) output %p } }
+      %b, %s = Loop(%k, %c, %a) { body=graph body { input %i: int64[] input %go: bool[] input %v: float32[n, 3]
+        %q = If(%c) { then_branch=graph t { %r = Mul(%v, %a) output %r }, else_branch=graph e {
+          %r, %u = Loop(%k, _, %v, %x) { body=graph inner { input %j: int64[] input %on: bool[] input %v2: float32[n, 3] input %x2: float32[n, 3]
+            %z = Add(%v2, %x2) %f = Identity(%x2) %d = Identity(%on) output %d output %z output %f } } output %r } }
+        %m = Gather(%x, %i) {axis=0} %l = Less(%i, %k) output %l output %q output %m } }
+      %h, %o = Scan(%w, %b) {num_scan_inputs=1, scan_input_directions=[1], scan_output_directions=[1], scan_output_axes=[1], body=graph sb {
+        input %st: float32[3] input %e: float32[3] %t = Add(%st, %e) %t2 = Identity(%t) output %t output %t2 } }
+      %sh = Shape(%x) %n = Gather(%sh, %one) %g = Greater(%n, %one)
+      %y = If(%g) { then_branch=graph t { output %o }, else_branch=graph e { %tr = Transpose(%o) output %tr } } output %y output %s output %h })",
+    R"(opset 8 graph g { input %x: float32[2, 4, 3] input %s: float32[2, 3]
+      %h, %o = Scan(_, %s, %x) {num_scan_inputs=1, directions=[1], body=graph sb {
+        input %st: float32[3] input %e: float32[3] %t = Add(%st, %e) %t2 = Identity(%t) output %t output %t2 } } output %h output %o })",
+    // sequences and optionals
+    R"(opset 18 graph g { input %s: seq(float32[n]) input %o: optional(seq(float32[n])) input %x: float32[4, n] const %at: int64[]{-1} const %sp: int64[2]{1, 3}
+      %e = SequenceEmpty() {dtype=1} %t = SplitToSequence(%x, %sp) {axis=0} %i = SequenceInsert(%e, %x) %r = SequenceErase(%t, %at) %f = SequenceAt(%t, %at)
+      %m = SequenceMap(%s, %x) { body=graph b { input %a: float32[n] input %c: float32[4, n] %d = Add(%a, %c) output %d } }
+      %j = ConcatFromSequence(%m) {axis=1, new_axis=1} %l = SequenceLength(%r) %has = OptionalHasElement(%o)
+      %q = If(%has) { then_branch=graph t { %g = OptionalGetElement(%o) output %g }, else_branch=graph e { %g = SequenceConstruct(%f, %x) output %g } }
+      %z = Optional(%q) %none = Optional() {type=type(float32[n])} output %q output %j output %l output %z output %none output %i })",
+    // constants that are computed
+    R"(opset 17 graph g { input %x: float32[n, 2, 4, 4] const %w: float32[2, 2]{1.0, 2.0, 3.0, 4.0} const %s: int64[4]{2, 2, 1, 1} const %z: int64[1]{0}
+      const %one: int64[1]{1} const %ones: int64[2]{1, 1} const %two: int64[1]{2} const %p: int64[4]{0, 0, 1, 1} const %big: int64[2]{4, 4}
+      %t = Transpose(%w) {perm=[1, 0]} %h = Cast(%t) {to=10} %f = Cast(%h) {to=1} %r = Reshape(%f, %s) %c = Conv(%x, %r)
+      %a = Slice(%w, %z, %one, %z, %one) %b, %d = Split(%w, %ones) {axis=0} %k = Concat(%a, %b) {axis=0} %m = Pad(%k, %p) %e = Expand(%a, %big)
+      %g = Tile(%a, %big) %q = ConstantOfShape(%big) {value=float32[1]{0.5}} %u = Gather(%w, %z) {axis=-1} %v = ReduceSum(%w, %one) {keepdims=0}
+      %mm = MatMul(%w, %t) %cl = Clip(%w) %gr = Greater(%w, %t) %wh = Where(%gr, %w, %t) %pw = Pow(%w, %t) output %c output %m output %g output %q output %mm })",
 };
 
 std::vector<std::string> seeds() {

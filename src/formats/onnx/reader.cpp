@@ -96,6 +96,8 @@ Attribute Reader::read_attribute(const Bytes& bytes, const Scope& scope, Node* o
   std::vector<double> floats;
   std::vector<std::string> strings;
   AttrList list;
+  std::optional<Bytes> graph;  // read at the end: one that is given twice, or beside another type, is not there
+  std::vector<Bytes> graphs;
   Message message(bytes);
   while (message.next()) {
     switch (message.field()) {
@@ -107,7 +109,7 @@ Attribute Reader::read_attribute(const Bytes& bytes, const Scope& scope, Node* o
       case attribute::i: single = message.integer(); break;
       case attribute::s: single = message.text(); break;
       case attribute::t: single = tensors_.read(message.bytes()); break;
-      case attribute::g: single = read_graph(message.bytes(), &scope, owner, depth + 1); break;
+      case attribute::g: graph = message.bytes(); break;
       case attribute::sparse_tensor: single = tensors_.read_sparse(message.bytes()); break;
       case attribute::tp: single = read_type(message.bytes()); break;
       case attribute::floats:
@@ -126,7 +128,7 @@ Attribute Reader::read_attribute(const Bytes& bytes, const Scope& scope, Node* o
       case attribute::ints: read_integers(message, ints); break;
       case attribute::strings: strings.push_back(message.text()); break;
       case attribute::tensors: list.emplace_back(tensors_.read(message.bytes())); break;
-      case attribute::graphs: list.emplace_back(read_graph(message.bytes(), &scope, owner, depth + 1)); break;
+      case attribute::graphs: graphs.push_back(message.bytes()); break;
       case attribute::sparse_tensors: list.emplace_back(tensors_.read_sparse(message.bytes())); break;
       case attribute::type_protos: list.emplace_back(read_type(message.bytes())); break;
       default: message.skip();
@@ -141,12 +143,20 @@ Attribute Reader::read_attribute(const Bytes& bytes, const Scope& scope, Node* o
       result.type = AttrType::Floats;
     else if (!strings.empty())
       result.type = AttrType::Strings;
+    else if (!graphs.empty())
+      result.type = AttrType::Graphs;
+    else if (graph && list.empty())
+      result.type = AttrType::Graph;
     else
       result.type = list.empty() ? attr_type_of(single) : attr_type_of(AttrValue(list));
   }
   if (!result.reference.empty()) {
     require(in_function_, "attribute '{}' refers to '{}', but stands in no function", result.name, result.reference);
     return result;
+  }
+  if (result.type == AttrType::Graph && graph) single = read_graph(*graph, &scope, owner, depth + 1);
+  if (result.type == AttrType::Graphs) {
+    for (const Bytes& each : graphs) list.emplace_back(read_graph(each, &scope, owner, depth + 1));
   }
   const auto is_of_type = [&](const AttrValue& item) { return attr_type_of(AttrValue(AttrList{item})) == result.type; };
   switch (result.type) {
