@@ -324,9 +324,6 @@ GraphPtr lower(const Model& model, const LoweringOptions& options) {
   Lowering lowering(*result, options);
   for (const Value* input : source.inputs()) {
     if (input->constant || input->sparse) continue;  // a weight that may be overridden: nobody does
-    if (input->type.dtype == DType::String && options.external.empty()) {
-      fail_unsupported("input '{}' is a tensor of strings, and PyTorch has none", input->name);
-    }
     Value* made = result->add_input(input->name, input->type);
     made->type.dtype = widened(made->type.dtype);
     lowering.define(input, made);

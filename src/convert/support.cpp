@@ -79,7 +79,7 @@ std::string label_of(const Node& node) {
 std::vector<UnsupportedOp> find_unsupported(const Graph& graph, const LoweringOptions& options) {
   Search search(options);
   search.walk(graph);
-  search.add_inputs(graph);
+  if (options.external.empty()) search.add_inputs(graph);  // a converter of the user's own may know what to do with strings
   return search.list();
 }
 
@@ -87,10 +87,10 @@ std::string describe(const std::vector<UnsupportedOp>& unsupported, size_t most_
   std::string text;
   for (const UnsupportedOp& op : unsupported) {
     const size_t count = op.nodes.size();
-    std::vector<std::string> names;
-    for (size_t i = 0; i < std::min(count, most_names); ++i) names.push_back("'" + shown(op.nodes[i]) + "'");
-    const std::string more = count <= most_names ? "" : most_names == 1 ? " and others" : fmt::format(" and {} others", count - most_names);
     const bool is_input = op.domain.empty() && op.op == "input" && op.version == 0;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < (is_input ? count : std::min(count, most_names)); ++i) names.push_back("'" + shown(op.nodes[i]) + "'");
+    const std::string more = is_input || count <= most_names ? "" : most_names == 1 ? " and others" : fmt::format(" and {} others", count - most_names);
     const std::string what = is_input ? "input" : fmt::format("{}{}{}-{}", shown(op.domain), op.domain.empty() ? "" : "::", shown(op.op), op.version);
     text += fmt::format("\n  {}: {} {}{}, {}{}{}{}", what, count, is_input ? "input" : "node", count == 1 ? "" : "s",
                         fmt::join(names, ", "), more, op.reason.empty() ? "" : ": ", op.reason);

@@ -286,12 +286,6 @@ def node_that_feeds_itself(folder: Path) -> Path:
 
 
 @bad_file
-def value_used_before_it_is_made(folder: Path) -> Path:
-    nodes = [helper.make_node("Relu", ["a"], ["y"]), helper.make_node("Neg", ["x"], ["a"])]
-    return save(folder, make_model(nodes, [floats("x", 2)], [floats("y", 2)]))
-
-
-@bad_file
 def value_that_nobody_makes(folder: Path) -> Path:
     return save(folder, make_model([helper.make_node("Relu", ["ghost"], ["y"])], [floats("x", 2)], [floats("y", 2)]))
 
