@@ -8,9 +8,19 @@
 
 namespace tonnx {
 
+namespace {
+constexpr size_t kLongSize = 256;
+}  // namespace
+
 void InferNode::set(size_t output, Type type) {
   Value* value = node_->output(output);
-  if (value != nullptr) value->type = std::move(type);
+  if (value == nullptr) return;
+  if (type.shape) {  // sizes of layers behind layers may grow without end: a long one is as good as one not known
+    for (Dim& dim : *type.shape) {
+      if (!dim.is_constant() && dim.text().size() > kLongSize) dim = fresh();
+    }
+  }
+  value->type = std::move(type);
 }
 
 bool FreshDims::is_newer(const Dim& dim, int mark) {

@@ -83,6 +83,18 @@ def test_a_proto_is_not_changed() -> None:
     assert model.SerializeToString() == before
 
 
+def test_nodes_in_any_order() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 17]>
+        g (float[2] x, bool c) => (float[2] y) {
+            a = Neg(b)
+            y = If(c)<then_branch = t () => (float[2] u) { u = Neg(b) }, else_branch = e () => (float[2] v) { v = Abs(a) }>
+            b = Exp(x)
+        }""")
+    module, x = tonnx.convert(model), torch.tensor([1.0, -2.0])
+    assert torch.equal(module(x, torch.tensor(True)), -x.exp())
+    assert torch.equal(module(x, torch.tensor(False)), x.exp())
+
+
 def test_the_module_outlives_its_source(source: Path) -> None:
     feeds = feeds_of(dynamic_flatten_net())
     want = torch.from_numpy(runtime_run(source, feeds)[0])

@@ -113,3 +113,15 @@ def test_compiles_as_one_graph() -> None:
         for sizes in ((5, 7, 6), (3, 8, 6)):
             x = torch.randn(sizes)
             assert torch.equal(compiled(x), module(x))
+
+
+def test_sizes_that_grow_from_layer_to_layer() -> None:
+    layer = "s{i} = Slice(x{i}, one, end, two) p{i} = Pad(s{i}, pads) x{j} = Add(x{i}, p{i})"
+    layers = " ".join(layer.format(i=i, j=i + 1) for i in range(40))
+    text = f"""<ir_version: 10, opset_import: ["" : 17]> g (float[n, t] x0) => (float[n, t] x40) {{
+        one = Constant<value_ints=[1]>() two = Constant<value_ints=[1]>() end = Constant<value_ints=[1000]>()
+        pads = Constant<value_ints=[0, 0, 0, 1]>() {layers} }}"""
+    model = onnx.parser.parse_model(text)
+    x = np.random.default_rng(0).random((2, 5)).astype(np.float32)
+    want = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x0": x})[0]
+    np.testing.assert_allclose(tonnx.convert(model)(torch.from_numpy(x)).numpy(), want, rtol=1e-4)
