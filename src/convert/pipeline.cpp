@@ -57,6 +57,7 @@ GraphPtr lower_for_python(const Model& model, const LoweringOptions& options) {
   GraphPtr graph = lower(model, options);
   cancel_moves(*graph);
   keep_whole_numbers(*graph);
+  recognise_activations(*graph);
   recognise_linear(*graph);
   remove_dead_code(*graph);
   return graph;

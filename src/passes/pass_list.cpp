@@ -9,6 +9,7 @@ std::span<const PassInfo> pass_list() {
       {"remove_dead_code", "removes nodes and constants that nobody uses"},
       {"cancel_moves", "removes pairs of nodes that undo each other, such as unsqueeze and squeeze"},
       {"keep_whole_numbers", "drops the way of whole numbers from a float type through an integer type and back"},
+      {"recognise_activations", "makes products and sums that are an activation, such as x * sigmoid(x), one node"},
       {"recognise_linear", "makes a product with a constant matrix, and the sum behind it, one linear layer"},
   };
   return kPasses;

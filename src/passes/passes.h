@@ -16,6 +16,9 @@ void remove_dead_code(Graph& graph);
 /// aten: a matrix product with a constant, and the sum with a constant vector behind it, become linear.
 void recognise_linear(Graph& graph);
 
+/// aten: products and sums that are an activation, such as x * sigmoid(x), become it.
+void recognise_activations(Graph& graph);
+
 /// aten: what moves dimensions and is undone at once goes away.
 void cancel_moves(Graph& graph);
 
