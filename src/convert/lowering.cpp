@@ -78,6 +78,7 @@ Value* Lowering::tensor_of(const Value* value) {
   if (made->constant) {
     constants_[value] = made;
   } else {
+    if (made->type.dtype == DType::Undefined) made->type = value->type;
     values_.set(value, made);
   }
   return made;

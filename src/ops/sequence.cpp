@@ -119,12 +119,16 @@ void infer_split(InferNode& n) {
 Values lower_split(const OnnxNode& n, AtenBuilder& aten) {
   Value* x = n.input("input");
   const int64_t axis = n.axis_of_any_rank("axis", "input");
+  // PyTorch makes one empty piece of nothing, and ONNX none
+  const Shape* shape = n.find_shape("input");
+  const auto size = shape ? (*shape)[static_cast<size_t>(axis)].constant() : std::nullopt;
+  const bool may_be_empty = size.value_or(0) == 0;
   if (!n.has("split")) {
     if (!n.flag("keepdims")) return aten("tonnx::unbind_list", x, axis);
-    return aten("tonnx::split_list", x, int64_t{1}, axis);
+    return aten("tonnx::split_list", x, int64_t{1}, axis, may_be_empty);
   }
   (void)n.flag("keepdims");
-  if (n.find_rank("split") == 0) return aten("tonnx::split_list", x, n.int_arg("split"), axis);
+  if (n.find_rank("split") == 0) return aten("tonnx::split_list", x, n.int_arg("split"), axis, may_be_empty);
   return aten("tonnx::split_list", x, n.int_list("split"), axis);
 }
 
@@ -241,8 +245,16 @@ std::string emit_list_erase(const Emission& e) {
 std::string emit_list_length(const Emission& e) { return "len(" + e.text("self") + ")"; }
 
 std::string emit_split_list(const Emission& e) {
-  return fmt::format("list({}.split({}{}))", e.text("self", precedence::kAtom), e.text("sizes"),
-                     e.find_int("dim") == 0 ? "" : ", dim=" + e.text("dim"));
+  const std::string self = e.text("self", precedence::kAtom), dim = e.text("dim");
+  std::string sizes = e.text("sizes"), rest;
+  if (e.flag("may_be_empty")) {
+    const std::string count = fmt::format("{}.size({})", self, dim);
+    if (sizes == "1")
+      sizes = "[1] * " + count;
+    else
+      rest = "[: " + count + "]";
+  }
+  return fmt::format("list({}.split({}{})){}", self, sizes, dim == "0" ? "" : ", dim=" + dim, rest);
 }
 
 std::string emit_unbind_list(const Emission& e) {
@@ -307,7 +319,7 @@ constexpr AtenOp kAten[] = {
     {.sig = "tonnx::list_insert(list self, Tensor value, SymInt? index=None) -> list", .emit = emit_list_insert},
     {.sig = "tonnx::list_erase(list self, SymInt? index=None) -> list", .emit = emit_list_erase},
     {.sig = "tonnx::list_length(list self) -> SymInt", .emit = emit_list_length},
-    {.sig = "tonnx::split_list(Tensor self, SymInt[] sizes, int dim=0) -> list", .emit = emit_split_list},
+    {.sig = "tonnx::split_list(Tensor self, SymInt[] sizes, int dim=0, bool may_be_empty=False) -> list", .emit = emit_split_list},
     {.sig = "tonnx::unbind_list(Tensor self, int dim=0) -> list", .emit = emit_unbind_list},
     {.sig = "tonnx::none() -> Tensor", .emit = emit_none},
     {.sig = "tonnx::is_given(Tensor self) -> Tensor", .emit = emit_is_given},

@@ -26,13 +26,13 @@ std::string emit_list_item(const Emission& e) {
   return e.text("list", precedence::kAtom) + "[" + e.text("index") + "]";
 }
 
-/// All sizes of a tensor whose rank is not known.
+/// All sizes of a tensor whose rank is not known; it may have none, and an empty list would become a tensor of floats.
 std::string emit_shape(const Emission& e) {
   std::string shape = e.text("self", precedence::kAtom) + ".shape";
   if (e.has("start") || e.has("end")) {
     shape += fmt::format("[{}:{}]", e.has("start") ? e.text("start") : "", e.has("end") ? e.text("end") : "");
   }
-  return "torch.tensor(" + shape + device_of(e) + ")";
+  return "torch.tensor(" + shape + ", dtype=torch.int64" + device_of(e) + ")";
 }
 
 /// The sizes of `self` in place of the zeros of a list.

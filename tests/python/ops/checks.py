@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import onnxruntime
 import torch
 from onnx import helper, numpy_helper
@@ -95,11 +97,7 @@ def source(
     op: str, inputs: dict[str, np.ndarray | None], opset: int, constant: tuple[str, ...] = (), **options: Any
 ) -> str:
     """The body of the forward method that the node turns into."""
-    from pathlib import Path
-
-    tonnx.convert(one_node(op, inputs, opset, constant, **options), "model.py")
-    text = Path("model.py").read_text()
-    return text[text.index("def forward") : text.index("    @classmethod")].strip()
+    return forward_of(one_node(op, inputs, opset, constant, **options))
 
 
 def check_opset(
@@ -134,3 +132,53 @@ def refuses_opset(op: str, inputs: dict[str, np.ndarray | None], opset: int, to:
     except tonnx.Error as error:
         return str(error)
     raise AssertionError(f"{op} went from opset {opset} to {to}")
+
+
+def parsed(text: str, opset: int = 18) -> onnx.ModelProto:
+    """A model from ONNX's own text form, without its first lines."""
+    return onnx.parser.parse_model(f'<ir_version: {IR_VERSION}, opset_import: ["": {opset}]>\n{text}')
+
+
+def as_torch(value: Any) -> Any:
+    """Arrays, lists of them and None as a module takes them."""
+    if value is None:
+        return None
+    return [as_torch(item) for item in value] if isinstance(value, list) else torch.from_numpy(np.array(value))
+
+
+def assert_same(got: Any, want: Any, tolerance: float = 1e-5) -> None:
+    """The same type, shape and values; sequences element by element."""
+    if want is None:
+        assert got is None
+    elif isinstance(want, list):
+        assert isinstance(got, (list, tuple)) and len(got) == len(want)
+        for one, other in zip(got, want):
+            assert_same(one, other, tolerance)
+    else:
+        want = np.asarray(want)
+        assert tuple(got.shape) == want.shape
+        assert got.detach().numpy().dtype == want.dtype
+        np.testing.assert_allclose(got.detach().numpy(), want, rtol=tolerance, atol=tolerance)
+
+
+def check_model(
+    model: onnx.ModelProto,
+    feeds: dict[str, Any],
+    reference: bool = False,
+    module: Any = None,
+    values: list[Any] | None = None,
+) -> torch.nn.Module:
+    """Converts a model, or takes the `module`, and compares it with ONNX Runtime or the reference evaluator."""
+    if values is None:
+        values = expected(model, feeds, reference)
+    module = tonnx.convert(model) if module is None else module
+    given = module(*map(as_torch, feeds.values()))
+    assert_same(list(given) if len(values) > 1 else [given], list(values))
+    return module
+
+
+def forward_of(model: onnx.ModelProto) -> str:
+    """The body of the forward method that a model turns into."""
+    tonnx.convert(model, "model.py")
+    text = Path("model.py").read_text()
+    return text[text.index("def forward") : text.index("    @classmethod")].strip()
