@@ -58,6 +58,8 @@ GraphPtr lower_for_python(const Model& model, const LoweringOptions& options) {
   cancel_moves(*graph);
   keep_whole_numbers(*graph);
   recognise_activations(*graph);
+  recognise_layer_norm(*graph);
+  fold_conv_bias(*graph);
   recognise_linear(*graph);
   remove_dead_code(*graph);
   return graph;

@@ -1,6 +1,7 @@
 // emission.cpp - spells aten nodes in Python.
 #include "ops/emission.h"
 
+#include <cctype>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -231,6 +232,8 @@ std::pair<std::string, int> spell(const Emission& e, const AtenOp& op) {
     const bool compare = infix.precedence == precedence::kCompare;
     const std::string left = e.text(params[swapped ? 1 : 0].name, infix.precedence + (power || compare ? 1 : 0));
     const std::string right = e.text(params[swapped ? 0 : 1].name, infix.precedence + (power ? 0 : 1));
+    const bool is_negative = right.size() > 1 && right[0] == '-' && std::isdigit(static_cast<unsigned char>(right[1]));
+    if (spelling == "+" && is_negative) return {fmt::format("{} - {}", left, right.substr(1)), infix.precedence};
     return {fmt::format("{} {} {}", left, spelling, right), infix.precedence};
   }
   if (spelling == "~") return {"~" + e.text(params[0].name, precedence::kUnary), precedence::kUnary};

@@ -162,9 +162,9 @@ bool expand_nms(const NodeView& n, OnnxEdit& edit) {
   }
   const Boxes boxes = edges(edit, onnx, given, n.flag("center_point_box"));
   const std::vector<Attribute> last{attribute("start", int64_t{2})};
-  Value* places = onnx("Range", {edit.constant(make_scalar(DType::Int64, 0), "zero"),
-                                 onnx("Squeeze", {onnx("Shape", {left}, last)}),
-                                 edit.constant(make_scalar(DType::Int64, 1), "one")});
+  Value* places = onnx(
+      "Range", {edit.constant(make_scalar(DType::Int64, 0), "zero"), onnx("Squeeze", {onnx("Shape", {left}, last)}),
+                edit.constant(make_scalar(DType::Int64, 1), "one")});
 
   int64_t turns = limit ? (*limit)[0] : std::numeric_limits<int64_t>::max();
   if (count) turns = std::min(turns, *count);

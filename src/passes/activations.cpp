@@ -63,7 +63,8 @@ std::optional<Activation> of_factors(const Node* node, F found) {
 }
 
 std::optional<Activation> find_activation(const Node& node, const Graph& graph) {
-  // 1. x * sigmoid(x), x * hardsigmoid(x), x * (relu6(x + 3) / 6), x * ((1 + erf(x / sqrt(2))) / 2), x * tanh(softplus(x))
+  // 1. x * sigmoid(x), x * hardsigmoid(x), x * (relu6(x + 3) / 6), x * ((1 + erf(x / sqrt(2))) / 2), x *
+  // tanh(softplus(x))
   if (const auto whole = of_factors(&node, [&](Value* x, Value* y) { return gated(x, y, graph); })) return whole;
   // 2. (x / 2) * (1 + erf(x / sqrt(2)))
   std::optional<Activation> gelu;

@@ -10,6 +10,8 @@ std::span<const PassInfo> pass_list() {
       {"cancel_moves", "removes pairs of nodes that undo each other, such as unsqueeze and squeeze"},
       {"keep_whole_numbers", "drops the way of whole numbers from a float type through an integer type and back"},
       {"recognise_activations", "makes products and sums that are an activation, such as x * sigmoid(x), one node"},
+      {"recognise_layer_norm", "makes means and quotients that are a normalised layer one node"},
+      {"fold_conv_bias", "makes a constant that is added to each channel of a convolution its bias"},
       {"recognise_linear", "makes a product with a constant matrix, and the sum behind it, one linear layer"},
   };
   return kPasses;

@@ -19,6 +19,12 @@ void recognise_linear(Graph& graph);
 /// aten: products and sums that are an activation, such as x * sigmoid(x), become it.
 void recognise_activations(Graph& graph);
 
+/// aten: means and quotients that are a normalised layer become layer_norm.
+void recognise_layer_norm(Graph& graph);
+
+/// aten: a constant that is added to each channel of a convolution becomes its bias.
+void fold_conv_bias(Graph& graph);
+
 /// aten: what moves dimensions and is undone at once goes away.
 void cancel_moves(Graph& graph);
 

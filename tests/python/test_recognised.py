@@ -61,3 +61,54 @@ def test_what_only_looks_like_one(nodes: str, tmp_path: Path) -> None:
     tonnx.convert(model_of(nodes), tmp_path / "net.py")
     text = (tmp_path / "net.py").read_text()
     assert not any(f"F.{name}(" in text for name in ACTIVATIONS)
+
+
+LAYER_NORMS = {
+    "one difference": "m = ReduceMean(x, last) d = Sub(x, m) q = Pow(d, two) v = ReduceMean(q, last) e = Add(v, eps) r = Sqrt(e) n = Div(d, r)",
+    "two differences": """m = ReduceMean(x, last) d = Sub(x, m) c = Sub(x, m) q = Mul(c, c) v = ReduceMean(q, last) e = Add(eps, v)
+        r = Sqrt(e) n = Div(d, r)""",
+}
+AFFINE = {
+    "nn.LayerNorm(5, eps=0.001)": "s = Mul(n, w) y = Add(b, s)",
+    "nn.LayerNorm(5, eps=0.001, bias=False)": "y = Mul(w, n)",
+    "F.layer_norm(x, ": "y = Identity(n)",
+}
+
+
+def run_both(model: onnx.ModelProto, x: np.ndarray) -> None:
+    want = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
+    np.testing.assert_allclose(tonnx.convert(model)(torch.from_numpy(x)).detach().numpy(), want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("nodes", LAYER_NORMS.values(), ids=LAYER_NORMS)
+@pytest.mark.parametrize("said", AFFINE)
+def test_layer_norm(nodes: str, said: str, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 18]> g (float[n, 3, 5] x) => (float[n, 3, 5] y)
+        <float[5] w = {{1, 2, 3, 4, 5}}, float[5] b = {{0.5, 1, 1.5, 2, 2.5}}, int64[1] last = {{-1}}, float two = {{2}}, float eps = {{0.001}}>
+        {{ {nodes} {AFFINE[said]} }}""")
+    tonnx.convert(model, tmp_path / "net.py")
+    text = (tmp_path / "net.py").read_text()
+    assert said in text
+    assert ".mean(" not in text
+    run_both(model, np.random.default_rng(0).normal(0, 3, (2, 3, 5)).astype(np.float32))
+
+
+@pytest.mark.parametrize("shape", ["1,4,1,1", "4,1,1", "1,4,1,6"])
+@pytest.mark.parametrize("op", ["Conv", "ConvTranspose"])
+def test_bias_of_a_convolution(op: str, shape: str, tmp_path: Path) -> None:
+    sizes = [int(size) for size in shape.split(",")]
+    values = np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes)
+    weight = np.random.default_rng(0).normal(size=(4, 4, 1, 1)).astype(np.float32)
+    model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 18]> g (float[n, 4, 5, 6] x) => (float[n, 4, 5, 6] y)
+        {{ c = {op}(x, w) y = Add(c, b) }}""")
+    model.graph.initializer.extend([onnx.numpy_helper.from_array(weight, "w"), onnx.numpy_helper.from_array(values, "b")])
+    tonnx.convert(model, tmp_path / "net.py")
+    assert ("bias=False" in (tmp_path / "net.py").read_text()) == (sizes[-1] != 1)
+    run_both(model, np.random.default_rng(0).normal(size=(2, 4, 5, 6)).astype(np.float32))
+
+
+def test_a_negative_number_is_taken_away(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 18]> g (float[n, 5] x) => (float[n, 5] y)
+        { k = Constant<value_float=-2.5>() y = Add(x, k) }""")
+    tonnx.convert(model, tmp_path / "net.py")
+    assert "return x - 2.5" in (tmp_path / "net.py").read_text()

@@ -6,8 +6,8 @@
 
 namespace tonnx::onnx {
 
-/// The nodes, each behind those that make what it reads, and otherwise as they were. The standard asks files for such an
-/// order, but ONNX Runtime does not, and tools write others. Throws InvalidModel where there is a cycle.
+/// The nodes, each behind those that make what it reads, and otherwise as they were. The standard asks files for such
+/// an order, but ONNX Runtime does not, and tools write others. Throws InvalidModel where there is a cycle.
 std::vector<Bytes> in_running_order(const std::vector<Bytes>& nodes);
 
 }  // namespace tonnx::onnx

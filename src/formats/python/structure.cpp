@@ -13,6 +13,14 @@
 namespace tonnx::python {
 namespace {
 
+/// What a tensor without a name of its own is there for. Quantised weights have a scale and a zero point.
+std::string_view role_of(const Value& value) {
+  for (const std::string_view role : {"scale", "zero_point"}) {
+    if (value.name.ends_with(role)) return role;
+  }
+  return value.trainable ? "weight" : "constant";
+}
+
 class Recovery {
  public:
   Recovery(const Graph& graph, const PythonOptions& options) : graph_(graph), options_(options) {
@@ -88,7 +96,7 @@ class Recovery {
     if (identifier(path).empty()) {  // named after the place where it is used
       const Node* user = value->uses[0].user;
       path = user ? path_of_node(user->name) : "";
-      path += fmt::format("{}{}", path.empty() ? "" : ".", value->trainable ? "weight" : "constant");
+      path += fmt::format("{}{}", path.empty() ? "" : ".", role_of(*value));
     }
     result_.tensors.push_back({path, value});
   }
