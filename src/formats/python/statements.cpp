@@ -125,6 +125,7 @@ class BlockWriter {
       if (input && input->producer && can_nest(*input->producer, node)) candidates.push_back(input->producer);
     }
     for (const Node* candidate : candidates) nested_.insert(candidate);
+    drop_repeated(node, candidates);
     const auto measure = [&] { return std::pair(expression(node).first.size(), depth(node)); };
     auto [width, levels] = measure();
     while (!candidates.empty() && (width > kNestedWidth || levels > kNestedDepth)) {
@@ -135,6 +136,24 @@ class BlockWriter {
       candidates.erase(largest);
       std::tie(width, levels) = measure();
     }
+  }
+
+  /// What the text of a node has twice is a variable.
+  void drop_repeated(const Node& node, std::vector<const Node*>& candidates) {
+    if (candidates.empty() || is_call_module(node) || structure_.module_of.contains(&node)) return;
+    const AtenOpEntry& entry = get_aten_op(node);
+    if (entry.op->emit == nullptr) return;
+    const auto text = [&](const Value* value, int place) {
+      const std::string mark = fmt::format("<{}>", static_cast<const void*>(value));
+      return value->producer && nested_.contains(value->producer) ? mark : text_of(value, place);
+    };
+    const std::string all = spell(Emission(node, entry, text, scope_.device, [](const Value*) { return false; }), *entry.op).first;
+    std::erase_if(candidates, [&](const Node* candidate) {
+      const std::string mark = fmt::format("<{}>", static_cast<const void*>(candidate->output(0)));
+      const bool is_repeated = all.find(mark) != all.rfind(mark);
+      if (is_repeated) nested_.erase(candidate);
+      return is_repeated;
+    });
   }
 
   int depth(const Node& node) const {
