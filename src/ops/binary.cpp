@@ -77,12 +77,11 @@ bool changes_nothing(const OnnxNode& n, std::string_view op) {
 }
 
 /// `op` with a number on the right, `reversed` with one on the left (null: the tensor is needed), and with two tensors.
-Value* apply(const OnnxNode& n, AtenBuilder& aten, const std::string& op, const char* reversed,
-             bool has_kernels = false) {
+Value* apply(const OnnxNode& n, AtenBuilder& aten, const std::string& op, const char* reversed) {
   const auto [left, right] = Sides(n);
-  const auto input = [&](std::string_view name) { return has_kernels ? n.input(name) : wide_input(n, aten, name); };
+  const auto input = [&](std::string_view name) { return wide_input(n, aten, name); };
   const DType dtype = n.dtype(left);
-  const DType wide = has_kernels ? dtype : computed_in(dtype);
+  const DType wide = computed_in(dtype);
   if (changes_nothing(n, op)) return n.input(left);
   if (const auto number = find_literal(n, right, left)) {
     return cast(aten, aten(op + ".Scalar", input(left), *number), wide, dtype);
@@ -97,15 +96,15 @@ Value* apply(const OnnxNode& n, AtenBuilder& aten, const std::string& op, const 
 
 Values lower_add(const OnnxNode& n, AtenBuilder& aten) { return apply(n, aten, "add", "add"); }
 Values lower_sub(const OnnxNode& n, AtenBuilder& aten) { return apply(n, aten, "sub", "rsub"); }
-Values lower_mul(const OnnxNode& n, AtenBuilder& aten) { return apply(n, aten, "mul", "mul", true); }
+Values lower_mul(const OnnxNode& n, AtenBuilder& aten) { return apply(n, aten, "mul", "mul"); }
 Values lower_bitwise_and(const OnnxNode& n, AtenBuilder& aten) {
-  return apply(n, aten, "bitwise_and", "bitwise_and", true);
+  return apply(n, aten, "bitwise_and", "bitwise_and");
 }
 Values lower_bitwise_or(const OnnxNode& n, AtenBuilder& aten) {
-  return apply(n, aten, "bitwise_or", "bitwise_or", true);
+  return apply(n, aten, "bitwise_or", "bitwise_or");
 }
 Values lower_bitwise_xor(const OnnxNode& n, AtenBuilder& aten) {
-  return apply(n, aten, "bitwise_xor", "bitwise_xor", true);
+  return apply(n, aten, "bitwise_xor", "bitwise_xor");
 }
 
 /// a / b of uint64, whose bits are in int64. Half of a is no longer negative; what that leaves out is at most one more.

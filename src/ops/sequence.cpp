@@ -264,7 +264,8 @@ std::string emit_unbind_list(const Emission& e) {
 std::string emit_none(const Emission&) { return "None"; }
 
 std::string emit_is_given(const Emission& e) {
-  return fmt::format("torch.tensor({} is not None)", e.text("self", precedence::kCompare + 1));
+  return fmt::format("torch.tensor({} is not None{})", e.text("self", precedence::kCompare + 1),
+                     e.device().empty() ? "" : ", device=" + e.device());
 }
 
 constexpr OpsetStep kSplitHistory[] = {{.to = 24, .adds = kBFloat16}};
