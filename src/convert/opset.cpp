@@ -350,7 +350,7 @@ class Upgrade {
     complete(node, declared);
   }
 
-  /// What a body hands on as it got it is the value from outside, in every iteration.
+  /// What a body hands on as it got it, or as it was outside, is the value from outside, in every iteration.
   static void see_through_invariants(const Node& node, Graph& body) {
     for (size_t i = 2; i < node.inputs().size(); ++i) {
       const Value* output = body.outputs()[i - 1];
@@ -359,7 +359,7 @@ class Upgrade {
         output = output->producer->input(0);
       }
       Value* input = body.inputs()[i];
-      if (output != input || node.input(i) == nullptr) continue;
+      if ((output != input && output != node.input(i)) || node.input(i) == nullptr) continue;
       body.set_output(i - 1, node.input(i));
       body.replace_uses(input, node.input(i));
     }

@@ -238,8 +238,8 @@ std::string emit_list_erase(const Emission& e) {
     if (*index == 0) return list + "[1:]";
     return fmt::format("[*{}[:{}], *{}[{}:]]", list, *index, list, *index + 1);
   }
-  const std::string index = e.text("index", precedence::kProduct);
-  return fmt::format("[item for i, item in enumerate({}) if i != {} % len({})]", list, index, list);
+  const std::string index = e.text("index");
+  return fmt::format("[*{}[:{}], *{}[{}:][1:]]", list, index, list, index);
 }
 
 std::string emit_list_length(const Emission& e) { return "len(" + e.text("self") + ")"; }

@@ -248,6 +248,8 @@ LOOPS = {
                                "{ on = Identity(go) w = Concat <axis = 0> (v, x) }>", "float[m, 3] y"),
     "invariant": loop("y, u = Loop (k, , x, half) <body = b (int64 i, bool go, float[n, 3] v, float h) => (bool on, float[n, 3] w, float h2) "
                       "{ on = Identity(go) w = Mul(v, h) h2 = Identity(h) }>", "float[n, 3] y, float u"),
+    "initial_value_again": loop("y, s = Loop (k, , x) <body = b (int64 i, bool go, float[n, 3] v) => (bool on, float[n, 3] w, float[n, 3] o) "
+                                "{ on = Identity(go) w = Identity(x) o = Mul(v, half) }>", "float[n, 3] y, float[m, n, 3] s"),
     "invariant_size": loop("s = Shape(x) a = Neg(x) y, u = Loop (k, , x, s) <body = b (int64 i, bool go, float[] v, int64[2] h) => (bool on, float[] w, int64[2] h2) "
                            "{ on = Identity(go) t = Reshape(v, h) w = Add(t, a) h2 = Identity(h) }>", "float[n, 3] y, int64[2] u"),
     "swapped": loop("z = Neg(x) y, u = Loop (k, , x, z) <body = b (int64 i, bool go, float[n, 3] v, float[n, 3] w) => (bool on, float[n, 3] p, float[n, 3] q) "
