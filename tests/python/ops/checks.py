@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +184,16 @@ def forward_of(model: onnx.ModelProto) -> str:
     tonnx.convert(model, "model.py")
     text = Path("model.py").read_text()
     return text[text.index("def forward") : text.index("    @classmethod")].strip()
+
+
+def assert_formatted(models: list[onnx.ModelProto]) -> None:
+    """The code of all models is as ruff would format it, and it finds no fault with it."""
+    for i, model in enumerate(models):
+        tonnx.convert(model, f"model{i}.py")
+    for command in (
+        ["format", "--check", "--diff", "--line-length", "120"],
+        ["check", "--select", "E,F,I,W", "--line-length", "120"],
+    ):
+        ruff = [sys.executable, "-m", "ruff", *command, "--isolated", "."]
+        done = subprocess.run(ruff, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
