@@ -222,7 +222,7 @@ void Lowering::lower_node(const Node& node) {
       } else {
         define(node.output(i), outputs[i]);
       }
-    } else if (!node.output(i)->uses.empty()) {
+    } else if (!node.output(i)->uses.empty() && !node.output(i)->known_ints) {
       fail_unsupported("output {} cannot be given", i);
     }
   }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "convert/trip_count.h"
 #include "formats/onnx/onnx.h"
 #include "ir/clone.h"
 #include "ops/eval.h"
@@ -314,6 +315,7 @@ class Upgrade {
       require(node.input(i + 2) != nullptr, "an input is missing");
       types.push_back(node.input(i + 2)->type);
     }
+    const std::vector<std::optional<Dim>> counters = find_counters(node, *body);
     // what is carried may change its sizes from one iteration to the next: tried on a copy until nothing changes any
     // more
     for (int round = 0; round < kRounds && carried > 0; ++round) {
@@ -324,7 +326,7 @@ class Upgrade {
       const std::vector<Type> before = types;
       const GraphPtr trial = clone_graph(*body, node, {});
       try {
-        walk_body(*trial, types);
+        walk_body(*trial, types, counters);
         for (size_t i = 0; i < carried; ++i)
           types[i] = merged(types[i], outside(trial->outputs()[i + 1]->type, mark), mark);
       } catch (
@@ -336,16 +338,19 @@ class Upgrade {
       trial->release_uses();
       if (types == before) break;
     }
-    walk_body(*body, types);
+    walk_body(*body, types, counters);
+    count_iterations(node, *body, body->inputs()[0]->known_ints->at(0), mark);
+    const Dim turns = trip_count(node, *body);
     for (size_t i = 0; i < node.outputs().size(); ++i) {
       Value* output = node.output(i);
       if (output == nullptr) continue;
       if (i < carried) {
         output->type = outside(types[i], mark);
+        if (counters[i] && !FreshDims::is_newer(turns, mark)) output->known_ints = {*counters[i] + turns};
         continue;
       }
       output->type = outside(body->outputs()[i + 1]->type, mark);
-      if (output->type.shape) output->type.shape->insert(output->type.shape->begin(), trip_count(node, *body));
+      if (output->type.shape) output->type.shape->insert(output->type.shape->begin(), turns);
     }
     complete(node, declared);
   }
@@ -382,12 +387,15 @@ class Upgrade {
     return max((*count)[0], Dim(0));
   }
 
-  void walk_body(Graph& body, const std::vector<Type>& carried) {
+  void walk_body(Graph& body, const std::vector<Type>& carried, const std::vector<std::optional<Dim>>& counters) {
     body.inputs()[0]->type = Type::tensor(DType::Int64, Shape{});
     body.inputs()[0]->known_ints = {fresh_.next()};
     body.inputs()[1]->constant = make_scalar(DType::Bool, 1);  // the body only runs while it is true
     body.inputs()[1]->type = Type::tensor(DType::Bool, Shape{});
-    for (size_t i = 0; i < carried.size(); ++i) body.inputs()[i + 2]->type = carried[i];
+    for (size_t i = 0; i < carried.size(); ++i) {
+      body.inputs()[i + 2]->type = carried[i];
+      if (counters[i]) body.inputs()[i + 2]->known_ints = {*counters[i] + body.inputs()[0]->known_ints->at(0)};
+    }
     const int depth = loop_depth_++;
     walk(body);
     loop_depth_ = depth;

@@ -83,7 +83,8 @@ Values lower_loop(const OnnxNode& n, AtenBuilder& aten) {
   Value* keep = n.has("cond") && !is_true(n.value("cond")) ? n.input("cond") : nullptr;
   if (keep != nullptr && !stops) {  // all iterations, or none
     if (!n.has("M")) fail_unsupported("a loop without an end");
-    count = aten("tonnx::count_if", keep, n.int_arg("M"));
+    Value* plain = bool_of(n, aten, n.value("cond"), false);
+    count = aten("tonnx::count_if", plain ? plain : keep, n.int_arg("M"));
     keep = nullptr;
   }
   if (stops && keep == nullptr) keep = aten.constant(make_scalar(DType::Bool, 1), "keep_on");
@@ -91,6 +92,8 @@ Values lower_loop(const OnnxNode& n, AtenBuilder& aten) {
   const auto is_carried = [&](size_t i) {
     if (i >= initial.size()) return true;
     if (outputs[i + 1] == n.node().input(i + 2)) return false;
+    // a counter is known from the number of the iteration
+    if (body->inputs()[i + 2]->known_ints && (!n.wants_output(i) || n.node().output(i)->known_ints)) return false;
     return n.wants_output(i) || !body->inputs()[i + 2]->uses.empty();
   };
   std::vector<Value*> carried;
@@ -107,7 +110,11 @@ Values lower_loop(const OnnxNode& n, AtenBuilder& aten) {
   aten.add_body(*node, "body", *body, inner);
   Values results({});
   const Values made = aten.add_outputs(*node, n.node(), is_carried);
-  for (size_t i = 0, at = 0; i < n.output_count(); ++i) results.push_back(is_carried(i) ? made[at++] : initial[i]);
+  for (size_t i = 0, at = 0; i < n.output_count(); ++i) {
+    const Value* output = n.node().output(i);
+    const bool is_known = output && output->known_ints;  // made from sizes where it is needed
+    results.push_back(is_carried(i) ? made[at++] : is_known ? nullptr : initial[i]);
+  }
   return results;
 }
 
@@ -241,6 +248,8 @@ void infer_move_axis(InferNode& n) {
   n.set(0, n.dtype("data"), result);
 }
 
+Values lower_integer(const OnnxNode&, AtenBuilder&) { fail_unsupported("an integer that is not known"); }
+
 Values lower_move_axis(const OnnxNode& n, AtenBuilder& aten) {
   return aten("movedim.int", n.input("data"), 0, n.i("destination"));
 }
@@ -302,6 +311,8 @@ constexpr OnnxOp kOnnx[] = {
      .history = kScanHistory,
      .note = "opset 8 without sequence_lens",
      .expand = expand_scan},
+    // an integer that is known from sizes
+    {.sig = "tonnx::Integer() -> I value", .since = 1, .lower = lower_integer},
     {.sig = "tonnx::MoveAxis(T data, *, int destination) -> T moved", .since = 1, .infer = infer_move_axis, .lower = lower_move_axis},
 };
 

@@ -101,7 +101,9 @@ def test_bias_of_a_convolution(op: str, shape: str, tmp_path: Path) -> None:
     weight = np.random.default_rng(0).normal(size=(4, 4, 1, 1)).astype(np.float32)
     model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 18]> g (float[n, 4, 5, 6] x) => (float[n, 4, 5, 6] y)
         {{ c = {op}(x, w) y = Add(c, b) }}""")
-    model.graph.initializer.extend([onnx.numpy_helper.from_array(weight, "w"), onnx.numpy_helper.from_array(values, "b")])
+    model.graph.initializer.extend(
+        [onnx.numpy_helper.from_array(weight, "w"), onnx.numpy_helper.from_array(values, "b")]
+    )
     tonnx.convert(model, tmp_path / "net.py")
     assert ("bias=False" in (tmp_path / "net.py").read_text()) == (sizes[-1] != 1)
     run_both(model, np.random.default_rng(0).normal(size=(2, 4, 5, 6)).astype(np.float32))

@@ -104,7 +104,8 @@ def test_branches(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["tensors", "outer_value", "constant", "several_outputs_of_several_types", "unused_output", "weights_inside"]
+    "name",
+    ["tensors", "outer_value", "constant", "several_outputs_of_several_types", "unused_output", "weights_inside"],
 )
 @pytest.mark.parametrize("how", ["export", "compile"])
 def test_branches_that_pytorch_traces(name: str, how: str) -> None:
@@ -113,7 +114,9 @@ def test_branches_that_pytorch_traces(name: str, how: str) -> None:
     module = tonnx.convert(model)
     if how == "export":
         shapes = (None, {0: torch.export.Dim("n", min=2, max=64)})
-        traced: Any = torch.export.export(module, (torch.tensor(True), torch.ones(4, 3)), dynamic_shapes=shapes).module()
+        traced: Any = torch.export.export(
+            module, (torch.tensor(True), torch.ones(4, 3)), dynamic_shapes=shapes
+        ).module()
     else:
         torch.compiler.reset()
         traced = torch.compile(module, fullgraph=True, backend="eager")
@@ -392,7 +395,10 @@ def test_a_branch_reads_well() -> None:
 
 def test_a_loop_reads_well() -> None:
     assert body_of(LOOPS["fibonacci"]) == (
-        "y = -x\nz = x\nu = y\nfor _ in range(k.item()):\n    z, u = u, z + u\nreturn z, u"
+        "y = -x\n\ndef condition(i, z, u):\n    return i < k\n\ndef body(i, z, u):\n    return i + 1, u.clone(), z + u\n\n"
+        "state = (torch.tensor(0, device=x.device), x, y)\nif torch.compiler.is_compiling():\n"
+        "    state = torch.while_loop(condition, body, state)\nelse:\n    while condition(*state):\n"
+        "        state = body(*state)\n_, z, u = state\nreturn z, u"
     )
 
 
@@ -402,6 +408,5 @@ def test_a_loop_over_rows_reads_well() -> None:
 
 def test_a_loop_with_scan_outputs_reads_well() -> None:
     assert body_of(LOOPS["carried_integer_is_an_index"]) == (
-        "y = self.z\nsteps = []\nfor _ in range(3):\n    steps.append(x[:, y])\n    y = y + 1\n"
-        "steps = torch.stack(steps)\nreturn y, steps"
+        "steps = []\nfor i in range(3):\n    steps.append(x[:, i])\nsteps = torch.stack(steps)\nreturn self.shape, steps"
     )

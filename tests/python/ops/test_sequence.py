@@ -49,7 +49,9 @@ def test_at(place: str, at: int) -> None:
 def test_insert(place: str, at: int) -> None:
     text, feed = position(place, at)
     given = ", int64 p" if feed else ""
-    model = model_of(f"g (seq(float[]) s, float[a, b] x{given}) => (seq(float[]) y) {{ {text} y = SequenceInsert(s, x, p) }}")
+    model = model_of(
+        f"g (seq(float[]) s, float[a, b] x{given}) => (seq(float[]) y) {{ {text} y = SequenceInsert(s, x, p) }}"
+    )
     check_model(model, {"s": ITEMS, "x": X} | feed)
 
 
@@ -144,7 +146,9 @@ def test_concat(axis: int) -> None:
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
 def test_stack(axis: int) -> None:
-    model = model_of(f"g (seq(float[]) s) => (float[] y) {{ y = ConcatFromSequence <axis = {axis}, new_axis = 1> (s) }}")
+    model = model_of(
+        f"g (seq(float[]) s) => (float[] y) {{ y = ConcatFromSequence <axis = {axis}, new_axis = 1> (s) }}"
+    )
     check_model(model, {"s": [X, Y]})
     check_model(model, {"s": [X[:0], X[:0]]}, reference=True)
 
