@@ -245,10 +245,17 @@ class Upgrade {
     return true;
   }
 
+  /// What the model says of a value, or of the copy of it that it gives as an output.
+  static const Type& declared_type(const Value& value) {
+    const Node* copy = value.uses.size() == 1 ? value.uses[0].user : nullptr;
+    const bool is_copy = copy && copy->domain.empty() && copy->op == Symbol("Identity") && copy->output(0);
+    return is_copy && !value.type.shape ? copy->output(0)->type : value.type;
+  }
+
   void visit_if(Node& node) {
     const int mark = fresh_.mark();
     std::vector<Type> declared, found;
-    for (const Value* output : node.outputs()) declared.push_back(output ? output->type : Type{});
+    for (const Value* output : node.outputs()) declared.push_back(output ? declared_type(*output) : Type{});
     for (const char* name : {"then_branch", "else_branch"}) {
       const GraphPtr branch = graph_of(node, name);
       require(branch->inputs().empty() && branch->outputs().size() >= node.outputs().size(),

@@ -114,3 +114,17 @@ def test_a_negative_number_is_taken_away(tmp_path: Path) -> None:
         { k = Constant<value_float=-2.5>() y = Add(x, k) }""")
     tonnx.convert(model, tmp_path / "net.py")
     assert "return x - 2.5" in (tmp_path / "net.py").read_text()
+
+
+def test_branches_of_a_rank_that_only_the_model_declares(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 18]> g (float[n, m, k] x, bool c) => (float[a, b] y) {
+        s = Squeeze(x)
+        z = If(c)<then_branch = t () => (u) { u = Neg(s) }, else_branch = e () => (v) { v = Exp(s) }>
+        y = Identity(z) }""")
+    module, x = tonnx.convert(model), torch.randn(2, 1, 3)
+    tonnx.convert(model, tmp_path / "net.py")
+    assert "torch.cond(" in (tmp_path / "net.py").read_text()
+    program = torch.export.export(module, (x, torch.tensor(True)), strict=False).module()
+    for flag, want in ((True, -x.squeeze()), (False, x.squeeze().exp())):
+        torch.testing.assert_close(module(x, torch.tensor(flag)), want)
+        torch.testing.assert_close(program(x, torch.tensor(flag)), want)
