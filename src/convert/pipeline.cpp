@@ -50,6 +50,7 @@ void prepare(Model& model, const LoweringOptions& options) {
   }
   inline_functions(model);
   require_supported(*model.graph, options);
+  share_nonzero(*model.graph);
   upgrade_and_infer(*model.graph, [&](const Node& node) { return is_external(node, options); });
 }
 

@@ -10,6 +10,9 @@ namespace tonnx {
 /// Replaces each call of a function of the model by the function's body. Throws InvalidModel on recursion.
 void inline_functions(Model& model);
 
+/// ONNX: masks that are asked more than once which of their elements are set are asked once.
+void share_nonzero(Graph& graph);
+
 /// Removes nodes whose outputs nobody uses, and, in aten, initializers that nobody uses.
 void remove_dead_code(Graph& graph);
 

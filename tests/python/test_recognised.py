@@ -128,3 +128,15 @@ def test_branches_of_a_rank_that_only_the_model_declares(tmp_path: Path) -> None
     for flag, want in ((True, -x.squeeze()), (False, x.squeeze().exp())):
         torch.testing.assert_close(module(x, torch.tensor(flag)), want)
         torch.testing.assert_close(program(x, torch.tensor(flag)), want)
+
+
+def test_what_one_mask_picks_is_of_one_size(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 18]> g (float[n] x, float[n] z) => (float[k] y) {
+        zero = Constant<value_float=0.0>() m = Greater(x, zero)
+        a = NonZero(m) b = Transpose(a) c = GatherND(x, b) d = NonZero(m) e = Transpose(d) f = GatherND(z, e) y = Add(c, f) }""")
+    tonnx.convert(model, tmp_path / "net.py")
+    assert (tmp_path / "net.py").read_text().count("nonzero(") == 1
+    module, x = tonnx.convert(model), torch.randn(6)
+    program = torch.export.export(module, (x, x), strict=False).module()
+    for run in (module, program):
+        torch.testing.assert_close(run(x, x), 2 * x[x > 0])
