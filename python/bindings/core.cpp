@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "convert/pipeline.h"
-#include "convert/support.h"
 #include "formats/onnx/onnx.h"
 #include "ir/text.h"
 #include "passes/passes.h"
@@ -246,9 +245,8 @@ NB_MODULE(_core, m) {
            [](Conversion& self, const std::vector<std::tuple<std::string, std::string, int64_t>>& external) {
              LoweringOptions options;
              for (const auto& [domain, op, version] : external) options.external.push_back({domain, op, version});
-             inline_functions(self.model());
              nb::list result;
-             for (const UnsupportedOp& op : find_unsupported(*self.model().graph, options)) {
+             for (const UnsupportedOp& op : find_unsupported(self.model(), options)) {
                result.append(nb::make_tuple(op.domain, op.op, op.version, op.nodes, op.reason));
              }
              return result;

@@ -7,9 +7,8 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "convert/opset.h"
-#include "convert/support.h"
+#include "convert/pipeline.h"
 #include "formats/onnx/onnx.h"
-#include "passes/passes.h"
 
 namespace tonnx::cli {
 namespace {
@@ -31,14 +30,10 @@ void count_nodes(const Graph& graph, size_t& count, std::set<std::string>& ops) 
 void check(const Arguments& a) {
   in_context([&] { return "checking " + a.source; }, [&] {
     Model model = read_onnx(a.source);
-    if (model.opset("") > kNewestOpset) {
-      fail_unsupported("the model follows opset {}, and tonnx knows opsets up to {}", model.opset(""), kNewestOpset);
-    }
     if (a.to == "onnx") {
       if (a.opset != 0) change_opset(model, a.opset);
     } else {
-      inline_functions(model);
-      const std::vector<UnsupportedOp> unsupported = find_unsupported(*model.graph);
+      const std::vector<UnsupportedOp> unsupported = find_unsupported(model);
       if (!unsupported.empty()) {
         size_t nodes = 0;
         for (const UnsupportedOp& op : unsupported) nodes += op.nodes.size();

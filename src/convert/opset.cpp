@@ -505,7 +505,7 @@ void change(Graph& graph, int64_t target, std::vector<std::string>& obstacles) {
 /// What follows for the types of values that the file says nothing of. Inference knows the newest opset only, so it
 /// works on a second reading of the file; weights are mapped, and cost nothing.
 void learn_types(Model& model) {
-  if (model.bytes.empty() || model.opset("") > kNewestOpset) return;
+  if (model.bytes.empty()) return;
   Model copy = read_onnx(model.bytes, model.folder);
   for (size_t i = 0; i < model.graph->inputs().size(); ++i)
     copy.graph->inputs()[i]->type = model.graph->inputs()[i]->type;
@@ -556,6 +556,9 @@ void change_opset(Model& model, int64_t target) {
     fail_unsupported("opset {} is not known: tonnx knows 1 to {}", target, kNewestOpset);
   }
   if (model.opset("") == target) return;
+  if (model.opset("") > kNewestOpset) {
+    fail_unsupported("the model follows opset {}, and tonnx knows opsets up to {}", model.opset(""), kNewestOpset);
+  }
   learn_types(model);
   std::vector<std::string> obstacles;
   change(*model.graph, target, obstacles);

@@ -44,10 +44,24 @@ void set_input_shapes(Model& model, const std::map<std::string, std::vector<int6
   for (size_t i = 0; i < model.graph->outputs().size(); ++i) model.graph->output_declarations[i] = {};
 }
 
-void prepare(Model& model, const LoweringOptions& options) {
+namespace {
+
+void require_known_opset(const Model& model) {
   if (model.opset("") > kNewestOpset) {
     fail_unsupported("the model follows opset {}, and tonnx knows opsets up to {}", model.opset(""), kNewestOpset);
   }
+}
+
+}  // namespace
+
+std::vector<UnsupportedOp> find_unsupported(Model& model, const LoweringOptions& options) {
+  require_known_opset(model);
+  inline_functions(model);
+  return find_unsupported(*model.graph, options);
+}
+
+void prepare(Model& model, const LoweringOptions& options) {
+  require_known_opset(model);
   inline_functions(model);
   require_supported(*model.graph, options);
   share_nonzero(*model.graph);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "convert/lowering.h"
+#include "convert/support.h"
 #include "formats/python/python.h"
 
 namespace tonnx {
@@ -24,6 +25,8 @@ void convert_model(Model& model, const std::string& target, const ConvertOptions
 /// Gives inputs other shapes than the file does.
 void set_input_shapes(Model& model, const std::map<std::string, std::vector<int64_t>>& shapes);
 
+/// What keeps a model from becoming PyTorch code; its functions are inlined on the way.
+std::vector<UnsupportedOp> find_unsupported(Model& model, const LoweringOptions& options = {});
 /// Inlines functions, brings the model to the newest opset and infers types; but for nodes that are taken over.
 void prepare(Model& model, const LoweringOptions& options = {});
 /// The aten graph of a model that was prepared, simplified for Python.

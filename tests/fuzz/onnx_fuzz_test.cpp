@@ -1,5 +1,6 @@
 // onnx_fuzz_test.cpp - damaged models go the whole way to Python and to ONNX: errors are fine, crashes and our own are
 // not.
+#include <chrono>
 #include <cstdlib>
 
 #include "checks.h"
@@ -147,6 +148,7 @@ TEST(Fuzz, DamagedModelsGiveErrorsAndNothingWorse) {
     fuzz::Random random(first + static_cast<unsigned>(round));
     const size_t handwritten = random() % 3 == 0 ? std::size(kModels) : originals.size();
     const std::string damaged = fuzz::mutated(originals[random() % handwritten], originals, random);
+    const auto begin = std::chrono::steady_clock::now();
     if (keep != nullptr) write_file(keep, damaged);  // so that a crash leaves its cause behind
     try {
       accepted += convert_all_ways(damaged, random());
@@ -154,6 +156,9 @@ TEST(Fuzz, DamagedModelsGiveErrorsAndNothingWorse) {
       ADD_FAILURE() << "TONNX_FUZZ_SEED=" << first + static_cast<unsigned>(round)
                     << " TONNX_FUZZ_ROUNDS=1: " << e.what();
     }
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    EXPECT_LT(spent.count(), 20.0) << "TONNX_FUZZ_SEED=" << first + static_cast<unsigned>(round)
+                                   << " TONNX_FUZZ_ROUNDS=1: takes too long";
   }
   EXPECT_GT(accepted, rounds / 20) << "the damage is so great that nothing is tested";
 }
