@@ -1,4 +1,4 @@
-"""tonnx check and tonnx.check: every operator that cannot be converted, by name, version, count and nodes; nothing else happens."""
+"""tonnx check and tonnx.check: every operator that cannot be converted, with its version and nodes; nothing else."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ def test_inside_graphs_and_functions(cli: Cli) -> None:
                             on = Identity(go) w = my.domain.InLoop(v) }> }>
         f = local.F(a) y = local.F(f) }
         <opset_import: ["": 18, "my.domain": 3, "local": 1], domain: "local"> F (u) => (r) { s = local.G(u) r = Neg(s) }
-        <opset_import: ["": 18, "my.domain": 3, "local": 1], domain: "local"> G (u) => (r) { r = my.domain.InFunction(u) }"""
+        <opset_import: ["": 18, "my.domain": 3, "local": 1], domain: "local"> G (u) => (r) {
+            r = my.domain.InFunction(u) }"""
     save(text)
     done = cli("check", "model.onnx")
     assert done.returncode == 2
