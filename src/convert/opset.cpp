@@ -314,6 +314,7 @@ class Upgrade {
                 node.outputs().size() <= body->outputs().size() - 1,
             "the body has {} inputs and {} outputs, and the node {} and {}", body->inputs().size(),
             body->outputs().size(), node.inputs().size(), node.outputs().size());
+    node.resize_outputs(body->outputs().size() - 1);  // the last ones may be left out
     see_through_invariants(node, *body);
     const int mark = fresh_.mark();
     std::vector<Type> declared, types;

@@ -66,6 +66,7 @@ void prepare(Model& model, const LoweringOptions& options) {
   require_supported(*model.graph, options);
   share_nonzero(*model.graph);
   upgrade_and_infer(*model.graph, [&](const Node& node) { return is_external(node, options); });
+  remove_dead_code(*model.graph);
 }
 
 GraphPtr lower_for_python(const Model& model, const LoweringOptions& options) {

@@ -53,14 +53,26 @@ Value* bool_of(const OnnxNode& n, AtenBuilder& aten, const Value* value, bool ne
   return nullptr;
 }
 
+/// The outputs of a node in their places, of those that were made.
+Values in_place(const OnnxNode& n, const Values& made, const std::function<bool(size_t)>& is_made) {
+  Values results({});
+  for (size_t i = 0, at = 0; i < n.output_count(); ++i) results.push_back(is_made(i) ? made[at++] : nullptr);
+  return results;
+}
+
 Values lower_if(const OnnxNode& n, AtenBuilder& aten) {
   Value* condition = bool_of(n, aten, n.value("cond"), false);
   Node* node = aten.node("tonnx::cond", condition ? condition : n.input("cond"));
+  const auto is_wanted = [&](size_t i) { return n.wants_output(i); };
   for (const char* name : {"then_branch", "else_branch"}) {
     const GraphPtr branch = n.find_graph(name);
-    aten.add_body(*node, name, *branch, {.outputs = {branch->outputs().begin(), branch->outputs().end()}});
+    AtenBuilder::Body body;
+    for (size_t i = 0; i < n.output_count(); ++i) {
+      if (is_wanted(i)) body.outputs.push_back(branch->outputs()[i]);
+    }
+    aten.add_body(*node, name, *branch, body);
   }
-  return aten.add_outputs(*node, n.node());
+  return in_place(n, aten.add_outputs(*node, n.node(), is_wanted), is_wanted);
 }
 
 bool is_true(const Value* value) {
@@ -90,30 +102,33 @@ Values lower_loop(const OnnxNode& n, AtenBuilder& aten) {
   if (stops && keep == nullptr) keep = aten.constant(make_scalar(DType::Bool, 1), "keep_on");
   // what the body hands on as it got it, and what nobody looks at, is not carried
   const auto is_carried = [&](size_t i) {
-    if (i >= initial.size()) return true;
+    if (i >= initial.size()) return n.wants_output(i);
     if (outputs[i + 1] == n.node().input(i + 2)) return false;
     // a counter is known from the number of the iteration
     if (body->inputs()[i + 2]->known_ints && (!n.wants_output(i) || n.node().output(i)->known_ints)) return false;
     return n.wants_output(i) || !body->inputs()[i + 2]->uses.empty();
   };
   std::vector<Value*> carried;
+  int64_t scans = 0;
   AtenBuilder::Body inner{.counter = body->inputs()[0]};
   if (stops) inner.outputs.push_back(outputs[0]);
   for (size_t i = 0; i + 1 < outputs.size(); ++i) {
     if (!is_carried(i)) continue;
     inner.outputs.push_back(outputs[i + 1]);
-    if (i >= initial.size()) continue;
+    if (i >= initial.size()) {
+      ++scans;
+      continue;
+    }
     carried.push_back(initial[i]);
     inner.inputs.push_back(body->inputs()[i + 2]);
   }
-  Node* node = aten.node("tonnx::loop", count, Arg(keep), carried, static_cast<int64_t>(outputs.size() - 1 - initial.size()));
+  Node* node = aten.node("tonnx::loop", count, Arg(keep), carried, scans);
   aten.add_body(*node, "body", *body, inner);
-  Values results({});
-  const Values made = aten.add_outputs(*node, n.node(), is_carried);
-  for (size_t i = 0, at = 0; i < n.output_count(); ++i) {
+  Values results = in_place(n, aten.add_outputs(*node, n.node(), is_carried), is_carried);
+  for (size_t i = 0; i < initial.size() && i < results.size(); ++i) {
     const Value* output = n.node().output(i);
     const bool is_known = output && output->known_ints;  // made from sizes where it is needed
-    results.push_back(is_carried(i) ? made[at++] : is_known ? nullptr : initial[i]);
+    if (!is_carried(i)) results[i] = is_known ? nullptr : initial[i];
   }
   return results;
 }

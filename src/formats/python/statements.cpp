@@ -554,7 +554,7 @@ class BlockWriter {
     if (statement_count() == before) add("pass", 1);
     for (size_t i = 0; i < parts.scans; ++i) {
       const Value* output = node.output(carried + i);
-      if (last_use_.contains(output)) add(stacked(names[carried + i], *output, parts.count));
+      if (last_use_.contains(output)) add(stacked(names[carried + i], *output, keep.empty() ? parts.count : ""));
     }
     for (size_t i = 0; i < node.outputs().size(); ++i) set_variable(node.output(i), names[i]);
   }

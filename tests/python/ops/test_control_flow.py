@@ -241,6 +241,15 @@ LOOPS = {
                                "{ on = Identity(go) w = Mul(v, half) o = Add(w, x) }>"),
     "unused_carried_value": loop("u, s = Loop (k, , x) <body = b (int64 i, bool go, float[n, 3] v) => (bool on, float[n, 3] w, float[n, 3] o) "
                                  "{ on = Identity(go) w = Mul(v, half) o = Add(w, x) }>", "float[m, n, 3] s"),
+    "dead_ends": loop(
+        "y, s, u = Loop (k, , x) <body = b (int64 i, bool go, float[n, 3] v) => (bool on, float[n, 3] w, float[n, 3] o, float[n, 3] d) "
+        "{ on = Identity(go) w = Mul(v, half) o = Exp(w) d = Sin(w) }> a = Neg(s) c2 = Add(a, a) d2 = Shape(u)"
+    ),
+    "stops_before_it_begins": loop(
+        "y, s = Loop (three, c, x) <body = b (int64 i, bool go, float[n, 3] v) => (bool on, float[n, 3] w, float[3] o) "
+        "{ w = Mul(v, half) m = ReduceMax <keepdims = 0> (w) on = Greater(m, half) z = Constant <value_ints = [0]> () o = ReduceSum <keepdims = 0> (w, z) }>",
+        "float[n, 3] y, float[m, 3] s",
+    ),
     "grows": loop("y = Loop (k, , x) <body = b (int64 i, bool go, float[p, 3] v) => (bool on, float[q, 3] w) "
                   "{ on = Identity(go) w = Concat <axis = 0> (v, x) }>", "float[m, 3] y"),
     "gains_a_dimension": loop("one = Constant <value_ints = [0]> () y = Loop (k, , x) <body = b (int64 i, bool go, float[] v) => (bool on, float[] w) "
@@ -394,6 +403,9 @@ def test_a_branch_reads_well() -> None:
 
 
 def test_a_loop_reads_well() -> None:
+    assert body_of(LOOPS["fibonacci"].replace("Loop (k", "Loop (three")) == (
+        "y = -x\nz = x\nu = y\nfor _ in range(3):\n    z, u = u, z + u\nreturn z, u"
+    )
     assert body_of(LOOPS["fibonacci"]) == (
         "y = -x\n\ndef condition(i, z, u):\n    return i < k\n\ndef body(i, z, u):\n    return i + 1, u.clone(), z + u\n\n"
         "state = (torch.tensor(0, device=x.device), x, y)\nif torch.compiler.is_compiling():\n"
@@ -410,3 +422,23 @@ def test_a_loop_with_scan_outputs_reads_well() -> None:
     assert body_of(LOOPS["carried_integer_is_an_index"]) == (
         "steps = []\nfor i in range(3):\n    steps.append(x[:, i])\nsteps = torch.stack(steps)\nreturn self.shape, steps"
     )
+
+
+@pytest.mark.parametrize("outputs", ["y", ", y", "y, ", ", , y", "y, , "])
+def test_outputs_that_are_not_named(outputs: str) -> None:
+    """ONNX Runtime crashes where the last ones are left out."""
+    model = parsed(loop(f"""z = Neg(x) {outputs} = Loop (k, , x, z) <
+        body = b (int64 i, bool go, float[n, 3] v, float[n, 3] w) => (bool on, float[n, 3] p, float[n, 3] q, float[n, 3] o) {{
+            on = Identity(go) p = Add(v, w) q = Mul(v, half) o = Identity(p) }}>""", "float[] y"))  # fmt: skip
+    v, w, steps = X, -X, []
+    for _ in range(3):
+        v, w = v + w, v * np.float32(0.5)
+        steps.append(v)
+    wanted = (v, w, np.stack(steps))[outputs.split(", ").index("y")]
+    check_model(model, {"x": X, "k": np.array(3), "c": YES}, values=[wanted])
+
+
+def test_what_nobody_uses_is_not_computed() -> None:
+    text = forward_of(parsed(LOOPS["dead_ends"]))
+    assert "exp" not in text and "sin" not in text and "steps" not in text
+    assert "amax" not in forward_of(parsed(BRANCHES["unused_output"]))
