@@ -349,6 +349,7 @@ class BlockWriter {
         "expand_as", "view_as", "real", "mT", "squeeze_", "unflatten", "dropout"};
     if (value->graph != &graph_ || value->producer == nullptr) return true;
     if (std::count(graph_.outputs().begin(), graph_.outputs().end(), value) > 1) return true;
+    if (is_control(*value->producer) && !(is_tonnx(*value->producer, "cond") && can_be_cond(*value->producer))) return true;
     return kViews.contains(value->producer->op.view());
   }
 
