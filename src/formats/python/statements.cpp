@@ -539,10 +539,12 @@ class BlockWriter {
       inner.set_variable(body.inputs()[0], counter);
       inner.reserve(counter);
     }
-    add(parts.count.empty() ? fmt::format("for {} in itertools.count():", counter)
-                            : fmt::format("for {} in range({}):", counter, parts.count));
+    const bool is_while = parts.count.empty() && counter == "_" && !keep.empty();
+    add(is_while              ? fmt::format("while {}:", keep)
+        : parts.count.empty() ? fmt::format("for {} in itertools.count():", counter)
+                              : fmt::format("for {} in range({}):", counter, parts.count));
     const size_t before = statement_count();
-    if (!keep.empty()) {
+    if (!keep.empty() && !is_while) {
       add(fmt::format("if not {}:", keep), 1);
       add("break", 2);
     }
