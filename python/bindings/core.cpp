@@ -27,8 +27,8 @@ struct Buffer {
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   const auto* buffer = nb::inst_ptr<Buffer>(self);
   // The mapping is private: a view may be written to, and only the pages that are written are copied.
-  return PyBuffer_FillInfo(view, self, const_cast<uint8_t*>(buffer->owner->begin()), static_cast<Py_ssize_t>(buffer->owner->size()), 0,
-                           flags);
+  return PyBuffer_FillInfo(view, self, const_cast<uint8_t*>(buffer->owner->begin()),
+                           static_cast<Py_ssize_t>(buffer->owner->size()), 0, flags);
 }
 
 PyType_Slot kBufferSlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
@@ -157,7 +157,8 @@ class Conversion {
     nb::dict initializers;
     for (const Value* value : model_.graph->initializers()) {
       const TensorPtr tensor = value->constant ? value->constant : densified(*value->sparse);
-      if (tensor->dtype != DType::String) initializers[value->name.c_str()] = describe_tensor(*widened(tensor), buffers_);
+      if (tensor->dtype != DType::String)
+        initializers[value->name.c_str()] = describe_tensor(*widened(tensor), buffers_);
     }
     result["name"] = model_.graph->name;
     result["inputs"] = nb::tuple(inputs);
@@ -177,7 +178,8 @@ class Conversion {
     const PythonModule module = write(options);
     nb::list state;
     for (const StateTensor& tensor : module.state) {
-      state.append(nb::make_tuple(tensor.name, describe_tensor(*tensor.tensor, buffers_), tensor.transposed, tensor.trainable));
+      state.append(
+          nb::make_tuple(tensor.name, describe_tensor(*tensor.tensor, buffers_), tensor.transposed, tensor.trainable));
     }
     return nb::make_tuple(module.source, state, module.external_names);
   }
@@ -197,7 +199,6 @@ ConvertOptions options_of(std::optional<int64_t> opset, const std::map<std::stri
   options.external_data = external_data;
   return options;
 }
-
 
 DType torch_dtype(const std::string& name) {
   for (int i = 1; i < kDTypeCount; ++i) {
@@ -240,7 +241,9 @@ NB_MODULE(_core, m) {
                     return Conversion(read_onnx(Bytes(owner, owner->begin(), owner->size()), folder));
                   })
       .def("set_input_shapes",
-           [](Conversion& self, const std::map<std::string, std::vector<int64_t>>& shapes) { set_input_shapes(self.model(), shapes); })
+           [](Conversion& self, const std::map<std::string, std::vector<int64_t>>& shapes) {
+             set_input_shapes(self.model(), shapes);
+           })
       .def("unsupported",
            [](Conversion& self, const std::vector<std::tuple<std::string, std::string, int64_t>>& external) {
              LoweringOptions options;
@@ -258,7 +261,8 @@ NB_MODULE(_core, m) {
              self.prepare(std::move(nodes));
            })
       .def("lower",
-           [](Conversion& self, const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>>& mappings) {
+           [](Conversion& self,
+              const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>>& mappings) {
              std::vector<ExternalMapping> all;
              for (const auto& [inputs, outputs] : mappings) all.push_back({inputs, outputs});
              self.lower(std::move(all));
@@ -267,8 +271,9 @@ NB_MODULE(_core, m) {
       .def("graph", &Conversion::graph)
       .def("source_and_state", &Conversion::source_and_state)
       .def("write_python",
-           [](Conversion& self, const std::string& path, const std::string& title, const std::vector<std::string>& imports,
-              const std::vector<std::string>& constructors, const std::vector<std::vector<nb::tuple>>& states) {
+           [](Conversion& self, const std::string& path, const std::string& title,
+              const std::vector<std::string>& imports, const std::vector<std::string>& constructors,
+              const std::vector<std::vector<nb::tuple>>& states) {
              PythonOptions options;
              options.title = title;
              options.weights_file = title + ".safetensors";
@@ -286,10 +291,12 @@ NB_MODULE(_core, m) {
              }
              write_python_files(self.write(options), path);
            })
-      .def("write_onnx",
-           [](Conversion& self, const std::string& path, std::optional<int64_t> opset, std::optional<bool> external_data) {
-             convert_model(self.model(), path, options_of(opset, {}, external_data));
-           },
-           nb::arg("path"), nb::arg("opset").none() = nb::none(), nb::arg("external_data").none() = nb::none())
+      .def(
+          "write_onnx",
+          [](Conversion& self, const std::string& path, std::optional<int64_t> opset,
+             std::optional<bool> external_data) {
+            convert_model(self.model(), path, options_of(opset, {}, external_data));
+          },
+          nb::arg("path"), nb::arg("opset").none() = nb::none(), nb::arg("external_data").none() = nb::none())
       .def("text", [](Conversion& self) { return print(self.model()); });
 }

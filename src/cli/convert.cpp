@@ -1,9 +1,10 @@
 // convert.cpp - tonnx convert: one file into another.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdio>
 #include <memory>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "cli/commands.h"
@@ -47,8 +48,8 @@ void show_progress(uint64_t done, uint64_t total) {
   if (total < kWorthShowing || isatty(STDERR_FILENO) == 0) return;
   const int width = 40;
   const int filled = static_cast<int>(static_cast<double>(done) / static_cast<double>(total) * width);
-  std::fprintf(stderr, "\r[%.*s%*s] %.1f of %.1f GB", filled, "########################################", width - filled, "",
-               static_cast<double>(done) / 1e9, static_cast<double>(total) / 1e9);
+  std::fprintf(stderr, "\r[%.*s%*s] %.1f of %.1f GB", filled, "########################################",
+               width - filled, "", static_cast<double>(done) / 1e9, static_cast<double>(total) / 1e9);
   if (done == total) std::fprintf(stderr, "\n");
 }
 
@@ -65,15 +66,19 @@ void convert(const Arguments& a) {
 }  // namespace
 
 void add_convert(CLI::App& app, Run& run) {
-  CLI::App* command = app.add_subcommand("convert", "Convert a model; the endings of the two names say from what and to what");
+  CLI::App* command =
+      app.add_subcommand("convert", "Convert a model; the endings of the two names say from what and to what");
   auto a = std::make_shared<Arguments>();
   command->add_option("source", a->source, "model.onnx")->required();
   command->add_option("target", a->target, "model.py (its weights go to model.safetensors) or model.onnx")->required();
   command->add_option("--opset", a->opset, "opset of the ONNX that is written (1 to 28)")->check(CLI::Range(1, 28));
-  command->add_option("--input-shape", a->input_shapes, "name:1,3,224,224 fixes the shape of an input; ? leaves a size as it is")
+  command
+      ->add_option("--input-shape", a->input_shapes,
+                   "name:1,3,224,224 fixes the shape of an input; ? leaves a size as it is")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  CLI::Option* external = command->add_flag("--external-data", a->external_data, "write the weights of an ONNX file to a file of their own");
+  CLI::Option* external = command->add_flag("--external-data", a->external_data,
+                                            "write the weights of an ONNX file to a file of their own");
   command->add_flag("--no-external-data", a->no_external_data, "keep the weights in the ONNX file")->excludes(external);
   command->callback([a, &run] { run = [a] { convert(*a); }; });
 }

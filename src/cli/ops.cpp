@@ -1,4 +1,6 @@
 // ops.cpp - tonnx ops: what is supported, per operator and opset; also the source of docs/operators.md.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -7,8 +9,6 @@
 
 #include "cli/commands.h"
 #include "ops/op_def.h"
-
-#include <fmt/format.h>
 
 namespace tonnx::cli {
 namespace {
@@ -26,11 +26,13 @@ std::vector<Row> rows() {
       if (signature.domain == "tonnx") continue;  // made while converting, in no file
       std::vector<int> versions{op.since};
       for (const OpsetStep& step : op.history) versions.push_back(step.to);
-      result.push_back({signature.domain.empty() ? "ai.onnx" : signature.domain, signature.name, std::string(family->name),
-                        fmt::format("{}", fmt::join(versions, ", ")), std::string(op.note), op.is_supported() || op.until != 0});
+      result.push_back({signature.domain.empty() ? "ai.onnx" : signature.domain, signature.name,
+                        std::string(family->name), fmt::format("{}", fmt::join(versions, ", ")), std::string(op.note),
+                        op.is_supported() || op.until != 0});
     }
   }
-  std::sort(result.begin(), result.end(), [](const Row& a, const Row& b) { return std::pair(a.domain, a.name) < std::pair(b.domain, b.name); });
+  std::sort(result.begin(), result.end(),
+            [](const Row& a, const Row& b) { return std::pair(a.domain, a.name) < std::pair(b.domain, b.name); });
   return result;
 }
 
@@ -39,17 +41,22 @@ void print_markdown() {
   size_t supported = 0;
   const std::vector<Row> all = rows();
   for (const Row& row : all) supported += row.lowers;
-  fmt::print("{} ONNX operators go to PyTorch, from every version in the list up to opset {}.\n\n", supported, kNewestOpset);
+  fmt::print("{} ONNX operators go to PyTorch, from every version in the list up to opset {}.\n\n", supported,
+             kNewestOpset);
   fmt::print("| domain | operator | versions | to PyTorch | family | notes |\n|---|---|---|---|---|---|\n");
   for (const Row& row : all) {
-    fmt::print("| {} | {} | {} | {} | {} | {} |\n", row.domain, row.name, row.versions, row.lowers ? "yes" : "no", row.family, row.note);
+    fmt::print("| {} | {} | {} | {} | {} | {} |\n", row.domain, row.name, row.versions, row.lowers ? "yes" : "no",
+               row.family, row.note);
   }
-  fmt::print("\n## In PyTorch\n\nThe aten operators that models are lowered to, and how generated code spells them.\n\n| aten | Python | nn module |\n|---|---|---|\n");
+  fmt::print(
+      "\n## In PyTorch\n\nThe aten operators that models are lowered to, and how generated code spells them.\n\n| aten "
+      "| Python | nn module |\n|---|---|---|\n");
   std::map<std::string, std::string> aten;
   for (const OpFamily* family : op_families()) {
     for (const AtenOp& op : family->aten) {
       const std::string spelling = op.python.empty() ? "an expression" : fmt::format("`{}`", op.python);
-      aten[std::string(op.sig.name())] = fmt::format("| {} | {} | {} |\n", op.sig.name(), op.python == "|" ? "`\\|`" : spelling, op.module ? "yes" : "");
+      aten[std::string(op.sig.name())] = fmt::format("| {} | {} | {} |\n", op.sig.name(),
+                                                     op.python == "|" ? "`\\|`" : spelling, op.module ? "yes" : "");
     }
   }
   for (const auto& [name, line] : aten) fmt::print("{}", line);

@@ -50,7 +50,10 @@ std::string OnnxModel::text() const { return print(content_->model); }
 void convert(const std::string& source, const std::string& target, const Options& options) {
   translated([&] {
     convert_file(source, target,
-                 {.opset = options.opset, .input_shapes = options.input_shapes, .external_data = options.external_data, .progress = nullptr});
+                 {.opset = options.opset,
+                  .input_shapes = options.input_shapes,
+                  .external_data = options.external_data,
+                  .progress = nullptr});
   });
 }
 

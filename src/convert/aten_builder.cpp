@@ -21,8 +21,9 @@ bool equals_default(const AttrValue& value, const AttrValue& otherwise, bool is_
     return std::nullopt;
   };
   // ONNX keeps floats in 32 bits, so that 1e-05 of a file is not quite that of a signature
-  if (const auto a = number(value), b = number(otherwise); a && b) return static_cast<float>(*a) == static_cast<float>(*b);
-  if (const auto *a = value.get<std::string>(), *b = otherwise.get<std::string>(); a && b) return *a == *b;
+  if (const auto a = number(value), b = number(otherwise); a && b)
+    return static_cast<float>(*a) == static_cast<float>(*b);
+  if (const auto* a = value.get<std::string>(), *b = otherwise.get<std::string>(); a && b) return *a == *b;
   if (is_list) {
     const auto* list = value.get<std::vector<int64_t>>();
     if (list == nullptr) return false;
@@ -36,7 +37,8 @@ bool equals_default(const AttrValue& value, const AttrValue& otherwise, bool is_
 
 Type type_of_result(const Param& param) {
   if (param.type == "list") return Type::sequence({});
-  if (param.type == "SymInt" || param.type == "int") return Type::number(param.is_list ? Type::Kind::IntList : Type::Kind::Int);
+  if (param.type == "SymInt" || param.type == "int")
+    return Type::number(param.is_list ? Type::Kind::IntList : Type::Kind::Int);
   if (param.type == "float") return Type::number(Type::Kind::Float);
   if (param.type == "bool") return Type::number(Type::Kind::Bool);
   return Type::tensor(DType::Undefined);
@@ -75,14 +77,17 @@ void AtenBuilder::bind(Node& node, const ParsedSignature& signature, std::vector
   for (const NamedArg& arg : args) {
     int at = arg.name ? signature.find_input(arg.name) : static_cast<int>(position++);
     if (at < 0 || at >= static_cast<int>(bound.size()) || bound[static_cast<size_t>(at)] != nullptr) {
-      throw Error(ErrorKind::Internal, fmt::format("{}::{} has no argument '{}'", signature.domain, signature.name, arg.name ? arg.name : std::to_string(at)));
+      throw Error(ErrorKind::Internal, fmt::format("{}::{} has no argument '{}'", signature.domain, signature.name,
+                                                   arg.name ? arg.name : std::to_string(at)));
     }
     bound[static_cast<size_t>(at)] = &arg.value;
   }
   for (size_t i = 0; i < bound.size(); ++i) {
     const Param& param = signature.inputs[i];
     if (bound[i] == nullptr) {
-      if (!param.has_default) throw Error(ErrorKind::Internal, fmt::format("{}::{} needs its argument '{}'", signature.domain, signature.name, param.name));
+      if (!param.has_default)
+        throw Error(ErrorKind::Internal,
+                    fmt::format("{}::{} needs its argument '{}'", signature.domain, signature.name, param.name));
       continue;
     }
     AttrValue value = attr_of(node, *bound[i]);
@@ -92,7 +97,8 @@ void AtenBuilder::bind(Node& node, const ParsedSignature& signature, std::vector
 }
 
 Node* AtenBuilder::call(std::string_view name, std::vector<NamedArg> args) {
-  const std::string full = name.find("::") == std::string_view::npos ? fmt::format("aten::{}", name) : std::string(name);
+  const std::string full =
+      name.find("::") == std::string_view::npos ? fmt::format("aten::{}", name) : std::string(name);
   const AtenOpEntry* entry = find_aten_op(full);
   if (entry == nullptr) throw Error(ErrorKind::Internal, fmt::format("the tables have no {}", full));
   const ParsedSignature& signature = entry->signature;
@@ -102,7 +108,8 @@ Node* AtenBuilder::call(std::string_view name, std::vector<NamedArg> args) {
   const Node* source = lowering_->current();
   if (source != nullptr) node->name = source->name;
   bind(*node, signature, args);
-  const bool returns_list = signature.outputs.size() == 1 && signature.outputs[0].is_list && signature.outputs[0].type == "Tensor";
+  const bool returns_list =
+      signature.outputs.size() == 1 && signature.outputs[0].is_list && signature.outputs[0].type == "Tensor";
   if (!returns_list) {
     const std::string base = source != nullptr && source->output(0) ? source->output(0)->name : signature.name;
     for (const Param& output : signature.outputs) {
@@ -118,7 +125,8 @@ Node* AtenBuilder::call(std::string_view name, std::vector<NamedArg> args) {
 Values AtenBuilder::call_list(size_t count, std::string_view name, std::vector<NamedArg> args) {
   Node* node = call(name, std::move(args));
   Graph& graph = lowering_->aten();
-  for (size_t i = 0; i < count; ++i) graph.add_output_to(node, graph.unique_name(node->op.str()), Type::tensor(DType::Undefined));
+  for (size_t i = 0; i < count; ++i)
+    graph.add_output_to(node, graph.unique_name(node->op.str()), Type::tensor(DType::Undefined));
   return Values(node->outputs());
 }
 
@@ -227,8 +235,8 @@ IntArg OnnxNode::int_arg(const Dim& dim) const { return lowering_->int_of(dim); 
 
 IntArg OnnxNode::size(std::string_view input_name, int64_t dim) const {
   if (const Shape* shape = find_shape(input_name)) {
-    require(dim >= 0 && dim < static_cast<int64_t>(shape->size()), "input '{}' has {} dimensions, and size {} is needed",
-            input_name, shape->size(), dim);
+    require(dim >= 0 && dim < static_cast<int64_t>(shape->size()),
+            "input '{}' has {} dimensions, and size {} is needed", input_name, shape->size(), dim);
     if (const auto number = shape->at(static_cast<size_t>(dim)).constant()) return *number;
   }
   return lowering_->size_of(input(input_name), dim);

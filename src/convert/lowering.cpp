@@ -113,8 +113,10 @@ IntArg Lowering::size_of(Value* aten, int64_t dim) {
   }
   if (Value* const* known = size_values_.find({aten, dim})) return *known;
   const Node* producer = aten->producer;
-  const bool is_shape = producer && producer->domain == Symbol("tonnx") && producer->op == Symbol("shape") && producer->attributes.size() == 1;
-  Value* made = is_shape ? AtenBuilder(*this)("dim", producer->input(0)) : AtenBuilder(*this)("sym_size.int", aten, dim);
+  const bool is_shape = producer && producer->domain == Symbol("tonnx") && producer->op == Symbol("shape") &&
+                        producer->attributes.size() == 1;
+  Value* made =
+      is_shape ? AtenBuilder(*this)("dim", producer->input(0)) : AtenBuilder(*this)("sym_size.int", aten, dim);
   size_values_.set({aten, dim}, made);
   return made;
 }
@@ -323,12 +325,15 @@ GraphPtr lower(const Model& model, const LoweringOptions& options) {
   auto result = std::make_shared<Graph>();
   result->name = source.name;
   Lowering lowering(*result, options);
+  std::vector<std::pair<const Value*, Value*>> inputs;
   for (const Value* input : source.inputs()) {
     if (input->constant || input->sparse) continue;  // a weight that may be overridden: nobody does
     Value* made = result->add_input(input->name, input->type);
     made->type.dtype = widened(made->type.dtype);
-    lowering.define(input, made);
+    inputs.emplace_back(input, made);
   }
+  // sizes that files call by one name and that differ nevertheless are those of the first input that has them
+  for (auto at = inputs.rbegin(); at != inputs.rend(); ++at) lowering.define(at->first, at->second);
   lowering.lower_nodes(source);
   for (const Value* output : source.outputs()) result->add_output(lowering.tensor_of(output));
   return result;

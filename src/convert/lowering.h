@@ -83,7 +83,9 @@ class Lowering {
   void define_int(const Dim& symbol, Value* aten) { sizes_.set(symbol.text(), aten); }
 
   /// A constant of the main graph, whatever graph is being filled.
-  Value* add_constant(std::string name, TensorPtr tensor) { return root_->add_initializer(std::move(name), std::move(tensor)); }
+  Value* add_constant(std::string name, TensorPtr tensor) {
+    return root_->add_initializer(std::move(name), std::move(tensor));
+  }
   /// The same constant with other sizes, one for all that ask for it.
   Value* reshaped(Value* constant, std::vector<int64_t> dims);
 
@@ -114,8 +116,8 @@ class Lowering {
   ScopedMap<std::pair<const Value*, int64_t>, Value*> size_values_;
 };
 
-/// The model must have been brought to the newest opset and inferred. All nodes that are not supported are reported in one
-/// error, before anything is lowered.
+/// The model must have been brought to the newest opset and inferred. All nodes that are not supported are reported in
+/// one error, before anything is lowered.
 GraphPtr lower(const Model& model, const LoweringOptions& options = {});
 
 /// Whether a converter of the user's own takes the node.

@@ -367,8 +367,8 @@ class Upgrade {
   static void see_through_invariants(const Node& node, Graph& body) {
     for (size_t i = 2; i < node.inputs().size(); ++i) {
       const Value* output = body.outputs()[i - 1];
-      while (output && output->producer && output->producer->graph == &body && output->producer->op == Symbol("Identity") &&
-             output->producer->domain.empty()) {
+      while (output && output->producer && output->producer->graph == &body &&
+             output->producer->op == Symbol("Identity") && output->producer->domain.empty()) {
         output = output->producer->input(0);
       }
       Value* input = body.inputs()[i];

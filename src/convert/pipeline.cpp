@@ -25,8 +25,9 @@ void set_input_shapes(Model& model, const std::map<std::string, std::vector<int6
     }
     Value& input = **at;
     require(input.type.is_tensor(), "input '{}' is not a tensor", name);
-    require(!input.type.shape || input.type.shape->size() == dims.size(), "input '{}' has {} dimensions, and {} are given", name,
-            input.type.shape ? input.type.shape->size() : 0, dims.size());
+    require(!input.type.shape || input.type.shape->size() == dims.size(),
+            "input '{}' has {} dimensions, and {} are given", name, input.type.shape ? input.type.shape->size() : 0,
+            dims.size());
     if (!input.type.shape) input.type.shape = Shape(dims.size(), Dim::symbol(""));
     for (size_t i = 0; i < dims.size(); ++i) {
       if (dims[i] >= 0) (*input.type.shape)[i] = dims[i];
@@ -83,17 +84,18 @@ GraphPtr lower_for_python(const Model& model, const LoweringOptions& options) {
 
 void write_python_files(const PythonModule& module, const std::string& path,
                         const std::function<void(uint64_t, uint64_t)>& progress) {
-  in_context([&] { return "writing " + path; }, [&] {
-    std::vector<OutputFile> files;
-    files.reserve(2);
-    files.emplace_back(path);
-    files[0].write(std::string_view(module.source));
-    if (!module.state.empty()) {
-      files.emplace_back(fs::path(path).replace_extension(".safetensors").string());
-      write_safetensors(files[1], module.state, progress);
-    }
-    commit_all(files);
-  });
+  in_context([&] { return "writing " + path; },
+             [&] {
+               std::vector<OutputFile> files;
+               files.reserve(2);
+               files.emplace_back(path);
+               files[0].write(std::string_view(module.source));
+               if (!module.state.empty()) {
+                 files.emplace_back(fs::path(path).replace_extension(".safetensors").string());
+                 write_safetensors(files[1], module.state, progress);
+               }
+               commit_all(files);
+             });
 }
 
 void convert_model(Model& model, const std::string& target, const ConvertOptions& options) {
@@ -116,10 +118,11 @@ void convert_model(Model& model, const std::string& target, const ConvertOptions
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options) {
   const std::string extension = fs::path(source).extension().string();
   if (extension != ".onnx") fail_unsupported("cannot read '{}': tonnx reads .onnx", source);
-  in_context([&] { return "converting " + source; }, [&] {
-    Model model = read_onnx(source);
-    convert_model(model, target, options);
-  });
+  in_context([&] { return "converting " + source; },
+             [&] {
+               Model model = read_onnx(source);
+               convert_model(model, target, options);
+             });
 }
 
 }  // namespace tonnx

@@ -15,7 +15,7 @@ struct ConvertOptions {
   std::optional<int64_t> opset;                              // of the ONNX that is written
   std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
   std::optional<bool> external_data;
-  std::function<void(uint64_t, uint64_t)> progress;          // bytes of weights written, and all of them
+  std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
 };
 
 /// Converts by the endings of the names: .onnx to .onnx or .py.

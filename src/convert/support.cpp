@@ -32,7 +32,8 @@ class Search {
       // an operator that a later opset took away is turned into another on the way there
       if (entry == nullptr || !(entry->op->is_supported() || entry->op->until != 0)) {
         add(node, entry ? entry->op->note : std::string_view());
-      } else if (const Attribute* to = node.find_attribute("to"); to && node.op == Symbol("Cast") && node.domain.empty()) {
+      } else if (const Attribute* to = node.find_attribute("to");
+                 to && node.op == Symbol("Cast") && node.domain.empty()) {
         const auto* number = to->value.get<int64_t>();
         if (number && *number == static_cast<int64_t>(DType::String)) add(node, kNoStrings);
       }
@@ -73,13 +74,15 @@ class Search {
 }  // namespace
 
 std::string label_of(const Node& node) {
-  return fmt::format("{}{}{}-{}", node.domain.view(), node.domain.empty() ? "" : "::", node.op.view(), version_of(node));
+  return fmt::format("{}{}{}-{}", node.domain.view(), node.domain.empty() ? "" : "::", node.op.view(),
+                     version_of(node));
 }
 
 std::vector<UnsupportedOp> find_unsupported(const Graph& graph, const LoweringOptions& options) {
   Search search(options);
   search.walk(graph);
-  if (options.external.empty()) search.add_inputs(graph);  // a converter of the user's own may know what to do with strings
+  if (options.external.empty())
+    search.add_inputs(graph);  // a converter of the user's own may know what to do with strings
   return search.list();
 }
 
@@ -89,9 +92,14 @@ std::string describe(const std::vector<UnsupportedOp>& unsupported, size_t most_
     const size_t count = op.nodes.size();
     const bool is_input = op.domain.empty() && op.op == "input" && op.version == 0;
     std::vector<std::string> names;
-    for (size_t i = 0; i < (is_input ? count : std::min(count, most_names)); ++i) names.push_back("'" + shown(op.nodes[i]) + "'");
-    const std::string more = is_input || count <= most_names ? "" : most_names == 1 ? " and others" : fmt::format(" and {} others", count - most_names);
-    const std::string what = is_input ? "input" : fmt::format("{}{}{}-{}", shown(op.domain), op.domain.empty() ? "" : "::", shown(op.op), op.version);
+    for (size_t i = 0; i < (is_input ? count : std::min(count, most_names)); ++i)
+      names.push_back("'" + shown(op.nodes[i]) + "'");
+    const std::string more = is_input || count <= most_names ? ""
+                             : most_names == 1               ? " and others"
+                                                             : fmt::format(" and {} others", count - most_names);
+    const std::string what =
+        is_input ? "input"
+                 : fmt::format("{}{}{}-{}", shown(op.domain), op.domain.empty() ? "" : "::", shown(op.op), op.version);
     text += fmt::format("\n  {}: {} {}{}, {}{}{}{}", what, count, is_input ? "input" : "node", count == 1 ? "" : "s",
                         fmt::join(names, ", "), more, op.reason.empty() ? "" : ": ", op.reason);
   }

@@ -19,8 +19,8 @@ struct UnsupportedOp {
 /// `Conv-11`, `com.microsoft::Gelu-1`: the operator with the version of it that the node's opset has.
 std::string label_of(const Node& node);
 
-/// All that keeps the graph, and the graphs inside it, from being converted to PyTorch, sorted by domain and operator. An
-/// input of strings counts as an operator `input`.
+/// All that keeps the graph, and the graphs inside it, from being converted to PyTorch, sorted by domain and operator.
+/// An input of strings counts as an operator `input`.
 std::vector<UnsupportedOp> find_unsupported(const Graph& graph, const LoweringOptions& options = {});
 /// One line for each.
 std::string describe(const std::vector<UnsupportedOp>& unsupported, size_t most_names);

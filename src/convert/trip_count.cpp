@@ -35,7 +35,8 @@ std::optional<Dim> find_integer(const Value* value) {
       const auto whole = std::abs(number) < kExact ? static_cast<int64_t>(number) : 0;
       return static_cast<double>(whole) == number ? std::optional(Dim(whole)) : std::nullopt;
     }
-    const bool is_same = is_op(value, "Cast") || is_op(value, "Identity") || is_op(value, "Squeeze") || is_op(value, "Unsqueeze");
+    const bool is_same =
+        is_op(value, "Cast") || is_op(value, "Identity") || is_op(value, "Squeeze") || is_op(value, "Unsqueeze");
     value = is_same ? value->producer->input(0) : nullptr;
   }
   return std::nullopt;
@@ -45,8 +46,10 @@ std::optional<Dim> find_integer(const Value* value) {
 std::optional<std::vector<LessThan>> find_comparisons(const Value* condition, int depth = 0) {
   constexpr int kDepth = 8;
   if (depth > kDepth) return std::nullopt;
-  while (is_op(condition, "Identity") || is_op(condition, "Squeeze") || is_op(condition, "Unsqueeze") || is_op(condition, "Reshape") ||
-         (is_op(condition, "Cast") && condition->producer->input(0) && condition->producer->input(0)->type.dtype == DType::Bool)) {
+  while (is_op(condition, "Identity") || is_op(condition, "Squeeze") || is_op(condition, "Unsqueeze") ||
+         is_op(condition, "Reshape") ||
+         (is_op(condition, "Cast") && condition->producer->input(0) &&
+          condition->producer->input(0)->type.dtype == DType::Bool)) {
     condition = condition->producer->input(0);
   }
   if (is_op(condition, "And")) {
@@ -58,7 +61,8 @@ std::optional<std::vector<LessThan>> find_comparisons(const Value* condition, in
   }
   const bool upwards = is_op(condition, "Less") || is_op(condition, "LessOrEqual");
   if (!upwards && !is_op(condition, "Greater") && !is_op(condition, "GreaterOrEqual")) return std::nullopt;
-  const auto a = find_integer(condition->producer->input(upwards ? 0 : 1)), b = find_integer(condition->producer->input(upwards ? 1 : 0));
+  const auto a = find_integer(condition->producer->input(upwards ? 0 : 1)),
+             b = find_integer(condition->producer->input(upwards ? 1 : 0));
   if (!a || !b) return std::nullopt;
   const bool may_be_equal = is_op(condition, "LessOrEqual") || is_op(condition, "GreaterOrEqual");
   return std::vector{LessThan{*a, may_be_equal ? *b + 1 : *b}};

@@ -59,7 +59,8 @@ GraphPtr clone_graph(const Graph& from, Node& owner, ValueMap map, const Attribu
   result->name = from.name;
   result->owner = &owner;
   // no name of the copy may hide one of the graph that it is put into
-  for (const Value* input : from.inputs()) map[input] = result->add_input(result->unique_name(input->name), input->type);
+  for (const Value* input : from.inputs())
+    map[input] = result->add_input(result->unique_name(input->name), input->type);
   for (const Value* value : from.initializers()) {
     Value*& made = map[value];  // there already where it is an input with a default
     if (made == nullptr) made = result->new_value(result->unique_name(value->name), value->type);

@@ -43,7 +43,7 @@ struct Model {
   Metadata metadata;
   GraphPtr graph;
   std::vector<Function> functions;
-  Bytes extra;       // fields of the file that are carried along as they are (training info, device configurations)
+  Bytes extra;         // fields of the file that are carried along as they are (training info, device configurations)
   uint64_t given = 0;  // a bit for each field of the file's message that is there, even where it is empty
   Bytes bytes;         // the whole file, and the folder that its external data lies in: to read it a second time
   std::string folder;

@@ -307,8 +307,7 @@ void for_each_place(const SparseTensor& sparse, Use&& use) {
     int64_t at = linear ? element_as_int(indices, i) : 0;
     for (int64_t d = 0; d < rank && !linear; ++d) {
       const int64_t index = element_as_int(indices, i * rank + d);
-      require(index >= 0 && index < sparse.dims[static_cast<size_t>(d)],
-              "an index of a sparse tensor is out of range");
+      require(index >= 0 && index < sparse.dims[static_cast<size_t>(d)], "an index of a sparse tensor is out of range");
       at = at * sparse.dims[static_cast<size_t>(d)] + index;
     }
     require(at >= 0 && at < count, "an index of a sparse tensor is out of range");

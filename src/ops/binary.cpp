@@ -97,15 +97,9 @@ Value* apply(const OnnxNode& n, AtenBuilder& aten, const std::string& op, const 
 Values lower_add(const OnnxNode& n, AtenBuilder& aten) { return apply(n, aten, "add", "add"); }
 Values lower_sub(const OnnxNode& n, AtenBuilder& aten) { return apply(n, aten, "sub", "rsub"); }
 Values lower_mul(const OnnxNode& n, AtenBuilder& aten) { return apply(n, aten, "mul", "mul"); }
-Values lower_bitwise_and(const OnnxNode& n, AtenBuilder& aten) {
-  return apply(n, aten, "bitwise_and", "bitwise_and");
-}
-Values lower_bitwise_or(const OnnxNode& n, AtenBuilder& aten) {
-  return apply(n, aten, "bitwise_or", "bitwise_or");
-}
-Values lower_bitwise_xor(const OnnxNode& n, AtenBuilder& aten) {
-  return apply(n, aten, "bitwise_xor", "bitwise_xor");
-}
+Values lower_bitwise_and(const OnnxNode& n, AtenBuilder& aten) { return apply(n, aten, "bitwise_and", "bitwise_and"); }
+Values lower_bitwise_or(const OnnxNode& n, AtenBuilder& aten) { return apply(n, aten, "bitwise_or", "bitwise_or"); }
+Values lower_bitwise_xor(const OnnxNode& n, AtenBuilder& aten) { return apply(n, aten, "bitwise_xor", "bitwise_xor"); }
 
 /// a / b of uint64, whose bits are in int64. Half of a is no longer negative; what that leaves out is at most one more.
 Value* unsigned_quotient(AtenBuilder& aten, Value* a, Value* b) {

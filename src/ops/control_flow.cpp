@@ -1,4 +1,5 @@
-// control_flow.cpp - If, Loop and Scan. Scan is written as a Loop; what the graphs inside give is inferred in convert/branches.cpp.
+// control_flow.cpp - If, Loop and Scan. Scan is written as a Loop; what the graphs inside give is inferred in
+// convert/branches.cpp.
 #include <algorithm>
 #include <limits>
 
@@ -12,15 +13,16 @@
 namespace tonnx {
 namespace {
 
-/// A condition on sizes as a plain bool, which needs no tensor, and which torch.export can decide; null where it is none.
+/// A condition on sizes as a plain bool, which needs no tensor, and which torch.export can decide; null where it is
+/// none.
 Value* bool_of(const OnnxNode& n, AtenBuilder& aten, const Value* value, bool negated, int depth = 0) {
   struct Comparison {
     std::string_view op;
     const char *plain, *negated;
   };
   constexpr Comparison kComparisons[] = {
-      {"Equal", "_operator::eq", "_operator::ne"},      {"Less", "_operator::lt", "_operator::ge"},
-      {"LessOrEqual", "_operator::le", "_operator::gt"}, {"Greater", "_operator::gt", "_operator::le"},
+      {"Equal", "_operator::eq", "_operator::ne"},          {"Less", "_operator::lt", "_operator::ge"},
+      {"LessOrEqual", "_operator::le", "_operator::gt"},    {"Greater", "_operator::gt", "_operator::le"},
       {"GreaterOrEqual", "_operator::ge", "_operator::lt"},
   };
   constexpr int kDepth = 16;
@@ -143,7 +145,8 @@ Node* add(Graph& graph, const char* op, const std::vector<Value*>& inputs, std::
   return node;
 }
 
-Value* add_value(Graph& graph, const char* op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes = {}) {
+Value* add_value(Graph& graph, const char* op, const std::vector<Value*>& inputs,
+                 std::vector<Attribute> attributes = {}) {
   Node* node = add(graph, op, inputs, std::move(attributes));
   return graph.add_output_to(node, graph.unique_name(op));
 }
@@ -160,14 +163,17 @@ std::shared_ptr<Graph> new_body(Node& owner) {
   return body;
 }
 
-int64_t item(const std::optional<std::vector<int64_t>>& list, size_t i) { return list && i < list->size() ? (*list)[i] : 0; }
+int64_t item(const std::optional<std::vector<int64_t>>& list, size_t i) {
+  return list && i < list->size() ? (*list)[i] : 0;
+}
 
 bool expand_scan(const NodeView& n, OnnxEdit& edit) {
   const GraphPtr scan = n.find_graph("body");
   const auto& inputs = n.node().inputs();
   const int64_t scan_count = n.i("num_scan_inputs");
   const auto input_count = static_cast<int64_t>(inputs.size());
-  require(scan_count >= 1 && scan_count <= input_count, "num_scan_inputs is {}, of {} inputs", scan_count, inputs.size());
+  require(scan_count >= 1 && scan_count <= input_count, "num_scan_inputs is {}, of {} inputs", scan_count,
+          inputs.size());
   require(static_cast<int64_t>(scan->inputs().size()) == input_count, "the body has {} inputs, and the node {}",
           scan->inputs().size(), inputs.size());
   const auto state_count = static_cast<size_t>(input_count - scan_count);
@@ -179,8 +185,9 @@ bool expand_scan(const NodeView& n, OnnxEdit& edit) {
 
   Value* first = inputs[state_count];
   Value* sizes = edit.before("Shape", {first});
-  Value* count = edit.before("Gather", {sizes, edit.constant(make_scalar(DType::Int64, static_cast<double>(item(axes, 0))), "axis")},
-                             {attribute("axis", int64_t{0})});
+  Value* count = edit.before(
+      "Gather", {sizes, edit.constant(make_scalar(DType::Int64, static_cast<double>(item(axes, 0))), "axis")},
+      {attribute("axis", int64_t{0})});
   Value* last = nullptr;
   if (reversed && std::any_of(reversed->begin(), reversed->end(), [](int64_t backwards) { return backwards != 0; })) {
     last = edit.before("Sub", {count, edit.constant(make_scalar(DType::Int64, 1), "one")});
@@ -211,7 +218,8 @@ bool expand_scan(const NodeView& n, OnnxEdit& edit) {
   std::vector<Value*> results(loop->outputs().begin(), loop->outputs().end());
   for (size_t i = state_count; i < results.size(); ++i) {
     if (item(output_reversed, i - state_count) != 0) {
-      results[i] = edit.before("Slice", {results[i], edit.ints({-1}), edit.ints({std::numeric_limits<int64_t>::min()}), edit.ints({0}), edit.ints({-1})});
+      results[i] = edit.before("Slice", {results[i], edit.ints({-1}), edit.ints({std::numeric_limits<int64_t>::min()}),
+                                         edit.ints({0}), edit.ints({-1})});
     }
     const int64_t axis = item(output_axes, i - state_count);
     if (axis != 0) results[i] = edit.before("tonnx.MoveAxis", {results[i]}, {attribute("destination", axis)});
@@ -225,12 +233,14 @@ void up_scan_9(OnnxEdit& edit) {
   require(node.inputs().size() > 1, "a Scan without inputs");
   if (node.input(0) != nullptr) edit.cannot("Scan of opset 8 with sequence_lens is not supported");
   const Attribute* given_body = node.find_attribute("body");
-  require(given_body != nullptr && given_body->value.get<GraphPtr>() != nullptr, "attribute 'body' is missing, or no graph");
+  require(given_body != nullptr && given_body->value.get<GraphPtr>() != nullptr,
+          "attribute 'body' is missing, or no graph");
   const GraphPtr scan_body = *given_body->value.get<GraphPtr>();
   std::vector<Value*> inputs(node.inputs().begin() + 1, node.inputs().end());
   AttrValue directions = node.take_attribute("directions");
   Value* sizes = edit.before("Shape", {inputs[0]});
-  Value* batch = edit.before("Gather", {sizes, edit.constant(make_scalar(DType::Int64, 0), "axis")}, {attribute("axis", int64_t{0})});
+  Value* batch = edit.before("Gather", {sizes, edit.constant(make_scalar(DType::Int64, 0), "axis")},
+                             {attribute("axis", int64_t{0})});
   const auto body = new_body(node);
   std::vector<Value*> elements;
   for (Value* input : inputs) {
@@ -252,7 +262,8 @@ void up_scan_9(OnnxEdit& edit) {
   node.set_attribute("body", GraphPtr(body));
 }
 
-// MoveAxis: the scan outputs of a Scan have their first dimension put elsewhere, which Transpose cannot do without the rank.
+// MoveAxis: the scan outputs of a Scan have their first dimension put elsewhere, which Transpose cannot do without the
+// rank.
 
 void infer_move_axis(InferNode& n) {
   const Shape* shape = n.find_shape("data");
@@ -271,7 +282,8 @@ Values lower_move_axis(const OnnxNode& n, AtenBuilder& aten) {
 
 void down_no_sequences(OnnxEdit& edit) {
   for (const Value* output : edit.node().outputs()) {
-    if (output && output->type.kind != Type::Kind::Unknown && !output->type.is_tensor()) edit.cannot("the older opset gives tensors only");
+    if (output && output->type.kind != Type::Kind::Unknown && !output->type.is_tensor())
+      edit.cannot("the older opset gives tensors only");
   }
 }
 
@@ -306,7 +318,8 @@ std::string emit_either(const Emission& e) {
 }
 
 std::string emit_count_if(const Emission& e) {
-  return fmt::format("({} if {} else 0)", e.text("count", precedence::kTernary), e.text("condition", precedence::kTernary + 1));
+  return fmt::format("({} if {} else 0)", e.text("count", precedence::kTernary),
+                     e.text("condition", precedence::kTernary + 1));
 }
 
 constexpr OnnxOp kOnnx[] = {
@@ -321,20 +334,25 @@ constexpr OnnxOp kOnnx[] = {
      .lower = lower_loop,
      .note = "a `for` loop; torch.while_loop where only the run tells when it ends, and its rules allow"},
     {.sig = "Scan(V... initial_state_and_scan_inputs, *, graph body, int num_scan_inputs, ints? scan_input_axes, "
-            "ints? scan_input_directions, ints? scan_output_axes, ints? scan_output_directions) -> V... final_state_and_scan_outputs",
+            "ints? scan_input_directions, ints? scan_output_axes, ints? scan_output_directions) -> V... "
+            "final_state_and_scan_outputs",
      .since = 8,
      .history = kScanHistory,
      .note = "opset 8 without sequence_lens",
      .expand = expand_scan},
     // an integer that is known from sizes
     {.sig = "tonnx::Integer() -> I value", .since = 1, .lower = lower_integer},
-    {.sig = "tonnx::MoveAxis(T data, *, int destination) -> T moved", .since = 1, .infer = infer_move_axis, .lower = lower_move_axis},
+    {.sig = "tonnx::MoveAxis(T data, *, int destination) -> T moved",
+     .since = 1,
+     .infer = infer_move_axis,
+     .lower = lower_move_axis},
 };
 
 constexpr AtenOp kAten[] = {
     // the graphs then_branch and else_branch have no inputs, and one output for each of the node's
     {.sig = "tonnx::cond(Tensor pred) -> Tensor[]", .python = "torch.cond"},
-    // The graph body takes the number of the iteration and what is carried, and gives whether to go on (only where `keep_on`
+    // The graph body takes the number of the iteration and what is carried, and gives whether to go on (only where
+    // `keep_on`
     // is given), what is carried, and `scans` tensors that are stacked.
     {.sig = "tonnx::loop(SymInt? count, Tensor? keep_on, Tensor[] initial, int scans) -> Tensor[]", .python = "for"},
     {.sig = "_operator::eq(SymInt a, SymInt b) -> bool", .python = "=="},

@@ -1,10 +1,10 @@
 // emission.cpp - spells aten nodes in Python.
 #include "ops/emission.h"
 
-#include <cctype>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -19,9 +19,11 @@ std::string python_float(double value) {
   const auto narrow = static_cast<float>(value);
   std::string text = static_cast<double>(narrow) == value ? fmt::format("{}", narrow) : fmt::format("{}", value);
   // the short text of the largest float32 is past it, and PyTorch refuses such a number for a float32 tensor
-  if (std::fabs(std::strtod(text.c_str(), nullptr)) > std::numeric_limits<float>::max()) text = fmt::format("{}", value);
+  if (std::fabs(std::strtod(text.c_str(), nullptr)) > std::numeric_limits<float>::max())
+    text = fmt::format("{}", value);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  if (const size_t e = text.find('e'); e != std::string::npos && text.find('.') == std::string::npos && text[e + 1] == '+') {
+  if (const size_t e = text.find('e');
+      e != std::string::npos && text.find('.') == std::string::npos && text[e + 1] == '+') {
     text.erase(e + 1, 1);  // 1e+20 as 1e20
   }
   return text;
@@ -160,7 +162,9 @@ std::string Emission::text_of_attr(const AttrValue& value, int place) const {
   return "[" + join(texts) + "]";
 }
 
-std::string Emission::text(std::string_view argument, int place) const { return text_of_attr(*constant(argument), place); }
+std::string Emission::text(std::string_view argument, int place) const {
+  return text_of_attr(*constant(argument), place);
+}
 
 std::vector<std::string> Emission::items(std::string_view argument) const {
   std::vector<std::string> texts;
@@ -182,12 +186,12 @@ struct Infix {
   int precedence;
 };
 constexpr Infix kInfix[] = {
-    {"+", precedence::kSum},       {"-", precedence::kSum},      {"*", precedence::kProduct},
-    {"/", precedence::kProduct},   {"//", precedence::kProduct}, {"%", precedence::kProduct},
-    {"@", precedence::kProduct},   {"&", precedence::kBitAnd},   {"|", precedence::kBitOr},
-    {"^", precedence::kBitXor},    {"<<", precedence::kShift},   {">>", precedence::kShift},
-    {"==", precedence::kCompare},  {"!=", precedence::kCompare}, {"<", precedence::kCompare},
-    {"<=", precedence::kCompare},  {">", precedence::kCompare},  {">=", precedence::kCompare},
+    {"+", precedence::kSum},      {"-", precedence::kSum},      {"*", precedence::kProduct},
+    {"/", precedence::kProduct},  {"//", precedence::kProduct}, {"%", precedence::kProduct},
+    {"@", precedence::kProduct},  {"&", precedence::kBitAnd},   {"|", precedence::kBitOr},
+    {"^", precedence::kBitXor},   {"<<", precedence::kShift},   {">>", precedence::kShift},
+    {"==", precedence::kCompare}, {"!=", precedence::kCompare}, {"<", precedence::kCompare},
+    {"<=", precedence::kCompare}, {">", precedence::kCompare},  {">=", precedence::kCompare},
     {"**", precedence::kPower},
 };
 

@@ -12,8 +12,22 @@ namespace tonnx {
 
 /// How tightly Python binds an expression; parentheses go around what binds less than its place asks for.
 namespace precedence {
-enum : int { kTernary = 1, kOr = 2, kAnd = 3, kNot = 4, kCompare = 5, kBitOr = 6, kBitXor = 7, kBitAnd = 8, kShift = 9,
-             kSum = 10, kProduct = 11, kUnary = 12, kPower = 13, kAtom = 14 };
+enum : int {
+  kTernary = 1,
+  kOr = 2,
+  kAnd = 3,
+  kNot = 4,
+  kCompare = 5,
+  kBitOr = 6,
+  kBitXor = 7,
+  kBitAnd = 8,
+  kShift = 9,
+  kSum = 10,
+  kProduct = 11,
+  kUnary = 12,
+  kPower = 13,
+  kAtom = 14
+};
 }
 
 /// An nn.Module that does what a node does, with the node's constants as its weights.
@@ -23,8 +37,8 @@ struct ModuleSpec {
     Value* value;             // a constant of the graph
     bool transposed = false;  // the module has it with its two dimensions swapped
   };
-  std::string type;                 // nn.Conv2d
-  std::string arguments;            // 3, 64, 7, stride=2
+  std::string type;       // nn.Conv2d
+  std::string arguments;  // 3, 64, 7, stride=2
   std::vector<Weight> weights;
   std::vector<std::string> inputs;  // the arguments of the node that forward takes
   std::string short_name;           // conv: what to call it where no name is known

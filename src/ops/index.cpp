@@ -52,7 +52,8 @@ int64_t index_depth(const NodeView& n, std::string_view indices) {
 
 const Value* find_shape_of_any_rank(const Value* value) {
   const Node* node = value ? value->producer : nullptr;
-  if (node == nullptr || !node->domain.empty() || node->op != Symbol("Shape") || !node->attributes.empty()) return nullptr;
+  if (node == nullptr || !node->domain.empty() || node->op != Symbol("Shape") || !node->attributes.empty())
+    return nullptr;
   const Value* of = node->input(0);
   return of && of->type.is_tensor() && !of->type.shape ? of : nullptr;
 }
@@ -76,7 +77,8 @@ void infer_gather(InferNode& n) {
   n.set(0, n.dtype("data"), std::move(result));
   const auto known = n.find_dims("data");
   const auto wanted = n.find_const_ints("indices");
-  if (wanted && wanted->size() == 1 && indices->size() <= 1 && find_shape_of_any_rank(n.value("data"))) return n.set_dims({n.fresh()});
+  if (wanted && wanted->size() == 1 && indices->size() <= 1 && find_shape_of_any_rank(n.value("data")))
+    return n.set_dims({n.fresh()});
   if (!known || !wanted || data->size() != 1 || indices->size() > 1) return;
   std::vector<Dim> elements;
   const auto count = static_cast<int64_t>(known->size());

@@ -23,23 +23,26 @@ class InferNode : public NodeView {
   InferNode(Node& node, const OnnxOpEntry& entry, FreshDims& fresh) : NodeView(node, entry), fresh_(&fresh) {}
 
   void set(size_t output, Type type);
-  void set(size_t output, DType dtype, std::optional<Shape> shape) { set(output, Type::tensor(dtype, std::move(shape))); }
+  void set(size_t output, DType dtype, std::optional<Shape> shape) {
+    set(output, Type::tensor(dtype, std::move(shape)));
+  }
   /// The elements of an output, which has at most one dimension.
   void set_dims(std::vector<Dim> elements) { set_dims(0, std::move(elements)); }
   void set_dims(size_t output, std::vector<Dim> elements);
   /// Output 0 is a constant, and of its type.
   void set_constant(TensorPtr tensor);
-  /// Output 0 has the elements of the input, in the same order, and another shape, which has been set: where the input is
-  /// a constant, or its elements are known, so are those of the output.
+  /// Output 0 has the elements of the input, in the same order, and another shape, which has been set: where the input
+  /// is a constant, or its elements are known, so are those of the output.
   void keep_elements(std::string_view input);
-  /// Whether a constant of that many bytes may be made that the file does not have. A file can ask for more than there is
-  /// memory for, so all nodes of a model share an allowance.
+  /// Whether a constant of that many bytes may be made that the file does not have. A file can ask for more than there
+  /// is memory for, so all nodes of a model share an allowance.
   bool can_make(int64_t bytes) { return fresh_->take_bytes(bytes); }
   Dim fresh() { return fresh_->next(); }
-  /// As many sizes that nothing is known of as the input, a list of integers, has elements; nothing where that is not known.
+  /// As many sizes that nothing is known of as the input, a list of integers, has elements; nothing where that is not
+  /// known.
   std::optional<Shape> fresh_shape(std::string_view list);
-  /// A size that only the run tells: what the file declares for this dimension of the output, where that is a number and
-  /// the input has no other sizes that vary; otherwise a new name.
+  /// A size that only the run tells: what the file declares for this dimension of the output, where that is a number
+  /// and the input has no other sizes that vary; otherwise a new name.
   Dim declared_or_fresh(size_t output, size_t dim, size_t rank, const Shape& input);
 
  private:
@@ -52,6 +55,7 @@ void infer_same_as_first(InferNode& n);  // one output, of the type of the first
 void infer_broadcast(InferNode& n);      // numpy's rule over all inputs, the element type of the first
 void infer_compare(InferNode& n);        // the same, with bool
 /// The shape of two broadcast together; nothing where either is unknown.
-std::optional<Shape> broadcast(const std::optional<Shape>& a, const std::optional<Shape>& b, FreshDims* fresh = nullptr);
+std::optional<Shape> broadcast(const std::optional<Shape>& a, const std::optional<Shape>& b,
+                               FreshDims* fresh = nullptr);
 
 }  // namespace tonnx

@@ -13,9 +13,9 @@ class Lowering;  // the state of one conversion (convert/lowering.cpp)
 
 /// An integer argument: a number, or a value of the aten graph that is an integer.
 struct IntArg {
-  IntArg(int64_t number) : number(number) {}                  // NOLINT
-  IntArg(int number) : number(number) {}                      // NOLINT
-  IntArg(Value* value) : value(value) {}                      // NOLINT
+  IntArg(int64_t number) : number(number) {}  // NOLINT
+  IntArg(int number) : number(number) {}      // NOLINT
+  IntArg(Value* value) : value(value) {}      // NOLINT
   int64_t number = 0;
   Value* value = nullptr;
 
@@ -26,21 +26,21 @@ using IntArgs = std::vector<IntArg>;
 /// An argument of an aten operator.
 class Arg {
  public:
-  Arg(std::nullptr_t) {}                                                       // NOLINT: None
-  Arg(Value* value) : value_(value), is_value_(value != nullptr) {}            // NOLINT: None where null
-  Arg(bool v) : constant_(v) {}                                                // NOLINT
-  Arg(int v) : constant_(static_cast<int64_t>(v)) {}                           // NOLINT
-  Arg(int64_t v) : constant_(v) {}                                             // NOLINT
-  Arg(double v) : constant_(v) {}                                              // NOLINT
-  Arg(const char* v) : constant_(std::string(v)) {}                            // NOLINT
-  Arg(std::string v) : constant_(std::move(v)) {}                              // NOLINT
-  Arg(DType v) : constant_(v) {}                                               // NOLINT
-  Arg(std::vector<int64_t> v) : constant_(std::move(v)) {}                     // NOLINT
-  Arg(std::vector<double> v) : constant_(std::move(v)) {}                      // NOLINT
+  Arg(std::nullptr_t) {}                                             // NOLINT: None
+  Arg(Value* value) : value_(value), is_value_(value != nullptr) {}  // NOLINT: None where null
+  Arg(bool v) : constant_(v) {}                                      // NOLINT
+  Arg(int v) : constant_(static_cast<int64_t>(v)) {}                 // NOLINT
+  Arg(int64_t v) : constant_(v) {}                                   // NOLINT
+  Arg(double v) : constant_(v) {}                                    // NOLINT
+  Arg(const char* v) : constant_(std::string(v)) {}                  // NOLINT
+  Arg(std::string v) : constant_(std::move(v)) {}                    // NOLINT
+  Arg(DType v) : constant_(v) {}                                     // NOLINT
+  Arg(std::vector<int64_t> v) : constant_(std::move(v)) {}           // NOLINT
+  Arg(std::vector<double> v) : constant_(std::move(v)) {}            // NOLINT
   Arg(const IntArg& v) : constant_(v.number), value_(v.value), is_value_(v.value != nullptr) {}  // NOLINT
-  Arg(const IntArgs& v) : list_(v), is_list_(true) {}                          // NOLINT
-  Arg(std::initializer_list<IntArg> v) : list_(v), is_list_(true) {}           // NOLINT
-  Arg(const std::vector<Value*>& v) : values_(v), is_values_(true) {}          // NOLINT: Tensor[], null is None
+  Arg(const IntArgs& v) : list_(v), is_list_(true) {}                                            // NOLINT
+  Arg(std::initializer_list<IntArg> v) : list_(v), is_list_(true) {}                             // NOLINT
+  Arg(const std::vector<Value*>& v) : values_(v), is_values_(true) {}  // NOLINT: Tensor[], null is None
 
  private:
   friend class AtenBuilder;
@@ -86,8 +86,8 @@ class AtenBuilder {
   }
   /// A graph of an ONNX node, lowered as an attribute of the aten node.
   struct Body {
-    const Value* counter = nullptr;      // an integer known by its symbol: the first input
-    std::vector<const Value*> inputs;    // the other inputs
+    const Value* counter = nullptr;    // an integer known by its symbol: the first input
+    std::vector<const Value*> inputs;  // the other inputs
     std::vector<const Value*> outputs;
   };
   void add_body(Node& owner, const char* attribute, const Graph& onnx, const Body& body);
@@ -135,7 +135,8 @@ class AtenBuilder {
 /// An ONNX node whose inputs have been lowered.
 class OnnxNode : public NodeView {
  public:
-  OnnxNode(const Node& node, const OnnxOpEntry& entry, Lowering& lowering) : NodeView(node, entry), lowering_(&lowering) {}
+  OnnxNode(const Node& node, const OnnxOpEntry& entry, Lowering& lowering)
+      : NodeView(node, entry), lowering_(&lowering) {}
 
   /// The aten value of an input. Throws where it is absent.
   Value* input(std::string_view name) const;

@@ -29,8 +29,8 @@ AttrType expected_type(const std::string& type) {
 void check_against_signature(const Node& node, const OnnxOpEntry& entry) {
   const ParsedSignature& sig = entry.signature;
   const bool variadic = !sig.inputs.empty() && sig.inputs.back().variadic;
-  require(variadic || node.inputs().size() <= sig.inputs.size(), "{} inputs where {} has at most {}", node.inputs().size(),
-          sig.name, sig.inputs.size());
+  require(variadic || node.inputs().size() <= sig.inputs.size(), "{} inputs where {} has at most {}",
+          node.inputs().size(), sig.name, sig.inputs.size());
   for (size_t i = 0; i < sig.inputs.size(); ++i) {
     const Param& param = sig.inputs[i];
     require(param.optional || param.variadic || node.input(i) != nullptr, "input '{}' is missing", param.name);
@@ -46,8 +46,8 @@ void check_against_signature(const Node& node, const OnnxOpEntry& entry) {
             "attribute '{}' is not of type {}", attribute.name, sig.attributes[static_cast<size_t>(at)].type);
   }
   for (const Param& param : sig.attributes) {
-    require(param.optional || param.has_default || node.find_attribute(param.name) != nullptr, "attribute '{}' is missing",
-            param.name);
+    require(param.optional || param.has_default || node.find_attribute(param.name) != nullptr,
+            "attribute '{}' is missing", param.name);
   }
 }
 
@@ -109,7 +109,9 @@ bool NodeView::has(std::string_view name) const {
   return node_->find_attribute(name) != nullptr;
 }
 
-const Value* NodeView::value(std::string_view input) const { return node_->input(static_cast<size_t>(input_index(input))); }
+const Value* NodeView::value(std::string_view input) const {
+  return node_->input(static_cast<size_t>(input_index(input)));
+}
 
 std::vector<const Value*> NodeView::values(std::string_view input) const {
   std::vector<const Value*> result;

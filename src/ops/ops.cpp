@@ -189,8 +189,9 @@ const AtenOpEntry* find_aten_op(std::string_view name) {
 }
 
 const AtenOpEntry& get_aten_op(const Node& node) {
-  const std::string name = node.overload.empty() ? fmt::format("{}::{}", node.domain.view(), node.op.view())
-                                                 : fmt::format("{}::{}.{}", node.domain.view(), node.op.view(), node.overload.view());
+  const std::string name = node.overload.empty()
+                               ? fmt::format("{}::{}", node.domain.view(), node.op.view())
+                               : fmt::format("{}::{}.{}", node.domain.view(), node.op.view(), node.overload.view());
   const AtenOpEntry* entry = find_aten_op(name);
   if (entry == nullptr) throw Error(ErrorKind::Unsupported, fmt::format("the operator {} is not supported", name));
   return *entry;

@@ -59,19 +59,22 @@ Value* OnnxEdit::ints(std::vector<int64_t> values, std::string_view wish) {
   return constant(make_ints(std::move(values)), wish);
 }
 
-Node* OnnxEdit::make(std::string_view op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes, Node* before) {
+Node* OnnxEdit::make(std::string_view op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes,
+                     Node* before) {
   const size_t dot = op.rfind('.');
   const bool is_standard = dot == std::string_view::npos;
   Node* made = graph().add_node(is_standard ? "" : op.substr(0, dot), is_standard ? op : op.substr(dot + 1), before);
   made->version = !is_standard ? 1 : upwards_ ? to_ : to_ - 1;
   made->name = node_->name.empty() ? "" : fmt::format("{}/{}", node_->name, op);
-  for (Attribute& attribute : attributes) made->set_attribute(attribute.name, std::move(attribute.value), attribute.type);
+  for (Attribute& attribute : attributes)
+    made->set_attribute(attribute.name, std::move(attribute.value), attribute.type);
   for (Value* input : inputs) made->add_input(input);
   created_.push_back(made);
   return made;
 }
 
-Node* OnnxEdit::node_before(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes, size_t outputs) {
+Node* OnnxEdit::node_before(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes,
+                            size_t outputs) {
   Node* made = make(op, inputs, std::move(attributes), node_);
   const std::string base = node_->output(0) ? node_->output(0)->name : "value";
   for (size_t i = 0; i < outputs; ++i) {
@@ -93,7 +96,8 @@ bool OnnxEdit::replace_with(const std::vector<Value*>& results) {
       if (!old_output->uses.empty()) fail_step(*node_, fmt::format("output {} cannot be given", i));
       continue;
     }
-    const bool is_own = result->producer != nullptr && std::find(created_.begin(), created_.end(), result->producer) != created_.end() &&
+    const bool is_own = result->producer != nullptr &&
+                        std::find(created_.begin(), created_.end(), result->producer) != created_.end() &&
                         std::count(results.begin(), results.end(), result) == 1;
     if (!is_own) {
       result = before("Identity", {result});

@@ -8,8 +8,8 @@
 
 namespace tonnx {
 
-/// A node of ONNX on its way from one version of its operator to the next. Going up, the types of its inputs are known as
-/// far as inference goes.
+/// A node of ONNX on its way from one version of its operator to the next. Going up, the types of its inputs are known
+/// as far as inference goes.
 class OnnxEdit {
  public:
   OnnxEdit(Node& node, int step_to, bool upwards) : node_(&node), to_(step_to), upwards_(upwards) {}
@@ -30,9 +30,10 @@ class OnnxEdit {
   /// Inserts a node before this one and returns its output.
   Value* before(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes = {});
   /// The same for a node of several outputs. `op` may be `com.microsoft.Gelu`.
-  Node* node_before(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes = {}, size_t outputs = 1);
-  /// In an expansion: these values, of nodes that were made before this one, are its outputs from now on; a null one is an
-  /// output that nobody uses. The node itself goes away.
+  Node* node_before(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes = {},
+                    size_t outputs = 1);
+  /// In an expansion: these values, of nodes that were made before this one, are its outputs from now on; a null one is
+  /// an output that nobody uses. The node itself goes away.
   bool replace_with(const std::vector<Value*>& results);
   /// Gives this node a new value in place of its output number i, and makes `op` produce the old one from it.
   /// `inputs` are those of the new node; a null first one stands for the new value.

@@ -12,7 +12,9 @@ namespace tonnx {
 namespace {
 
 /// The type of the elements of a sequence; an unknown one where it is not known.
-Type element_of(const Type& type) { return type.kind == Type::Kind::Sequence && !type.elements.empty() ? type.elements[0] : Type{}; }
+Type element_of(const Type& type) {
+  return type.kind == Type::Kind::Sequence && !type.elements.empty() ? type.elements[0] : Type{};
+}
 
 /// What is true of both: a sequence may have tensors of different shapes.
 Type common(const Type& a, const Type& b) {
@@ -37,7 +39,9 @@ void infer_construct(InferNode& n) {
 
 Values lower_construct(const OnnxNode& n, AtenBuilder& aten) { return aten("tonnx::list", n.inputs("inputs")); }
 
-void infer_empty(InferNode& n) { n.set(0, Type::sequence(Type::tensor(n.find_dtype("dtype").value_or(DType::Float32)))); }
+void infer_empty(InferNode& n) {
+  n.set(0, Type::sequence(Type::tensor(n.find_dtype("dtype").value_or(DType::Float32))));
+}
 
 Values lower_empty(const OnnxNode& n, AtenBuilder& aten) {
   (void)n.find_dtype("dtype");
@@ -50,7 +54,8 @@ Values lower_empty(const OnnxNode& n, AtenBuilder& aten) {
 void infer_insert(InferNode& n) {
   const Value* sequence = n.value("input_sequence");
   const bool is_empty = sequence && sequence->producer && sequence->producer->op == Symbol("SequenceEmpty");
-  n.set(0, Type::sequence(is_empty ? n.type("tensor") : common(element_of(n.type("input_sequence")), n.type("tensor"))));
+  n.set(0,
+        Type::sequence(is_empty ? n.type("tensor") : common(element_of(n.type("input_sequence")), n.type("tensor"))));
 }
 
 Arg position_of(const OnnxNode& n) { return n.has("position") ? Arg(n.int_arg("position")) : Arg(nullptr); }
@@ -87,7 +92,9 @@ void infer_length(InferNode& n) {
   n.set_dims({n.fresh()});
 }
 
-Values lower_length(const OnnxNode& n, AtenBuilder& aten) { return aten("tonnx::list_length", n.input("input_sequence")); }
+Values lower_length(const OnnxNode& n, AtenBuilder& aten) {
+  return aten("tonnx::list_length", n.input("input_sequence"));
+}
 
 // ConcatFromSequence, SplitToSequence
 
@@ -138,8 +145,8 @@ bool expand_map(const NodeView& n, OnnxEdit& edit) {
   const GraphPtr map_body = n.find_graph("body");
   const auto& inputs = n.node().inputs();
   require(map_body->inputs().size() == inputs.size() && map_body->outputs().size() >= n.output_count(),
-          "the body has {} inputs and {} outputs, and the node {} and {}", map_body->inputs().size(), map_body->outputs().size(),
-          inputs.size(), n.output_count());
+          "the body has {} inputs and {} outputs, and the node {} and {}", map_body->inputs().size(),
+          map_body->outputs().size(), inputs.size(), n.output_count());
   for (const Value* input : inputs) require(input != nullptr, "an input is missing");
   std::vector<Value*> loop_inputs{edit.before("SequenceLength", {inputs[0]}), nullptr};
   const size_t count = map_body->outputs().size();
@@ -193,7 +200,8 @@ Values lower_optional(const OnnxNode& n, AtenBuilder& aten) {
 /// Whether it is there, where that is known before the run.
 std::optional<bool> is_given(const Value* value) {
   if (value == nullptr) return false;
-  if (value->type.kind != Type::Kind::Optional) return value->type.kind == Type::Kind::Unknown ? std::nullopt : std::optional(true);
+  if (value->type.kind != Type::Kind::Optional)
+    return value->type.kind == Type::Kind::Unknown ? std::nullopt : std::optional(true);
   const Node* producer = value->producer;
   if (producer && producer->domain.empty() && producer->op == Symbol("Optional")) return producer->input(0) != nullptr;
   return std::nullopt;
@@ -227,7 +235,8 @@ std::string emit_list_insert(const Emission& e) {
   const std::string list = e.text("self", precedence::kAtom), value = e.text("value");
   if (!e.has("index")) return fmt::format("[*{}, {}]", list, value);
   const std::string index = e.text("index");
-  return index == "0" ? fmt::format("[{}, *{}]", value, list) : fmt::format("[*{}[:{}], {}, *{}[{}:]]", list, index, value, list, index);
+  return index == "0" ? fmt::format("[{}, *{}]", value, list)
+                      : fmt::format("[*{}[:{}], {}, *{}[{}:]]", list, index, value, list, index);
 }
 
 std::string emit_list_erase(const Emission& e) {
@@ -258,7 +267,8 @@ std::string emit_split_list(const Emission& e) {
 }
 
 std::string emit_unbind_list(const Emission& e) {
-  return fmt::format("list({}.unbind({}))", e.text("self", precedence::kAtom), e.find_int("dim") == 0 ? "" : e.text("dim"));
+  return fmt::format("list({}.unbind({}))", e.text("self", precedence::kAtom),
+                     e.find_int("dim") == 0 ? "" : e.text("dim"));
 }
 
 std::string emit_none(const Emission&) { return "None"; }
@@ -269,19 +279,28 @@ std::string emit_is_given(const Emission& e) {
 }
 
 constexpr OpsetStep kSplitHistory[] = {{.to = 24, .adds = kBFloat16}};
-constexpr OpsetStep kOptionalHistory[] = {{.to = 28, .adds = kBFloat16 | kFloat8 | kFloat4 | kFloat8E8M0 | kInt4 | kInt2}};
-constexpr OpsetStep kGetElementHistory[] = {{.to = 18}, {.to = 28, .adds = kBFloat16 | kFloat8 | kFloat4 | kFloat8E8M0 | kInt4 | kInt2}};
-constexpr OpsetStep kHasElementHistory[] = {{.to = 18, .down = down_has_element_15},
-                                            {.to = 28, .adds = kBFloat16 | kFloat8 | kFloat4 | kFloat8E8M0 | kInt4 | kInt2}};
+constexpr OpsetStep kOptionalHistory[] = {
+    {.to = 28, .adds = kBFloat16 | kFloat8 | kFloat4 | kFloat8E8M0 | kInt4 | kInt2}};
+constexpr OpsetStep kGetElementHistory[] = {
+    {.to = 18}, {.to = 28, .adds = kBFloat16 | kFloat8 | kFloat4 | kFloat8E8M0 | kInt4 | kInt2}};
+constexpr OpsetStep kHasElementHistory[] = {
+    {.to = 18, .down = down_has_element_15},
+    {.to = 28, .adds = kBFloat16 | kFloat8 | kFloat4 | kFloat8E8M0 | kInt4 | kInt2}};
 
 constexpr OnnxOp kOnnx[] = {
-    {.sig = "SequenceConstruct(T... inputs) -> S output_sequence", .since = 11, .infer = infer_construct, .lower = lower_construct},
+    {.sig = "SequenceConstruct(T... inputs) -> S output_sequence",
+     .since = 11,
+     .infer = infer_construct,
+     .lower = lower_construct},
     {.sig = "SequenceEmpty(*, int? dtype) -> S output", .since = 11, .infer = infer_empty, .lower = lower_empty},
     {.sig = "SequenceInsert(S input_sequence, T tensor, I? position) -> S output_sequence",
      .since = 11,
      .infer = infer_insert,
      .lower = lower_insert},
-    {.sig = "SequenceErase(S input_sequence, I? position) -> S output_sequence", .since = 11, .infer = infer_erase, .lower = lower_erase},
+    {.sig = "SequenceErase(S input_sequence, I? position) -> S output_sequence",
+     .since = 11,
+     .infer = infer_erase,
+     .lower = lower_erase},
     {.sig = "SequenceAt(S input_sequence, I position) -> T tensor", .since = 11, .infer = infer_at, .lower = lower_at},
     {.sig = "SequenceLength(S input_sequence) -> I length", .since = 11, .infer = infer_length, .lower = lower_length},
     {.sig = "ConcatFromSequence(S input_sequence, *, int axis, int new_axis=0) -> T concat_result",
@@ -320,7 +339,8 @@ constexpr AtenOp kAten[] = {
     {.sig = "tonnx::list_insert(list self, Tensor value, SymInt? index=None) -> list", .emit = emit_list_insert},
     {.sig = "tonnx::list_erase(list self, SymInt? index=None) -> list", .emit = emit_list_erase},
     {.sig = "tonnx::list_length(list self) -> SymInt", .emit = emit_list_length},
-    {.sig = "tonnx::split_list(Tensor self, SymInt[] sizes, int dim=0, bool may_be_empty=False) -> list", .emit = emit_split_list},
+    {.sig = "tonnx::split_list(Tensor self, SymInt[] sizes, int dim=0, bool may_be_empty=False) -> list",
+     .emit = emit_split_list},
     {.sig = "tonnx::unbind_list(Tensor self, int dim=0) -> list", .emit = emit_unbind_list},
     {.sig = "tonnx::none() -> Tensor", .emit = emit_none},
     {.sig = "tonnx::is_given(Tensor self) -> Tensor", .emit = emit_is_given},

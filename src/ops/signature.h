@@ -24,7 +24,8 @@ class Signature {
       depth -= text_[i] == ')' || text_[i] == ']';
       if (depth < 0) throw "unbalanced signature";
       if (depth == 0 && text_.substr(i, 4) == " -> ") arrow = i;
-      if (text_.substr(i, 2) == ",," || text_.substr(i, 3) == ", )" || text_.substr(i, 2) == "( ") throw "an empty parameter";
+      if (text_.substr(i, 2) == ",," || text_.substr(i, 3) == ", )" || text_.substr(i, 2) == "( ")
+        throw "an empty parameter";
     }
     if (depth != 0 || quoted) throw "a signature needs balanced (...) and quotes";
     if (arrow == 0 || text_[arrow - 1] != ')') throw "a signature needs ') -> '";
@@ -46,9 +47,9 @@ struct Param {
   bool variadic = false;
   bool keyword_only = false;
   bool has_default = false;
-  bool is_list = false;      // `int[2]`, `Tensor[]`
-  bool takes_one = false;    // `int[1]`: a number stands for a list of one
-  AttrValue default_value;   // None is a default too
+  bool is_list = false;     // `int[2]`, `Tensor[]`
+  bool takes_one = false;   // `int[1]`: a number stands for a list of one
+  AttrValue default_value;  // None is a default too
 };
 
 struct ParsedSignature {

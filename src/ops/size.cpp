@@ -5,9 +5,7 @@
 namespace tonnx {
 namespace {
 
-std::string device_of(const Emission& e) {
-  return e.device().empty() ? "" : ", device=" + e.device();
-}
+std::string device_of(const Emission& e) { return e.device().empty() ? "" : ", device=" + e.device(); }
 
 std::string dtype_of(const Emission& e) {
   const auto* dtype = e.constant("dtype")->get<DType>();

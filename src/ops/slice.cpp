@@ -106,7 +106,9 @@ std::optional<std::vector<int64_t>> steps_of(const NodeView& n, size_t count) {
 /// Which size of a tensor it takes, where their number is not known: x.shape[1:2].
 std::optional<int64_t> single_size(const NodeView& n) {
   const auto starts = n.find_const_ints("starts"), ends = n.find_const_ints("ends"), steps = n.find_const_ints("steps");
-  if (!starts || !ends || starts->size() != 1 || ends->size() != 1 || (n.has("steps") && (!steps || *steps != std::vector<int64_t>{1}))) return std::nullopt;
+  if (!starts || !ends || starts->size() != 1 || ends->size() != 1 ||
+      (n.has("steps") && (!steps || *steps != std::vector<int64_t>{1})))
+    return std::nullopt;
   const bool is_one = (*ends)[0] == (*starts)[0] + 1 || ((*starts)[0] == -1 && (*ends)[0] > kMaxRank);
   return is_one && find_shape_of_any_rank(n.value("data")) ? std::optional((*starts)[0]) : std::nullopt;
 }

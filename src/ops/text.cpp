@@ -1,5 +1,5 @@
-// text.cpp - operators on strings, maps and encoded images, which PyTorch has no tensors for: known, so that they can be
-// named, and not supported.
+// text.cpp - operators on strings, maps and encoded images, which PyTorch has no tensors for: known, so that they can
+// be named, and not supported.
 #include "ops/op_def.h"
 
 namespace tonnx {
@@ -19,8 +19,9 @@ constexpr OnnxOp kOnnx[] = {
     {.sig = "ImageDecoder(T1 encoded_stream, *, str pixel_format=\"RGB\") -> T2 image",
      .since = 20,
      .note = "PyTorch itself decodes no images: decode them in front of the model"},
-    {.sig = "ai.onnx.ml::CategoryMapper(T1 X, *, int default_int64=-1, str default_string=\"_Unused\", ints? cats_int64s, "
-            "strs? cats_strings) -> T2 Y",
+    {.sig =
+         "ai.onnx.ml::CategoryMapper(T1 X, *, int default_int64=-1, str default_string=\"_Unused\", ints? cats_int64s, "
+         "strs? cats_strings) -> T2 Y",
      .since = 1,
      .note = kStrings},
     {.sig = "ai.onnx.ml::CastMap(T1 X, *, int max_map=1, str map_form=\"DENSE\", str cast_to=\"TO_FLOAT\") -> T2 Y",

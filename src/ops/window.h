@@ -31,8 +31,8 @@ struct Window {
   std::vector<int64_t> const_kernel() const;
 };
 
-/// The window that strides, dilations, pads and auto_pad of the node describe, over one of its inputs. Throws Unsupported
-/// where that depends on a size that is not known.
+/// The window that strides, dilations, pads and auto_pad of the node describe, over one of its inputs. Throws
+/// Unsupported where that depends on a size that is not known.
 Window window_of(const NodeView& n, std::vector<Dim> kernel, std::string_view input = "X");
 /// Of an operator whose kernel_shape is an attribute.
 Window window_of(const NodeView& n);

@@ -9,7 +9,7 @@
 namespace tonnx {
 namespace {
 
-constexpr int kMaxDepth = 64;           // of functions that call functions
+constexpr int kMaxDepth = 64;          // of functions that call functions
 constexpr size_t kMaxNodes = 1000000;  // a few functions that each call the next one twice can grow without end
 
 class Inliner {
@@ -65,18 +65,21 @@ class Inliner {
   void inline_call(Graph& graph, Node& call, const Function& function, int depth) {
     require(depth < kMaxDepth, "functions call each other more than {} deep", kMaxDepth);
     const Graph& body = *function.body;
-    require(call.inputs().size() <= body.inputs().size(), "{} inputs for a function of {}", call.inputs().size(), body.inputs().size());
+    require(call.inputs().size() <= body.inputs().size(), "{} inputs for a function of {}", call.inputs().size(),
+            body.inputs().size());
     ValueMap map;
     for (size_t i = 0; i < body.inputs().size(); ++i) map[body.inputs()[i]] = call.input(i);
     Node* before = call.previous;
-    clone_nodes(body, graph, &call, map, [&](Attribute& attribute) { return resolve(attribute, call, function); }, call.name);
+    clone_nodes(
+        body, graph, &call, map, [&](Attribute& attribute) { return resolve(attribute, call, function); }, call.name);
     for (size_t i = 0; i < call.outputs().size(); ++i) {
       Value* old_output = call.output(i);
       if (old_output == nullptr) continue;
       require(i < body.outputs().size(), "output {} of a function that has {}", i, body.outputs().size());
       Value* made = map.at(body.outputs()[i]);
       require(made != nullptr, "an output of the function is an input that is not given");
-      const bool is_fresh = made->producer != nullptr && made->graph == &graph && std::count(body.outputs().begin(), body.outputs().end(), body.outputs()[i]) == 1 &&
+      const bool is_fresh = made->producer != nullptr && made->graph == &graph &&
+                            std::count(body.outputs().begin(), body.outputs().end(), body.outputs()[i]) == 1 &&
                             body.outputs()[i]->producer != nullptr;
       if (is_fresh) {  // the value keeps the name that the caller gave it
         Node* producer = made->producer;

@@ -1,4 +1,5 @@
-// passes.h - rewrites of graphs; each is one file that numbers its rules, and pass_list.cpp says in a sentence what it does.
+// passes.h - rewrites of graphs; each is one file that numbers its rules, and pass_list.cpp says in a sentence what it
+// does.
 #pragma once
 #include <span>
 #include <string_view>

@@ -52,9 +52,7 @@ class Message {
   Bytes bytes() { return bytes_.slice(view()); }
 
   /// The field that was just read or skipped, with its tag.
-  std::string_view whole_field() const {
-    return {start_, static_cast<size_t>(reader_.data().data() - start_)};
-  }
+  std::string_view whole_field() const { return {start_, static_cast<size_t>(reader_.data().data() - start_)}; }
   const Bytes& all() const { return bytes_; }
 
  private:

@@ -184,7 +184,8 @@ TensorPtr TensorReader::read(const Bytes& bytes) {
                       const auto dtype = find_dtype(type_number);
                       require(dtype.has_value(), "{} is not the number of an element type", type_number);
                       result->dtype = *dtype;
-    require(result->dims.size() <= kMaxRank, "a tensor has {} dimensions, more than {}", result->dims.size(), kMaxRank);
+                      require(result->dims.size() <= kMaxRank, "a tensor has {} dimensions, more than {}",
+                              result->dims.size(), kMaxRank);
                       const int64_t count = result->count();
                       if (*dtype == DType::String) {
                         require(!is_external && !raw, "strings must be in string_data");

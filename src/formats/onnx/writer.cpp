@@ -234,7 +234,8 @@ Rope Writer::node_rope(const Node& value) {
 Rope Writer::graph_rope(const Graph& value) {
   Rope rope;
   for (const Node& node : value) rope.add_message(graph::node, node_rope(node));
-  if (!value.name.empty() || value.given == 0 || is_given(value.given, graph::name)) rope.add_text(graph::name, value.name);
+  if (!value.name.empty() || value.given == 0 || is_given(value.given, graph::name))
+    rope.add_text(graph::name, value.name);
   for (const Value* initializer : value.initializers()) {
     if (initializer->sparse) {
       rope.add_message(graph::sparse_initializer, sparse_rope(*initializer->sparse, initializer->name));

@@ -8,7 +8,9 @@ namespace tonnx::python {
 
 bool is_tonnx(const Node& node, std::string_view op) { return node.domain == Symbol("tonnx") && node.op == Symbol(op); }
 bool is_control(const Node& node) { return is_tonnx(node, "cond") || is_tonnx(node, "loop"); }
-const Graph& graph_of(const Node& node, std::string_view name) { return **node.find_attribute(name)->value.get<GraphPtr>(); }
+const Graph& graph_of(const Node& node, std::string_view name) {
+  return **node.find_attribute(name)->value.get<GraphPtr>();
+}
 
 namespace {
 

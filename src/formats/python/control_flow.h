@@ -1,4 +1,5 @@
-// control_flow.h - branches and loops on their way to Python: which form they take, and what they use of the code around them.
+// control_flow.h - branches and loops on their way to Python: which form they take, and what they use of the code
+// around them.
 #pragma once
 #include <string>
 #include <vector>
@@ -27,8 +28,8 @@ struct LoopParts {
 
 /// What torch.cond asks for: tensors of the same type and rank from both branches, as far as that is known.
 bool can_be_cond(const Node& node);
-/// torch.while_loop, which torch.export takes where only the run tells when the loop ends, asks for tensors that keep their type,
-/// and stacks nothing. It counts in a tensor.
+/// torch.while_loop, which torch.export takes where only the run tells when the loop ends, asks for tensors that keep
+/// their type, and stacks nothing. It counts in a tensor.
 bool can_be_while(const Node& node, const LoopParts& parts);
 
 }  // namespace tonnx::python

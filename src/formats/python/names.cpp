@@ -10,10 +10,11 @@ namespace tonnx::python {
 namespace {
 
 constexpr std::string_view kKeywords[] = {
-    "False", "None",   "True",  "and",    "as",   "assert", "async",  "await",    "break", "class", "continue", "def",
-    "del",   "elif",   "else",  "except", "finally", "for", "from",   "global",   "if",    "import", "in",      "is",
-    "lambda", "nonlocal", "not", "or",    "pass", "raise",  "return", "try",      "while", "with",  "yield",    "self",
-    "cls",   "torch",  "nn",    "F",      "Path", "Model",  "float",  "int",      "bool",  "len",   "max",      "min", "math",
+    "False",    "None",   "True",  "and",  "as",     "assert",   "async",   "await", "break", "class",
+    "continue", "def",    "del",   "elif", "else",   "except",   "finally", "for",   "from",  "global",
+    "if",       "import", "in",    "is",   "lambda", "nonlocal", "not",     "or",    "pass",  "raise",
+    "return",   "try",    "while", "with", "yield",  "self",     "cls",     "torch", "nn",    "F",
+    "Path",     "Model",  "float", "int",  "bool",   "len",      "max",     "min",   "math",
 };
 
 bool is_digits(std::string_view text) {
@@ -62,8 +63,20 @@ bool is_made_up(std::string_view name) {
   if (name.find('/') != std::string_view::npos || name.find('.') != std::string_view::npos) return false;
   const std::string_view word = without_number(name);
   if (word.empty()) return true;
-  constexpr std::string_view kEmptyWords[] = {"n", "t", "v", "val", "value", "node", "tensor", "const", "constant",
-                                              "Constant", "onnx_initializer", "initializer", "param", "_"};
+  constexpr std::string_view kEmptyWords[] = {"n",
+                                              "t",
+                                              "v",
+                                              "val",
+                                              "value",
+                                              "node",
+                                              "tensor",
+                                              "const",
+                                              "constant",
+                                              "Constant",
+                                              "onnx_initializer",
+                                              "initializer",
+                                              "param",
+                                              "_"};
   if (word.size() == name.size()) return false;
   if (std::find(std::begin(kEmptyWords), std::end(kEmptyWords), word) != std::end(kEmptyWords)) return true;
   return std::isupper(static_cast<unsigned char>(word[0])) && word.find('_') == std::string_view::npos;  // Conv_12
@@ -72,14 +85,15 @@ bool is_made_up(std::string_view name) {
 std::string path_of_node(std::string_view node_name) {
   std::vector<std::string_view> parts = split(node_name, '/');
   if (parts.size() < 2) {
-    if (node_name.starts_with('/') && (parts.empty() || std::isupper(static_cast<unsigned char>(parts[0][0])))) return "";
+    if (node_name.starts_with('/') && (parts.empty() || std::isupper(static_cast<unsigned char>(parts[0][0]))))
+      return "";
     return is_made_up(node_name) ? "" : std::string(node_name);
   }
   if (std::isupper(static_cast<unsigned char>(parts.back()[0]))) parts.pop_back();  // the operator
   std::string path;
   for (size_t i = 0; i < parts.size(); ++i) {
-    const bool repeated = i + 1 < parts.size() && parts[i + 1].size() > parts[i].size() && parts[i + 1].starts_with(parts[i]) &&
-                          parts[i + 1][parts[i].size()] == '.';
+    const bool repeated = i + 1 < parts.size() && parts[i + 1].size() > parts[i].size() &&
+                          parts[i + 1].starts_with(parts[i]) && parts[i + 1][parts[i].size()] == '.';
     if (!repeated) path += (path.empty() ? "" : ".") + std::string(parts[i]);
   }
   return path;
@@ -92,7 +106,8 @@ std::string path_of_weight(std::string_view name) {
   for (const std::string_view suffix : {"_0", "_1"}) {  // conv1_w_0
     if (base.ends_with(suffix)) base.remove_suffix(2);
   }
-  constexpr std::string_view kEndings[] = {"weight", "weights", "kernel", "filter", "gamma", "scale", "W", "w", "s", "bias", "beta", "b"};
+  constexpr std::string_view kEndings[] = {"weight", "weights", "kernel", "filter", "gamma", "scale",
+                                           "W",      "w",       "s",      "bias",   "beta",  "b"};
   for (const std::string_view ending : kEndings) {
     if (base.size() <= ending.size() + 1 || !base.ends_with(ending)) continue;
     const char before = base[base.size() - ending.size() - 1];
@@ -111,13 +126,53 @@ std::string NameSet::add(const std::string& wish) {
 }
 
 const std::set<std::string, std::less<>>& module_attributes() {
-  static const std::set<std::string, std::less<>> names{
-      "T_destination", "add_module", "apply", "bfloat16", "buffers", "call_super_init", "children", "compile", "cpu", "cuda",
-      "double", "dump_patches", "eval", "extra_repr", "float", "forward", "get_buffer", "get_extra_state", "get_parameter",
-      "get_submodule", "half", "ipu", "load", "load_state_dict", "modules", "mtia", "named_buffers", "named_children",
-      "named_modules", "named_parameters", "parameters", "register_backward_hook", "register_buffer", "register_module",
-      "register_parameter", "requires_grad_", "set_extra_state", "set_submodule", "share_memory", "state_dict", "to",
-      "to_empty", "train", "training", "type", "xpu", "zero_grad"};
+  static const std::set<std::string, std::less<>> names{"T_destination",
+                                                        "add_module",
+                                                        "apply",
+                                                        "bfloat16",
+                                                        "buffers",
+                                                        "call_super_init",
+                                                        "children",
+                                                        "compile",
+                                                        "cpu",
+                                                        "cuda",
+                                                        "double",
+                                                        "dump_patches",
+                                                        "eval",
+                                                        "extra_repr",
+                                                        "float",
+                                                        "forward",
+                                                        "get_buffer",
+                                                        "get_extra_state",
+                                                        "get_parameter",
+                                                        "get_submodule",
+                                                        "half",
+                                                        "ipu",
+                                                        "load",
+                                                        "load_state_dict",
+                                                        "modules",
+                                                        "mtia",
+                                                        "named_buffers",
+                                                        "named_children",
+                                                        "named_modules",
+                                                        "named_parameters",
+                                                        "parameters",
+                                                        "register_backward_hook",
+                                                        "register_buffer",
+                                                        "register_module",
+                                                        "register_parameter",
+                                                        "requires_grad_",
+                                                        "set_extra_state",
+                                                        "set_submodule",
+                                                        "share_memory",
+                                                        "state_dict",
+                                                        "to",
+                                                        "to_empty",
+                                                        "train",
+                                                        "training",
+                                                        "type",
+                                                        "xpu",
+                                                        "zero_grad"};
   return names;
 }
 

@@ -17,14 +17,14 @@ struct StateTensor {
 
 /// How a module that a converter of the user's own made is written down.
 struct ExternalModule {
-  std::string import_line;  // `from my_package.layers import MyLayer`; empty in memory
-  std::string constructor;  // `MyLayer(alpha=0.5)`
+  std::string import_line;         // `from my_package.layers import MyLayer`; empty in memory
+  std::string constructor;         // `MyLayer(alpha=0.5)`
   std::vector<StateTensor> state;  // names within the module
 };
 
 struct PythonOptions {
-  std::string weights_file;  // as `load` looks for it; only its ending counts beside the file
-  std::string title;         // the file's name without its ending
+  std::string weights_file;              // as `load` looks for it; only its ending counts beside the file
+  std::string title;                     // the file's name without its ending
   std::vector<ExternalModule> external;  // one for each node that was taken over
 };
 

@@ -1,4 +1,5 @@
-// statements.cpp - turns a graph into statements: short expressions are nested, variables are used again when they are free.
+// statements.cpp - turns a graph into statements: short expressions are nested, variables are used again when they are
+// free.
 #include "formats/python/statements.h"
 
 #include <fmt/format.h>
@@ -13,9 +14,9 @@
 namespace tonnx::python {
 namespace {
 
-constexpr size_t kNestedWidth = 96;   // a statement with nested expressions stays below this
-constexpr int kNestedDepth = 3;       // and has at most so many calls inside one another
-constexpr int kReach = 12;            // an expression moves at most so many nodes down
+constexpr size_t kNestedWidth = 96;  // a statement with nested expressions stays below this
+constexpr int kNestedDepth = 3;      // and has at most so many calls inside one another
+constexpr int kReach = 12;           // an expression moves at most so many nodes down
 constexpr std::string_view kPool[] = {"x", "y", "z", "u", "v", "w"};
 
 /// What all blocks of a forward method share.
@@ -29,7 +30,8 @@ struct Scope {
 /// The statements of one graph: forward itself, a branch, or the body of a loop.
 class BlockWriter {
  public:
-  BlockWriter(const Graph& graph, Scope& scope, const BlockWriter* parent = nullptr, const Node* owner = nullptr, int level = 0)
+  BlockWriter(const Graph& graph, Scope& scope, const BlockWriter* parent = nullptr, const Node* owner = nullptr,
+              int level = 0)
       : graph_(graph), scope_(scope), structure_(scope.structure), parent_(parent), owner_(owner), level_(level) {
     if (parent == nullptr) name_parameters();
     int index = 0;
@@ -50,16 +52,20 @@ class BlockWriter {
   void write_statements() {
     for (const Node& node : graph_) {
       if (nested_.contains(&node)) continue;
-      if (is_tonnx(node, "cond")) write_if(node);
-      else if (is_tonnx(node, "loop")) write_loop(node);
-      else write_statement(node);
+      if (is_tonnx(node, "cond"))
+        write_if(node);
+      else if (is_tonnx(node, "loop"))
+        write_loop(node);
+      else
+        write_statement(node);
     }
   }
 
   void write_return(bool copies = false, const std::string& first = "") {
     std::vector<std::string> texts;
     if (!first.empty()) texts.push_back(first);
-    for (const Value* output : graph_.outputs()) texts.push_back(copies && is_alias(output) ? copy_of(output) : text_of(output, 0));
+    for (const Value* output : graph_.outputs())
+      texts.push_back(copies && is_alias(output) ? copy_of(output) : text_of(output, 0));
     add("return " + join(texts));
   }
 
@@ -94,7 +100,8 @@ class BlockWriter {
   void decide(const Node& node) {
     if (is_control(node)) {  // its inputs are named, but for the number of iterations
       const Value* first = node.input(0);
-      if (first && is_number(*first) && first->producer && can_nest(*first->producer, node)) nested_.insert(first->producer);
+      if (first && is_number(*first) && first->producer && can_nest(*first->producer, node))
+        nested_.insert(first->producer);
       return;
     }
     std::vector<const Node*> candidates;
@@ -124,7 +131,8 @@ class BlockWriter {
       const std::string mark = fmt::format("<{}>", static_cast<const void*>(value));
       return value->producer && nested_.contains(value->producer) ? mark : text_of(value, place);
     };
-    const std::string all = spell(Emission(node, entry, text, scope_.device, [](const Value*) { return false; }), *entry.op).first;
+    const std::string all =
+        spell(Emission(node, entry, text, scope_.device, [](const Value*) { return false; }), *entry.op).first;
     std::erase_if(candidates, [&](const Node* candidate) {
       const std::string mark = fmt::format("<{}>", static_cast<const void*>(candidate->output(0)));
       const bool is_repeated = all.find(mark) != all.rfind(mark);
@@ -158,8 +166,12 @@ class BlockWriter {
     constexpr size_t kShort = 48;
     for (const Value* output : graph_.outputs()) {
       const Node* producer = output->producer;
-      if (!producer || producer->graph != &graph_ || producer->outputs().size() != 1 || output->uses.size() != 1 || is_control(*producer)) continue;
-      if (graph_.outputs().size() > 1 && (parent_ == nullptr || expression(*producer).first.size() > kShort || depth(*producer) > 1)) continue;
+      if (!producer || producer->graph != &graph_ || producer->outputs().size() != 1 || output->uses.size() != 1 ||
+          is_control(*producer))
+        continue;
+      if (graph_.outputs().size() > 1 &&
+          (parent_ == nullptr || expression(*producer).first.size() > kShort || depth(*producer) > 1))
+        continue;
       nested_.insert(producer);
     }
   }
@@ -205,7 +217,8 @@ class BlockWriter {
       scope_.result.parameters.push_back(name);
       if (scope_.device.empty() && input->type.is_tensor()) scope_.device = name + ".device";
     }
-    if (scope_.device.empty() && !structure_.state.empty()) scope_.device = "self." + structure_.state[0].name + ".device";
+    if (scope_.device.empty() && !structure_.state.empty())
+      scope_.device = "self." + structure_.state[0].name + ".device";
   }
 
   std::string text_of(const Value* value, int place) const {
@@ -283,18 +296,22 @@ class BlockWriter {
   /// A plain number or a list of them.
   static bool is_number(const Value& value) {
     const Type::Kind kind = value.type.kind;
-    return kind == Type::Kind::Int || kind == Type::Kind::IntList || kind == Type::Kind::Float || kind == Type::Kind::Bool;
+    return kind == Type::Kind::Int || kind == Type::Kind::IntList || kind == Type::Kind::Float ||
+           kind == Type::Kind::Bool;
   }
 
   /// The name of a size, as `batch`, where the model has one for it.
   std::string number_name(const Value* value, int position) const {
     std::string wish = identifier(value->name);
-    if (wish.empty() || wish.size() > 24 || is_made_up(value->name) || value->name.find('/') != std::string::npos) wish = "n";
+    if (wish.empty() || wish.size() > 24 || is_made_up(value->name) || value->name.find('/') != std::string::npos)
+      wish = "n";
     for (const std::string_view plain : {"n", "ints"}) {  // what has no name of its own
-      if (wish.starts_with(plain) && wish.find_first_not_of("_0123456789", plain.size()) == std::string::npos) wish = plain;
+      if (wish.starts_with(plain) && wish.find_first_not_of("_0123456789", plain.size()) == std::string::npos)
+        wish = plain;
     }
     std::string name = wish;
-    for (int i = 2; scope_.parameters.contains(name) || is_live(name, position); ++i) name = fmt::format("{}{}", wish, i);
+    for (int i = 2; scope_.parameters.contains(name) || is_live(name, position); ++i)
+      name = fmt::format("{}{}", wish, i);
     return name;
   }
 
@@ -335,7 +352,8 @@ class BlockWriter {
     }
     const AtenOpEntry* entry = find_aten_op(fmt::format("{}::{}{}{}", node.domain.view(), node.op.view(),
                                                         node.overload.empty() ? "" : ".", node.overload.view()));
-    const bool unpacks_one = targets.size() == 1 && entry && entry->signature.outputs[0].is_list && entry->signature.outputs[0].type == "Tensor";
+    const bool unpacks_one = targets.size() == 1 && entry && entry->signature.outputs[0].is_list &&
+                             entry->signature.outputs[0].type == "Tensor";
     add(fmt::format("{} = {}", unpacks_one ? fmt::format("({},)", targets[0]) : join(targets), text));
   }
 
@@ -344,12 +362,14 @@ class BlockWriter {
   /// Whether a value may share memory with one that exists outside the block.
   bool is_alias(const Value* value) const {
     static const std::set<std::string, std::less<>> kViews = {
-        "view", "reshape", "flatten", "permute", "transpose", "t", "squeeze", "unsqueeze", "slice", "select", "expand", "narrow",
-        "movedim", "split", "split_with_sizes", "unbind", "chunk", "contiguous", "to", "detach", "diagonal", "unfold", "swapaxes",
-        "expand_as", "view_as", "real", "mT", "squeeze_", "unflatten", "dropout"};
+        "view",    "reshape",    "flatten", "permute",  "transpose", "t",      "squeeze",          "unsqueeze",
+        "slice",   "select",     "expand",  "narrow",   "movedim",   "split",  "split_with_sizes", "unbind",
+        "chunk",   "contiguous", "to",      "detach",   "diagonal",  "unfold", "swapaxes",         "expand_as",
+        "view_as", "real",       "mT",      "squeeze_", "unflatten", "dropout"};
     if (value->graph != &graph_ || value->producer == nullptr) return true;
     if (std::count(graph_.outputs().begin(), graph_.outputs().end(), value) > 1) return true;
-    if (is_control(*value->producer) && !(is_tonnx(*value->producer, "cond") && can_be_cond(*value->producer))) return true;
+    if (is_control(*value->producer) && !(is_tonnx(*value->producer, "cond") && can_be_cond(*value->producer)))
+      return true;
     return kViews.contains(value->producer->op.view());
   }
 
@@ -362,7 +382,8 @@ class BlockWriter {
   void write_if(const Node& node) {
     const int position = position_.at(&node);
     std::string condition = text_of(node.input(0), 0);
-    if (condition.starts_with('(') && condition.ends_with(')') && !node.input(0)->type.is_tensor() && nested_.contains(node.input(0)->producer)) {
+    if (condition.starts_with('(') && condition.ends_with(')') && !node.input(0)->type.is_tensor() &&
+        nested_.contains(node.input(0)->producer)) {
       condition = condition.substr(1, condition.size() - 2);
     }
     if (can_be_cond(node)) {
@@ -376,14 +397,16 @@ class BlockWriter {
       }
       set_outputs(node, position);
       std::vector<std::string> names;
-      for (const Value* output : node.outputs()) names.push_back(variable_.contains(output) ? variable_.at(output) : "_");
+      for (const Value* output : node.outputs())
+        names.push_back(variable_.contains(output) ? variable_.at(output) : "_");
       add(fmt::format("{} = torch.cond({} if torch.compiler.is_compiling() else bool({}), then_branch, else_branch)",
                       names.size() == 1 ? names[0] : join(names), condition, condition));
       return;
     }
     // the names are chosen first, and set at the end of each branch
     std::vector<std::string> names;
-    for (const Value* output : node.outputs()) names.push_back(last_use_.contains(output) ? new_name(*output, position, names) : "");
+    for (const Value* output : node.outputs())
+      names.push_back(last_use_.contains(output) ? new_name(*output, position, names) : "");
     for (const char* name : {"then_branch", "else_branch"}) {
       BlockWriter branch(graph_of(node, name), scope_, this, &node, level_ + 1);
       add(name[0] == 't' ? fmt::format("if {}:", condition) : "else:");
@@ -409,14 +432,17 @@ class BlockWriter {
   /// A name that nothing has which is needed at that position or behind it, and that is not among `others`.
   std::string new_name(const Value& value, int position, const std::vector<std::string>& others) const {
     const auto is_free = [&](const std::string& name) {
-      return !scope_.parameters.contains(name) && !is_live(name, position - 1) && std::find(others.begin(), others.end(), name) == others.end();
+      return !scope_.parameters.contains(name) && !is_live(name, position - 1) &&
+             std::find(others.begin(), others.end(), name) == others.end();
     };
     if (value.type.kind == Type::Kind::Tensor || value.type.kind == Type::Kind::Unknown) {
       for (const std::string_view name : kPool) {
         if (is_free(std::string(name))) return std::string(name);
       }
     }
-    const char* base = value.type.kind == Type::Kind::Sequence ? "items" : value.type.kind == Type::Kind::Int ? "i" : "x";
+    const char* base = value.type.kind == Type::Kind::Sequence ? "items"
+                       : value.type.kind == Type::Kind::Int    ? "i"
+                                                               : "x";
     if (base[0] != 'x' && is_free(base)) return base;
     for (int i = base[0] == 'x' ? 1 : 2;; ++i) {
       if (std::string name = fmt::format("{}{}", base, i); is_free(name)) return name;
@@ -429,11 +455,13 @@ class BlockWriter {
     const AttrValue& scans = node.find_attribute("scans")->value;
     static const AttrList kNone;
     const auto* initial = node.find_attribute("initial")->value.get<AttrList>();
-    LoopParts parts{graph_of(node, "body"), initial ? *initial : kNone, "", nullptr, static_cast<size_t>(*scans.get<int64_t>())};
+    LoopParts parts{graph_of(node, "body"), initial ? *initial : kNone, "", nullptr,
+                    static_cast<size_t>(*scans.get<int64_t>())};
     if (const Attribute* count = node.find_attribute("count")) {
       if (const auto* number = count->value.get<int64_t>()) parts.count = std::to_string(*number);
       if (const auto* operand = count->value.get<Operand>()) parts.count = text_of(node.input(operand->index), 0);
-      if (parts.count.starts_with('(') && parts.count.ends_with(" else 0)")) parts.count = parts.count.substr(1, parts.count.size() - 2);
+      if (parts.count.starts_with('(') && parts.count.ends_with(" else 0)"))
+        parts.count = parts.count.substr(1, parts.count.size() - 2);
     }
     if (const Attribute* keep = node.find_attribute("keep_on")) {
       if (const auto* operand = keep->value.get<Operand>()) parts.keep_on = node.input(operand->index);
@@ -442,7 +470,8 @@ class BlockWriter {
   }
 
   /// What the loop may go up to, as a tensor or a number: `n` of `n.item()`, and the condition that comes with it.
-  std::string while_condition(const Node& node, const LoopParts& parts, const std::string& counter, const std::string& keep) const {
+  std::string while_condition(const Node& node, const LoopParts& parts, const std::string& counter,
+                              const std::string& keep) const {
     std::vector<std::string> terms;
     if (!keep.empty()) terms.push_back(keep);
     if (const Attribute* count = node.find_attribute("count"); count && !parts.count.empty()) {
@@ -471,7 +500,8 @@ class BlockWriter {
     std::vector<std::string> names{free_word("i", {}, position)};
     if (parts.keep_on != nullptr) names.push_back(free_word("keep_on", names, position));
     const std::string keep = parts.keep_on != nullptr ? names[1] : "";
-    std::vector<std::string> initial{fmt::format("torch.tensor(0{})", scope_.device.empty() ? "" : ", device=" + scope_.device)};
+    std::vector<std::string> initial{
+        fmt::format("torch.tensor(0{})", scope_.device.empty() ? "" : ", device=" + scope_.device)};
     if (parts.keep_on != nullptr) initial.push_back(text_of(parts.keep_on, 0));
     for (const std::string& name : names) inner.reserve(name);
     inner.set_variable(parts.body.inputs()[0], names[0]);
@@ -481,7 +511,8 @@ class BlockWriter {
       std::string text = text_of(value, 0);
       const bool is_twice = std::find(initial.begin(), initial.end(), text) != initial.end();
       names.push_back(new_name(*node.output(i), position, names));
-      initial.push_back(is_twice || is_constant(value) ? text_of(value, precedence::kAtom) + ".clone()" : std::move(text));
+      initial.push_back(is_twice || is_constant(value) ? text_of(value, precedence::kAtom) + ".clone()"
+                                                       : std::move(text));
       inner.set_variable(parts.body.inputs()[i + 1], names.back());
     }
     if (!scope_.result.statements.empty() && scope_.result.statements.back().level == level_) add("");
@@ -550,7 +581,8 @@ class BlockWriter {
     }
     inner.write_statements();
     const size_t first = keep.empty() ? 0 : 1;
-    for (size_t i = 0; i < parts.scans; ++i) add(fmt::format("{}.append({})", names[carried + i], inner.output_text(first + carried + i)), 1);
+    for (size_t i = 0; i < parts.scans; ++i)
+      add(fmt::format("{}.append({})", names[carried + i], inner.output_text(first + carried + i)), 1);
     std::vector<std::string> targets(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(carried));
     if (!keep.empty()) targets.insert(targets.begin(), keep);
     inner.write_assignment(targets);
@@ -570,19 +602,24 @@ class BlockWriter {
     for (size_t i = 1; output.type.shape && i < output.type.shape->size(); ++i) {
       arguments.push_back(std::to_string((*output.type.shape)[i].constant().value_or(0)));
     }
-    if (output.type.dtype != DType::Undefined && output.type.dtype != DType::Float32) arguments.push_back("dtype=" + python_dtype(output.type.dtype));
+    if (output.type.dtype != DType::Undefined && output.type.dtype != DType::Float32)
+      arguments.push_back("dtype=" + python_dtype(output.type.dtype));
     if (!scope_.device.empty()) arguments.push_back("device=" + scope_.device);
     return fmt::format("{} = torch.stack({}) if {} else torch.empty({})", name, name, name, join(arguments));
   }
 
   std::string free_word(const std::string& wish, const std::vector<std::string>& others, int position) const {
     std::string name = wish;
-    for (int i = 2; scope_.parameters.contains(name) || is_live(name, position - 1) || std::find(others.begin(), others.end(), name) != others.end(); ++i) {
+    for (int i = 2; scope_.parameters.contains(name) || is_live(name, position - 1) ||
+                    std::find(others.begin(), others.end(), name) != others.end();
+         ++i) {
       name = fmt::format("{}{}", wish, i);
     }
     return name;
   }
-  std::string list_name(const std::vector<std::string>& others, int position) const { return free_word("steps", others, position); }
+  std::string list_name(const std::vector<std::string>& others, int position) const {
+    return free_word("steps", others, position);
+  }
 
   const Graph& graph_;
   Scope& scope_;

@@ -64,7 +64,8 @@ class Recovery {
     if (node.graph != &graph_ && (spec->type == "nn.LSTM" || spec->type == "nn.GRU" || spec->type == "nn.RNN")) return;
     std::string key = spec->type + "(" + spec->arguments + ")";
     for (const ModuleSpec::Weight& weight : spec->weights) {
-      key += fmt::format(" {}={}{}", weight.attribute, static_cast<const void*>(weight.value), weight.transposed ? "T" : "");
+      key += fmt::format(" {}={}{}", weight.attribute, static_cast<const void*>(weight.value),
+                         weight.transposed ? "T" : "");
     }
     if (!spec->weights.empty()) {  // one without weights is not shared: each place has its own
       if (const auto same = by_key_.find(key); same != by_key_.end()) {

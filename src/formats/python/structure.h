@@ -1,4 +1,5 @@
-// structure.h - what the Python module consists of: submodules, parameters, buffers, and their names; found on the aten graph.
+// structure.h - what the Python module consists of: submodules, parameters, buffers, and their names; found on the aten
+// graph.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -23,9 +24,9 @@ struct RootTensor {
 
 struct Structure {
   std::vector<Submodule> modules;
-  std::unordered_map<const Node*, size_t> module_of;         // nodes that are calls of a submodule
+  std::unordered_map<const Node*, size_t> module_of;  // nodes that are calls of a submodule
   std::vector<RootTensor> tensors;
-  std::unordered_map<const Value*, std::string> place;       // constants: how the code refers to them
+  std::unordered_map<const Value*, std::string> place;  // constants: how the code refers to them
   std::vector<StateTensor> state;
   std::vector<std::string> external_names;
 };

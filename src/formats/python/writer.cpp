@@ -38,11 +38,14 @@ std::string shorten(std::string text, size_t width) {
   return text.size() <= width ? text : text.substr(0, width - 3) + "...";
 }
 
-void add_rows(std::string& text, std::string_view heading, const std::vector<std::pair<std::string, std::string>>& rows) {
+void add_rows(std::string& text, std::string_view heading,
+              const std::vector<std::pair<std::string, std::string>>& rows) {
   size_t widest = 0;
   for (const auto& row : rows) widest = std::max(widest, std::min<size_t>(row.first.size(), 40));
   for (size_t i = 0; i < rows.size(); ++i) {
-    text += shorten(fmt::format("{:<9}{:<{}}  {}", i == 0 ? heading : "", rows[i].first, widest, rows[i].second), kLineWidth) + "\n";
+    text += shorten(fmt::format("{:<9}{:<{}}  {}", i == 0 ? heading : "", rows[i].first, widest, rows[i].second),
+                    kLineWidth) +
+            "\n";
   }
 }
 
@@ -52,9 +55,12 @@ std::string docstring(const Graph& graph, const Model& origin, const PythonOptio
   std::string text = "\"\"\"" + shorten(title.empty() ? "A converted model" : title, 100) + ": a PyTorch module.\n\n";
   std::string made_by = plain(origin.producer_name);
   if (!made_by.empty() && !origin.producer_version.empty()) made_by += " " + plain(origin.producer_version);
-  const std::string from = origin.path.empty() ? "an ONNX model" : plain(origin.path.substr(origin.path.rfind('/') + 1));
+  const std::string from =
+      origin.path.empty() ? "an ONNX model" : plain(origin.path.substr(origin.path.rfind('/') + 1));
   text += shorten(fmt::format("Converted by tonnx from {} (opset {}{}).", from, origin.opset(""),
-                              made_by.empty() ? "" : ", made by " + made_by), kLineWidth) + "\n\n";
+                              made_by.empty() ? "" : ", made by " + made_by),
+                  kLineWidth) +
+          "\n\n";
   std::vector<std::pair<std::string, std::string>> inputs, outputs;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const Value& input = *graph.inputs()[i];
@@ -62,14 +68,16 @@ std::string docstring(const Graph& graph, const Model& origin, const PythonOptio
     inputs.emplace_back(forward.parameters[i],
                         plain(text_of(input.type)) + (renamed ? fmt::format("  ({})", plain(input.name)) : ""));
   }
-  for (const Value* output : origin.graph->outputs()) outputs.emplace_back(plain(output->name), plain(text_of(output->type)));
+  for (const Value* output : origin.graph->outputs())
+    outputs.emplace_back(plain(output->name), plain(text_of(output->type)));
   add_rows(text, "Inputs", inputs);
   add_rows(text, "Outputs", outputs);
   int64_t parameters = 0;
   for (const StateTensor& tensor : structure.state) parameters += tensor.trainable ? tensor.tensor->count() : 0;
   if (!structure.state.empty()) {
-    text += fmt::format("{:<9}{}: {} tensor{}, {} parameter{}\n", "Weights", plain(options.weights_file), structure.state.size(),
-                        structure.state.size() == 1 ? "" : "s", human_count(parameters), parameters == 1 ? "" : "s");
+    text += fmt::format("{:<9}{}: {} tensor{}, {} parameter{}\n", "Weights", plain(options.weights_file),
+                        structure.state.size(), structure.state.size() == 1 ? "" : "s", human_count(parameters),
+                        parameters == 1 ? "" : "s");
   }
   return text + "\"\"\"\n";
 }
@@ -136,9 +144,11 @@ PythonModule write_python(const Graph& graph, const Model& origin, const PythonO
   const Forward forward = write_forward(graph, structure);
 
   std::string body = "class Model(nn.Module):\n";
-  const bool has_members = !structure.tensors.empty() || !structure.modules.empty() || !structure.external_names.empty();
+  const bool has_members =
+      !structure.tensors.empty() || !structure.modules.empty() || !structure.external_names.empty();
   if (has_members) body += init_method(structure, options) + "\n";
-  body += lay_out(fmt::format("def forward(self{}{}):", forward.parameters.empty() ? "" : ", ", join(forward.parameters)), 4);
+  body += lay_out(
+      fmt::format("def forward(self{}{}):", forward.parameters.empty() ? "" : ", ", join(forward.parameters)), 4);
   for (const Statement& statement : forward.statements) {
     body += statement.text.empty() ? "\n" : lay_out(statement.text, 8 + 4 * static_cast<size_t>(statement.level));
   }
