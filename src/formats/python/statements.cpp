@@ -362,10 +362,10 @@ class BlockWriter {
   /// Whether a value may share memory with one that exists outside the block.
   bool is_alias(const Value* value) const {
     static const std::set<std::string, std::less<>> kViews = {
-        "view",    "reshape",    "flatten", "permute",  "transpose", "t",      "squeeze",          "unsqueeze",
-        "slice",   "select",     "expand",  "narrow",   "movedim",   "split",  "split_with_sizes", "unbind",
-        "chunk",   "contiguous", "to",      "detach",   "diagonal",  "unfold", "swapaxes",         "expand_as",
-        "view_as", "real",       "mT",      "squeeze_", "unflatten", "dropout"};
+        "view",    "reshape",    "flatten", "permute", "transpose", "t",         "squeeze",          "unsqueeze",
+        "slice",   "select",     "expand",  "narrow",  "movedim",   "split",     "split_with_sizes", "unbind",
+        "chunk",   "contiguous", "to",      "detach",  "diagonal",  "unfold",    "swapaxes",         "expand_as",
+        "view_as", "list_at",    "real",    "mT",      "squeeze_",  "unflatten", "dropout"};
     if (value->graph != &graph_ || value->producer == nullptr) return true;
     if (std::count(graph_.outputs().begin(), graph_.outputs().end(), value) > 1) return true;
     if (is_control(*value->producer) && !(is_tonnx(*value->producer, "cond") && can_be_cond(*value->producer)))

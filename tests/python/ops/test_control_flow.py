@@ -442,3 +442,12 @@ def test_what_nobody_uses_is_not_computed() -> None:
     text = forward_of(parsed(LOOPS["dead_ends"]))
     assert "exp" not in text and "sin" not in text and "steps" not in text
     assert "amax" not in forward_of(parsed(BRANCHES["unused_output"]))
+    deep = parsed("""g (bool c, float[n, 3] x) => (float[n, 3] y) {
+        u, y = If (c) <
+            then_branch = t () => (float[n, 3] p, float[n, 3] a) {
+                q, a = If (c) <then_branch = tt () => (float[n, 3] p1, float[n, 3] a1) { p1 = Exp(x) a1 = Neg(x) },
+                               else_branch = te () => (float[n, 3] p2, float[n, 3] a2) { p2 = Sin(x) a2 = Abs(x) }>
+                p = Cos(q) },
+            else_branch = e () => (float[n, 3] r, float[n, 3] b) { r = Tanh(x) b = Identity(x) }> }""")
+    assert not any(op in forward_of(deep) for op in ("exp", "sin", "cos", "tanh"))
+    check_model(deep, {"c": YES, "x": X})
