@@ -147,7 +147,7 @@ class Upgrade {
     for (Value* output : node.outputs()) {
       if (output && !output->constant && output->known_ints) output->constant = constant_of(*output);
     }
-    if (entry.op->eval == nullptr || node.inputs().empty()) return;
+    if (entry.op->eval == nullptr || node.inputs().empty() || node.outputs().empty()) return;
     constexpr int64_t kGrowth = 8, kFree = int64_t{1} << 20;
     int64_t given = 0, made = 0;
     bool is_trained = false;

@@ -113,6 +113,7 @@ bool OnnxEdit::replace_with(const std::vector<Value*>& results) {
 
 Node* OnnxEdit::after(size_t i, std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes) {
   Value* old_output = node_->output(i);
+  require(old_output != nullptr, "output {} is missing", i);
   Node* made = make(op, {}, std::move(attributes), node_->next);
   graph().move_output(old_output, made, 0);
   Value* fresh = graph().add_output_to(node_, graph().unique_name(old_output->name + "_before_" + std::string(op)));
