@@ -43,7 +43,10 @@ class Search {
 
   void add_inputs(const Graph& graph) {
     for (const Value* input : graph.inputs()) {
-      if (is_of_strings(input->type)) {
+      const bool is_taken = std::any_of(input->uses.begin(), input->uses.end(), [&](const Use& use) {
+        return use.user != nullptr && is_external(*use.user, options_);  // which may know what to do with strings
+      });
+      if (is_of_strings(input->type) && !is_taken) {
         UnsupportedOp& op = found_[{"", "input", 0}];
         op.nodes.push_back(input->name);
         op.reason = kNoStrings;
@@ -81,8 +84,7 @@ std::string label_of(const Node& node) {
 std::vector<UnsupportedOp> find_unsupported(const Graph& graph, const LoweringOptions& options) {
   Search search(options);
   search.walk(graph);
-  if (options.external.empty())
-    search.add_inputs(graph);  // a converter of the user's own may know what to do with strings
+  search.add_inputs(graph);
   return search.list();
 }
 

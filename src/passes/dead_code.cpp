@@ -9,7 +9,8 @@ namespace {
 
 bool is_used(const Value* value) { return value != nullptr && !value->uses.empty(); }
 
-/// A branch or a loop of ONNX need not compute what nobody looks at: it gives something else in its place that it has anyway.
+/// A branch or a loop of ONNX need not compute what nobody looks at: it gives something else in its place that it has
+/// anyway.
 void release_outputs(Node& node) {
   const bool is_if = node.op == Symbol("If"), is_loop = node.op == Symbol("Loop");
   if (!node.domain.empty() || !(is_if || is_loop)) return;
