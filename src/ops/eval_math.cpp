@@ -53,7 +53,7 @@ void walk_pairs(const Pairing& p, Use&& use) {
 
 TensorPtr pair_up(const Tensor& x, const Tensor& y, FloatFn2 on_floats, IntFn2 on_ints) {
   const auto p = pairing(x, y);
-  if (!p || !contains(kPlain, x.dtype)) return nullptr;
+  if (!p || !contains(kPlain, x.dtype) || !contains(kPlain, y.dtype)) return nullptr;
   NewTensor result(x.dtype, p->dims);
   if (is_float(x.dtype)) {
     if (on_floats == nullptr) return nullptr;

@@ -227,7 +227,7 @@ Results eval_concat(const NodeView& n) {
 Results eval_gather(const NodeView& n) {
   const TensorPtr x = n.find_constant("data"), indices = n.find_constant("indices");
   const auto rank = static_cast<int64_t>(x->dims.size());
-  if (rank == 0 || info(x->dtype).bits < 8) return {};
+  if (rank == 0 || info(x->dtype).bits < 8 || !is_integer(indices->dtype)) return {};
   const auto axis = static_cast<size_t>(NodeView::normalized(n.i("axis"), rank));
   const auto offset = static_cast<std::ptrdiff_t>(axis);
   std::vector<int64_t> dims(x->dims.begin(), x->dims.begin() + offset);
@@ -253,14 +253,14 @@ Results eval_gather(const NodeView& n) {
 Results eval_pad(const NodeView& n) {
   const TensorPtr x = n.find_constant("data");
   const auto pads = n.find_const_ints("pads");
-  if (n.s("mode") != "constant" || !pads || n.has("axes") || info(x->dtype).bits < 8) return {};
+  if (n.s("mode") != "constant" || !pads || n.has("axes") || info(x->dtype).bits < 8 || info(x->dtype).bits > 64) return {};
   const size_t rank = x->dims.size();
   if (pads->size() != 2 * rank || std::any_of(pads->begin(), pads->end(), [](int64_t p) { return p < 0; })) return {};
   std::vector<int64_t> dims = x->dims;
   for (size_t i = 0; i < rank; ++i) dims[i] += (*pads)[i] + (*pads)[rank + i];
   NewTensor result(x->dtype, dims);
   uint64_t fill = 0;
-  if (const TensorPtr value = n.find_constant("constant_value"); value && value->count() == 1)
+  if (const TensorPtr value = n.find_constant("constant_value"); value && value->count() == 1 && value->dtype == x->dtype)
     fill = element_bits(*value, 0);
   else if (n.has("constant_value"))
     return {};
@@ -288,7 +288,8 @@ Results eval_constant_of_shape(const NodeView& n) {
 Results eval_range(const NodeView& n) {
   const TensorPtr start = n.find_constant("start"), delta = n.find_constant("delta");
   const auto dims = static_dims(n.node().output(0));
-  if (!dims || start->count() != 1 || delta->count() != 1) return {};
+  const bool is_number = is_float(start->dtype) || is_integer(start->dtype);
+  if (!dims || !is_number || delta->dtype != start->dtype || start->count() != 1 || delta->count() != 1) return {};
   NewTensor result(start->dtype, *dims);
   for (int64_t i = 0; i < result.count(); ++i) {
     if (is_float(start->dtype)) {
