@@ -253,14 +253,16 @@ Results eval_gather(const NodeView& n) {
 Results eval_pad(const NodeView& n) {
   const TensorPtr x = n.find_constant("data");
   const auto pads = n.find_const_ints("pads");
-  if (n.s("mode") != "constant" || !pads || n.has("axes") || info(x->dtype).bits < 8 || info(x->dtype).bits > 64) return {};
+  if (n.s("mode") != "constant" || !pads || n.has("axes") || info(x->dtype).bits < 8 || info(x->dtype).bits > 64)
+    return {};
   const size_t rank = x->dims.size();
   if (pads->size() != 2 * rank || std::any_of(pads->begin(), pads->end(), [](int64_t p) { return p < 0; })) return {};
   std::vector<int64_t> dims = x->dims;
   for (size_t i = 0; i < rank; ++i) dims[i] += (*pads)[i] + (*pads)[rank + i];
   NewTensor result(x->dtype, dims);
   uint64_t fill = 0;
-  if (const TensorPtr value = n.find_constant("constant_value"); value && value->count() == 1 && value->dtype == x->dtype)
+  if (const TensorPtr value = n.find_constant("constant_value");
+      value && value->count() == 1 && value->dtype == x->dtype)
     fill = element_bits(*value, 0);
   else if (n.has("constant_value"))
     return {};
