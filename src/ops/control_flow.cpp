@@ -238,6 +238,7 @@ void up_scan_9(OnnxEdit& edit) {
   const GraphPtr scan_body = *given_body->value.get<GraphPtr>();
   std::vector<Value*> inputs(node.inputs().begin() + 1, node.inputs().end());
   AttrValue directions = node.take_attribute("directions");
+  require(directions.is_none() || directions.get<std::vector<int64_t>>() != nullptr, "attribute 'directions' is no list of integers");
   Value* sizes = edit.before("Shape", {inputs[0]});
   Value* batch = edit.before("Gather", {sizes, edit.constant(make_scalar(DType::Int64, 0), "axis")},
                              {attribute("axis", int64_t{0})});
@@ -248,7 +249,9 @@ void up_scan_9(OnnxEdit& edit) {
     elements.push_back(add_value(*body, "Gather", {input, body->inputs()[0]}, {attribute("axis", int64_t{0})}));
   }
   Node* scan = add(*body, "Scan", elements);
-  scan->set_attribute("num_scan_inputs", node.take_attribute("num_scan_inputs"));
+  AttrValue count_of_inputs = node.take_attribute("num_scan_inputs");
+  require(count_of_inputs.get<int64_t>() != nullptr, "attribute 'num_scan_inputs' is missing, or no integer");
+  scan->set_attribute("num_scan_inputs", std::move(count_of_inputs));
   if (!directions.is_none()) scan->set_attribute("scan_input_directions", std::move(directions));
   const size_t count = scan_body->outputs().size();
   for (size_t i = 0; i < count; ++i) body->add_output(body->add_output_to(scan, body->unique_name("scan")));
