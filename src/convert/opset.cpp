@@ -180,7 +180,7 @@ class Upgrade {
     std::vector<double> numbers;
     for (const Dim& dim : *value.known_ints) {
       const auto number = dim.constant();
-      if (!number || std::abs(*number) > int64_t{1} << 52) return nullptr;
+      if (!number || *number > int64_t{1} << 52 || *number < -(int64_t{1} << 52)) return nullptr;
       numbers.push_back(static_cast<double>(*number));
     }
     const auto rank = value.type.rank();

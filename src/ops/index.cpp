@@ -2,6 +2,7 @@
 #include "ops/index.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.h"
 #include "ops/emission.h"
@@ -100,8 +101,8 @@ Value* gather_constant(const OnnxNode& n, AtenBuilder& aten, std::vector<int64_t
   }
   if (n.find_rank("indices") == 0) return aten("select.int", x, dim, indices.at(0));
   bool is_range = !indices.empty() && indices[0] >= 0;
-  for (size_t i = 1; i < indices.size(); ++i) is_range = is_range && indices[i] == indices[i - 1] + 1;
-  if (is_range) {
+  for (size_t i = 1; i < indices.size(); ++i) is_range = is_range && indices[i] > 0 && indices[i] - 1 == indices[i - 1];
+  if (is_range && indices.back() < std::numeric_limits<int64_t>::max()) {
     if (size == static_cast<int64_t>(indices.size())) return x;
     return aten("slice.Tensor", x, dim, indices.front(), indices.back() + 1);
   }

@@ -136,8 +136,8 @@ Bytes TensorReader::external(const std::vector<std::pair<std::string, std::strin
   const Bytes& file = mapped(location);
   const auto available = static_cast<int64_t>(file.size());
   if (offset > available || length > available - offset) {
-    fail(ErrorKind::BadFile, "external data '{}' has {} bytes, and bytes {} to {} are asked for", location, available,
-         offset, offset + length);
+    fail(ErrorKind::BadFile, "external data '{}' has {} bytes, and {} from byte {} on are asked for", location,
+         available, length, offset);
   }
   return file.slice(static_cast<size_t>(offset), static_cast<size_t>(length));
 }
