@@ -1,5 +1,6 @@
 // sequence.cpp - sequences, which are lists of tensors, and optional values, which may be None.
 #include <algorithm>
+#include <limits>
 
 #include "base/error.h"
 #include "ir/clone.h"
@@ -242,7 +243,7 @@ std::string emit_list_insert(const Emission& e) {
 std::string emit_list_erase(const Emission& e) {
   const std::string list = e.text("self", precedence::kAtom);
   if (!e.has("index")) return list + "[:-1]";
-  if (const auto index = e.find_int("index")) {
+  if (const auto index = e.find_int("index"); index && *index < std::numeric_limits<int64_t>::max()) {
     if (*index == -1) return list + "[:-1]";
     if (*index == 0) return list + "[1:]";
     return fmt::format("[*{}[:{}], *{}[{}:]]", list, *index, list, *index + 1);

@@ -56,6 +56,7 @@ void Rope::append_bytes(const Bytes& bytes) {
   if (bytes.size() < kShort) {
     tail().append(bytes.view());
   } else if (!pieces_.empty() && pieces_.back().bytes.data() != nullptr &&
+             pieces_.back().bytes.owner() == bytes.owner() &&
              pieces_.back().bytes.data() + pieces_.back().bytes.size() == bytes.data()) {
     Bytes& last = pieces_.back().bytes;
     last = Bytes(last.owner(), last.data(), last.size() + bytes.size());
