@@ -68,7 +68,7 @@ Value* plus(AtenBuilder& aten, Value* x, int64_t number) {
 
 Value* minus(AtenBuilder& aten, Value* x, const QuantParam& zero_point) {
   if (zero_point.is(0)) return x;
-  if (zero_point.number) return plus(aten, x, -static_cast<int64_t>(*zero_point.number));
+  if (zero_point.number) return plus(aten, x, static_cast<int64_t>(-*zero_point.number));
   return aten("sub.Tensor", x, zero_point.tensor);
 }
 

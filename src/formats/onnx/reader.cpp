@@ -422,11 +422,11 @@ Model Reader::read_model(const Bytes& bytes) {
         break;
       case model::metadata_props: result.metadata.push_back(read_entry(message.bytes())); break;
       case model::functions: functions.push_back(message.bytes()); break;
-      default:
+      default: {
+        const auto field = message.field();  // which a skip may forget
         message.skip();
-        if (message.field() == model::training_info || message.field() == model::configuration) {
-          extra += message.whole_field();
-        }
+        if (field == model::training_info || field == model::configuration) extra += message.whole_field();
+      }
     }
   }
   if (!has_graph) fail(ErrorKind::BadFile, "this is not an ONNX model: it has no graph");
