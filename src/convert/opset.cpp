@@ -230,10 +230,9 @@ class Upgrade {
     for (size_t i = 0; i < node.outputs().size(); ++i) {
       Value* output = node.output(i);
       if (output == nullptr) continue;
-      const auto at = map.find(branch->outputs()[i]);
       Node* identity = graph.add_node("", "Identity", &node);
       identity->version = kNewestOpset;
-      identity->set_input(0, at != map.end() ? at->second : branch->outputs()[i]);
+      identity->set_input(0, copy_of(branch->outputs()[i], map));
       graph.move_output(output, identity, 0);
     }
     for (Node* made = before ? before->next : graph.first(); made != &node;) {

@@ -38,9 +38,7 @@ void clone_nodes(const Graph& from, Graph& to, Node* before, ValueMap& map, cons
     copy->name = prefix.empty() ? node.name : fmt::format("{}/{}", prefix, node.name);
     copy->metadata = node.metadata;
     for (size_t i = 0; i < node.inputs().size(); ++i) {
-      Value* input = node.inputs()[i];
-      const auto at = map.find(input);
-      copy->set_input(i, at != map.end() ? at->second : input);
+      copy->set_input(i, copy_of(node.inputs()[i], map));
     }
     for (const Attribute& attribute : node.attributes) clone_attribute(attribute, *copy, map, edit, prefix);
     for (size_t i = 0; i < node.outputs().size(); ++i) {
@@ -69,10 +67,7 @@ GraphPtr clone_graph(const Graph& from, Node& owner, ValueMap map, const Attribu
     result->add_initializer(made);
   }
   clone_nodes(from, *result, nullptr, map, edit, prefix);
-  for (Value* output : from.outputs()) {
-    const auto at = map.find(output);
-    result->add_output(at != map.end() ? at->second : output);
-  }
+  for (Value* output : from.outputs()) result->add_output(copy_of(output, map));
   return result;
 }
 

@@ -12,6 +12,11 @@ using ValueMap = std::unordered_map<const Value*, Value*>;
 /// Changes the copy of an attribute, or says that it is to be left out.
 using AttributeEdit = std::function<bool(Attribute&)>;
 
+inline Value* copy_of(Value* value, const ValueMap& map) {
+  const auto at = map.find(value);
+  return at != map.end() ? at->second : value;
+}
+
 /// Copies all nodes and initializers of a graph into another, in front of `before` or at the end, and adds what they
 /// make to the map. Names of values are made unique; `prefix` goes in front of the names of nodes.
 void clone_nodes(const Graph& from, Graph& to, Node* before, ValueMap& map, const AttributeEdit& edit = {},

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ir/clone.h"
 #include "ops/emission.h"
+#include "ops/expansion.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -137,32 +138,6 @@ Values lower_loop(const OnnxNode& n, AtenBuilder& aten) {
 
 // Scan
 
-Node* add(Graph& graph, const char* op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes = {}) {
-  Node* node = graph.add_node("", op);
-  node->version = kNewestOpset;
-  for (Value* input : inputs) node->add_input(input);
-  for (Attribute& attribute : attributes) node->set_attribute(attribute.name, std::move(attribute.value));
-  return node;
-}
-
-Value* add_value(Graph& graph, const char* op, const std::vector<Value*>& inputs,
-                 std::vector<Attribute> attributes = {}) {
-  Node* node = add(graph, op, inputs, std::move(attributes));
-  return graph.add_output_to(node, graph.unique_name(op));
-}
-
-Attribute attribute(const char* name, AttrValue value) { return {name, std::move(value), AttrType::None, {}, {}}; }
-
-/// A body of a Loop with its counter and condition; the condition is handed on.
-std::shared_ptr<Graph> new_body(Node& owner) {
-  auto body = std::make_shared<Graph>();
-  body->owner = &owner;
-  body->add_input(body->unique_name("i"), Type::tensor(DType::Int64, Shape{}));
-  Value* keep = body->add_input(body->unique_name("keep_on"), Type::tensor(DType::Bool, Shape{}));
-  body->add_output(add_value(*body, "Identity", {keep}));
-  return body;
-}
-
 int64_t item(const std::optional<std::vector<int64_t>>& list, size_t i) {
   return list && i < list->size() ? (*list)[i] : 0;
 }
@@ -187,7 +162,7 @@ bool expand_scan(const NodeView& n, OnnxEdit& edit) {
   Value* sizes = edit.before("Shape", {first});
   Value* count = edit.before(
       "Gather", {sizes, edit.constant(make_scalar(DType::Int64, static_cast<double>(item(axes, 0))), "axis")},
-      {attribute("axis", int64_t{0})});
+      {{"axis", int64_t{0}}});
   Value* last = nullptr;
   if (reversed && std::any_of(reversed->begin(), reversed->end(), [](int64_t backwards) { return backwards != 0; })) {
     last = edit.before("Sub", {count, edit.constant(make_scalar(DType::Int64, 1), "one")});
@@ -195,22 +170,20 @@ bool expand_scan(const NodeView& n, OnnxEdit& edit) {
   std::vector<Value*> loop_inputs{count, nullptr};
   loop_inputs.insert(loop_inputs.end(), inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(state_count));
   Node* loop = edit.node_before("Loop", loop_inputs, {}, scan->outputs().size());
-  const auto body = new_body(*loop);
+  const auto body = new_loop_body(*loop);
+  Expansion inner(edit, *body);
+  body->add_output(inner("Identity", {body->inputs()[1]}));
   ValueMap map;
   for (size_t i = 0; i < state_count; ++i) {
-    map[scan->inputs()[i]] = body->add_input(body->unique_name(scan->inputs()[i]->name), inputs[i]->type);
+    map[scan->inputs()[i]] = add_input(*body, scan->inputs()[i]->name, inputs[i]->type);
   }
   for (size_t i = 0; i < static_cast<size_t>(scan_count); ++i) {
     Value* index = body->inputs()[0];
-    if (item(reversed, i) != 0) index = add_value(*body, "Sub", {last, index});
-    map[scan->inputs()[state_count + i]] =
-        add_value(*body, "Gather", {inputs[state_count + i], index}, {attribute("axis", item(axes, i))});
+    if (item(reversed, i) != 0) index = inner("Sub", {last, index});
+    map[scan->inputs()[state_count + i]] = inner("Gather", {inputs[state_count + i], index}, {{"axis", item(axes, i)}});
   }
   clone_nodes(*scan, *body, nullptr, map);
-  for (Value* output : scan->outputs()) {
-    const auto at = map.find(output);
-    body->add_output(at != map.end() ? at->second : output);
-  }
+  for (Value* output : scan->outputs()) body->add_output(copy_of(output, map));
   loop->set_attribute("body", GraphPtr(body));
 
   const auto output_axes = n.find_ints("scan_output_axes");
@@ -222,7 +195,7 @@ bool expand_scan(const NodeView& n, OnnxEdit& edit) {
                                          edit.ints({0}), edit.ints({-1})});
     }
     const int64_t axis = item(output_axes, i - state_count);
-    if (axis != 0) results[i] = edit.before("tonnx.MoveAxis", {results[i]}, {attribute("destination", axis)});
+    if (axis != 0) results[i] = edit.before("tonnx.MoveAxis", {results[i]}, {{"destination", axis}});
   }
   return edit.replace_with(results);
 }
@@ -238,17 +211,20 @@ void up_scan_9(OnnxEdit& edit) {
   const GraphPtr scan_body = *given_body->value.get<GraphPtr>();
   std::vector<Value*> inputs(node.inputs().begin() + 1, node.inputs().end());
   AttrValue directions = node.take_attribute("directions");
-  require(directions.is_none() || directions.get<std::vector<int64_t>>() != nullptr, "attribute 'directions' is no list of integers");
+  require(directions.is_none() || directions.get<std::vector<int64_t>>() != nullptr,
+          "attribute 'directions' is no list of integers");
   Value* sizes = edit.before("Shape", {inputs[0]});
-  Value* batch = edit.before("Gather", {sizes, edit.constant(make_scalar(DType::Int64, 0), "axis")},
-                             {attribute("axis", int64_t{0})});
-  const auto body = new_body(node);
+  Value* batch =
+      edit.before("Gather", {sizes, edit.constant(make_scalar(DType::Int64, 0), "axis")}, {{"axis", int64_t{0}}});
+  const auto body = new_loop_body(node);
+  Expansion inner(edit, *body);
+  body->add_output(inner("Identity", {body->inputs()[1]}));
   std::vector<Value*> elements;
   for (Value* input : inputs) {
     require(input != nullptr, "an input is missing");
-    elements.push_back(add_value(*body, "Gather", {input, body->inputs()[0]}, {attribute("axis", int64_t{0})}));
+    elements.push_back(inner("Gather", {input, body->inputs()[0]}, {{"axis", int64_t{0}}}));
   }
-  Node* scan = add(*body, "Scan", elements);
+  Node* scan = append_node(*body, "Scan", elements, {}, 0);
   AttrValue count_of_inputs = node.take_attribute("num_scan_inputs");
   require(count_of_inputs.get<int64_t>() != nullptr, "attribute 'num_scan_inputs' is missing, or no integer");
   scan->set_attribute("num_scan_inputs", std::move(count_of_inputs));

@@ -1,5 +1,6 @@
 // expansion.h - what operators that are written in terms of others are made with.
 #pragma once
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -8,18 +9,30 @@
 
 namespace tonnx {
 
-/// Makes the nodes of an expansion: `make("Add", {a, b})`.
+/// Appends a node of the newest opset to a graph inside another node.
+Node* append_node(Graph& graph, std::string_view op, const std::vector<Value*>& inputs,
+                  std::vector<Attribute> attributes = {}, size_t outputs = 1);
+/// The body of a Loop, which has the number of the iteration and the condition as its inputs.
+std::shared_ptr<Graph> new_loop_body(Node& loop);
+/// An input of such a graph; its name is made unique.
+Value* add_input(Graph& body, std::string_view wish, Type type);
+
+/// Makes the nodes of an expansion: `make("Add", {a, b})`, in front of the node, or in a graph inside one of those
+/// made.
 class Expansion {
  public:
   explicit Expansion(OnnxEdit& edit) : edit_(&edit) {}
+  Expansion(OnnxEdit& edit, Graph& body) : edit_(&edit), body_(&body) {}
 
   Value* operator()(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes = {}) {
-    return edit_->before(op, std::move(inputs), std::move(attributes));
+    return all(1, op, std::move(inputs), std::move(attributes))[0];
   }
   /// All outputs of a node that has `count` of them.
-  std::vector<Value*> all(size_t count, std::string_view op, std::vector<Value*> inputs,
-                          std::vector<Attribute> attributes = {}) {
-    return edit_->node_before(op, std::move(inputs), std::move(attributes), count)->outputs();
+  const std::vector<Value*>& all(size_t count, std::string_view op, std::vector<Value*> inputs,
+                                 std::vector<Attribute> attributes = {}) {
+    Node* made = body_ ? append_node(*body_, op, inputs, std::move(attributes), count)
+                       : edit_->node_before(op, std::move(inputs), std::move(attributes), count);
+    return made->outputs();
   }
 
   Value* number(DType dtype, double value) { return numbers(dtype, {}, {value}); }
@@ -54,8 +67,11 @@ class Expansion {
     return all(count, "Split", {x, ints(std::move(sizes))}, {{"axis", axis}});
   }
 
- private:
+ protected:
   OnnxEdit* edit_;
+
+ private:
+  Graph* body_ = nullptr;
 };
 
 inline constexpr int64_t kToTheEnd = int64_t{1} << 62;

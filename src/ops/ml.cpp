@@ -10,10 +10,8 @@
 
 namespace tonnx {
 
-Attribute named(const char* name, AttrValue value) { return {name, std::move(value), AttrType::None, {}, {}}; }
-
 Value* fixed(OnnxEdit& edit, TensorPtr tensor, std::string_view wish) {
-  Value* value = edit.before("Constant", {}, {named("value", std::move(tensor))});
+  Value* value = edit.before("Constant", {}, {{"value", std::move(tensor)}});
   value->name = edit.graph().unique_name(wish);
   return value;
 }
@@ -22,7 +20,7 @@ Value* fixed_number(OnnxEdit& edit, DType dtype, double value) { return fixed(ed
 
 Value* cast_to(OnnxEdit& edit, Value* x, DType dtype) {
   if (x->type.dtype == dtype) return x;
-  return edit.before("Cast", {x}, {named("to", static_cast<int64_t>(dtype))});
+  return edit.before("Cast", {x}, {{"to", static_cast<int64_t>(dtype)}});
 }
 
 Value* rows_of(OnnxEdit& edit, Value* x) {
@@ -54,11 +52,11 @@ Value* labels_of(OnnxEdit& edit, Value* number, const ClassLabels& labels) {
   std::vector<int64_t> in_order(labels.numbers.size());
   std::iota(in_order.begin(), in_order.end(), 0);
   if (labels.numbers == in_order) return number;
-  return edit.before("Gather", {fixed(edit, make_ints(labels.numbers), "labels"), number}, {named("axis", int64_t{0})});
+  return edit.before("Gather", {fixed(edit, make_ints(labels.numbers), "labels"), number}, {{"axis", int64_t{0}}});
 }
 
 Value* best_class(OnnxEdit& edit, Value* scores) {
-  return edit.before("ArgMax", {scores}, {named("axis", int64_t{1}), named("keepdims", int64_t{0})});
+  return edit.before("ArgMax", {scores}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
 }
 
 namespace {
@@ -81,7 +79,7 @@ Value* softmax_zero(OnnxEdit& edit, Value* scores) {
 Value* transformed_scores(OnnxEdit& edit, Value* scores, const std::string& kind) {
   if (kind == "NONE") return scores;
   if (kind == "LOGISTIC") return edit.before("Sigmoid", {scores});
-  if (kind == "SOFTMAX") return edit.before("Softmax", {scores}, {named("axis", int64_t{1})});
+  if (kind == "SOFTMAX") return edit.before("Softmax", {scores}, {{"axis", int64_t{1}}});
   if (kind == "SOFTMAX_ZERO") return softmax_zero(edit, scores);
   require(kind == "PROBIT", "post_transform is '{}'", kind);
   return edit.before("tonnx.Probit", {scores});
@@ -98,7 +96,7 @@ Value* scores_of_two(OnnxEdit& edit, Value* second, const std::string& kind, boo
   } else {
     first = edit.before("Neg", {second});
   }
-  return edit.before("Concat", {first, second}, {named("axis", int64_t{1})});
+  return edit.before("Concat", {first, second}, {{"axis", int64_t{1}}});
 }
 
 namespace {

@@ -9,7 +9,6 @@
 
 namespace tonnx {
 
-Attribute named(const char* name, AttrValue value);
 /// A constant that is not trained: what decides, such as thresholds and labels.
 Value* fixed(OnnxEdit& edit, TensorPtr tensor, std::string_view wish = "constant");
 Value* fixed_number(OnnxEdit& edit, DType dtype, double value);

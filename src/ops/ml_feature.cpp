@@ -88,7 +88,7 @@ bool expand_array_feature_extractor(const NodeView& n, OnnxEdit& edit) {
     if (!n.find_constant("X")) fail_unsupported("PyTorch has no tensors of strings");
     return edit.replace_with({edit.before("Unsqueeze", {places, edit.ints({0})})});
   }
-  Value* y = edit.before("Gather", {x, places}, {named("axis", int64_t{-1})});
+  Value* y = edit.before("Gather", {x, places}, {{"axis", int64_t{-1}}});
   if (n.find_rank("X") == 1) y = edit.before("Unsqueeze", {y, edit.ints({0})});
   return edit.replace_with({y});
 }
@@ -117,7 +117,7 @@ bool expand_feature_vectorizer(const NodeView& n, OnnxEdit& edit) {
     }
     parts.push_back(part);
   }
-  return edit.replace_with({edit.before("Concat", parts, {named("axis", int64_t{1})})});
+  return edit.replace_with({edit.before("Concat", parts, {{"axis", int64_t{1}}})});
 }
 
 /// What LabelEncoder maps from, or to: a list of numbers in one of several attributes.
@@ -154,11 +154,11 @@ bool expand_label_encoder(const NodeView& n, OnnxEdit& edit) {
     Value* both = edit.before("And", {edit.before("IsNaN", {x}), edit.before("IsNaN", {table})});
     same = edit.before("Or", {same, both});
   }
-  Value* number = edit.before("ArgMax", {cast_to(edit, same, DType::UInt8)},
-                              {named("axis", int64_t{-1}), named("keepdims", int64_t{0})});
-  Value* found = edit.before("Gather", {fixed(edit, *values), number}, {named("axis", int64_t{0})});
+  Value* number =
+      edit.before("ArgMax", {cast_to(edit, same, DType::UInt8)}, {{"axis", int64_t{-1}}, {"keepdims", int64_t{0}}});
+  Value* found = edit.before("Gather", {fixed(edit, *values), number}, {{"axis", int64_t{0}}});
   Value* any =
-      edit.before("ReduceMax", {cast_to(edit, same, DType::UInt8), edit.ints({-1})}, {named("keepdims", int64_t{0})});
+      edit.before("ReduceMax", {cast_to(edit, same, DType::UInt8), edit.ints({-1})}, {{"keepdims", int64_t{0}}});
   return edit.replace_with({edit.before("Where", {cast_to(edit, any, DType::Bool), found, otherwise})});
 }
 

@@ -20,7 +20,7 @@ Value* linear(OnnxEdit& edit, Value* x, const std::vector<double>& coefficients,
   if (intercepts && !intercepts->empty()) {
     inputs.push_back(edit.constant(make_floats(DType::Float32, {targets}, *intercepts), "bias"));
   }
-  return edit.before("Gemm", inputs, {named("transB", int64_t{1})});
+  return edit.before("Gemm", inputs, {{"transB", int64_t{1}}});
 }
 
 bool expand_linear_regressor(const NodeView& n, OnnxEdit& edit) {
@@ -143,7 +143,7 @@ Value* most_votes(OnnxEdit& edit, Value* scores, int64_t classes) {
   Value* second = edit.before("Sub", {fixed_number(edit, DType::Float32, 1), first});
   const auto votes = [&](Value* won, const std::vector<double>& table) {
     Value* matrix = fixed(edit, make_floats(DType::Float32, {classes, pairs}, table));
-    return edit.before("Gemm", {won, matrix}, {named("transB", int64_t{1})});
+    return edit.before("Gemm", {won, matrix}, {{"transB", int64_t{1}}});
   };
   return best_class(edit, edit.before("Add", {votes(first, for_first), votes(second, for_second)}));
 }
@@ -157,7 +157,7 @@ Value* coupled(OnnxEdit& edit, Value* first, int64_t classes) {
   Value* second = edit.before("Sub", {number(1), first});
   Value* nothing =
       edit.before("Mul", {edit.before("Slice", {first, edit.ints({0}), edit.ints({1}), edit.ints({1})}), number(0)});
-  Value* all = edit.before("Concat", {first, second, nothing}, {named("axis", int64_t{1})});
+  Value* all = edit.before("Concat", {first, second, nothing}, {{"axis", int64_t{1}}});
   std::vector<int64_t> places(static_cast<size_t>(classes * classes),
                               2 * pairs);  // of a class and itself there is none
   std::vector<double> diagonal(static_cast<size_t>(classes * classes), 0.0);
@@ -169,13 +169,13 @@ Value* coupled(OnnxEdit& edit, Value* first, int64_t classes) {
       places[static_cast<size_t>(j * classes + i)] = pairs + pair;
     }
   }
-  Value* r = edit.before("Gather", {all, fixed(edit, make_ints(places), "pairs")}, {named("axis", int64_t{1})});
+  Value* r = edit.before("Gather", {all, fixed(edit, make_ints(places), "pairs")}, {{"axis", int64_t{1}}});
   r = edit.before("Reshape", {r, edit.ints({-1, classes, classes})});
   Value* own = edit.before("ReduceSumSquare", {r, edit.ints({1})});  // [rows, 1, classes]
   own = edit.before("Mul", {own, fixed(edit, make_floats(DType::Float32, {classes, classes}, diagonal), "diagonal")});
-  Value* turned = edit.before("Transpose", {r}, {named("perm", std::vector<int64_t>{0, 2, 1})});
+  Value* turned = edit.before("Transpose", {r}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
   Value* q = edit.before("Sub", {own, edit.before("Mul", {r, turned})});
-  Value* ones = edit.before("Expand", {number(1), edit.before("Shape", {own}, {named("end", int64_t{2})})});
+  Value* ones = edit.before("Expand", {number(1), edit.before("Shape", {own}, {{"end", int64_t{2}}})});
   ones = edit.before("Expand", {edit.before("Unsqueeze", {ones, edit.ints({2})}), edit.ints({1, classes, 1})});
   Value* p = edit.before("Squeeze", {edit.before("tonnx.Solve", {q, ones}), edit.ints({2})});
   return edit.before("Div", {p, edit.before("ReduceSum", {p, edit.ints({1})})});
@@ -225,7 +225,7 @@ bool expand_svm_classifier(const NodeView& n, OnnxEdit& edit) {
     Value* both = nullptr;
     if (classes == 2) {
       Value* second = edit.before("Sub", {fixed_number(edit, DType::Float32, 1), first});
-      both = edit.before("Concat", {first, second}, {named("axis", int64_t{1})});
+      both = edit.before("Concat", {first, second}, {{"axis", int64_t{1}}});
     } else {
       both = coupled(edit, first, classes);
     }

@@ -158,7 +158,7 @@ bool expand_binary(const NodeView& n, OnnxEdit& edit, TreeEnsemble ensemble, con
     scores = scores_of_two(edit, score, post, is_positive);
   } else {
     Value* zero = edit.before("Mul", {score, fixed_number(edit, DType::Float32, 0)});
-    scores = transformed_scores(edit, edit.before("Concat", {zero, score}, {named("axis", int64_t{1})}), post);
+    scores = transformed_scores(edit, edit.before("Concat", {zero, score}, {{"axis", int64_t{1}}}), post);
   }
   return edit.replace_with({labels_of(edit, number, labels), scores});
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "ops/expansion.h"
 #include "ops/ml_tree.h"
 
 namespace tonnx {
@@ -55,21 +56,18 @@ class TreeWalk {
   Value* leaves(Value* x) {
     std::vector<int64_t> roots;
     for (const int64_t root : ensemble_.roots) roots.push_back(order_.row_of[static_cast<size_t>(root)]);
-    Value* count = edit_.before("Shape", {x}, {named("end", int64_t{1})});
+    Value* count = edit_.before("Shape", {x}, {{"end", int64_t{1}}});
     const auto trees = static_cast<int64_t>(roots.size());
-    Value* sizes = edit_.before("Concat", {count, edit_.ints({trees})}, {named("axis", int64_t{0})});
+    Value* sizes = edit_.before("Concat", {count, edit_.ints({trees})}, {{"axis", int64_t{0}}});
     Value* start = edit_.before("Expand", {fixed(edit_, make_ints(roots), "roots"), sizes});
     if (order_.depth == 0) return start;
     make_tables();
     Value* trips = edit_.constant(make_scalar(DType::Int64, static_cast<double>(order_.depth)), "depth");
     Node* loop = edit_.node_before("Loop", {trips, nullptr, start}, {}, 1);
-    auto body = std::make_shared<Graph>();
+    const auto body = new_loop_body(*loop);
     body_ = body.get();
-    body->owner = loop;
-    body->add_input(body->unique_name("i"), Type::tensor(DType::Int64, Shape{}));
-    Value* keep_on = body->add_input(body->unique_name("keep_on"), Type::tensor(DType::Bool, Shape{}));
-    Value* node = body->add_input(body->unique_name("node"), Type::tensor(DType::Int64, start->type.shape));
-    body->add_output(add("Identity", {keep_on}));
+    Value* node = add_input(*body, "node", Type::tensor(DType::Int64, start->type.shape));
+    body->add_output(add("Identity", {body->inputs()[1]}));
     body->add_output(add("Where", {goes_true(x, node), looked_up(when_true_, node), looked_up(when_false_, node)}));
     loop->set_attribute("body", GraphPtr(body));
     const auto first = static_cast<double>(order_.inner.size());
@@ -77,14 +75,10 @@ class TreeWalk {
   }
 
  private:
-  Value* add(const char* op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes = {}) {
-    Node* node = body_->add_node("", op);
-    node->version = kNewestOpset;
-    for (Value* input : inputs) node->add_input(input);
-    for (Attribute& each : attributes) node->set_attribute(each.name, std::move(each.value));
-    return body_->add_output_to(node, body_->unique_name(op));
+  Value* add(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes = {}) {
+    return append_node(*body_, op, inputs, std::move(attributes))->output(0);
   }
-  Value* looked_up(Value* table, Value* node) { return add("Gather", {table, node}, {named("axis", int64_t{0})}); }
+  Value* looked_up(Value* table, Value* node) { return add("Gather", {table, node}, {{"axis", int64_t{0}}}); }
 
   template <class Of>
   std::vector<double> column(Of of) const {
@@ -144,9 +138,9 @@ class TreeWalk {
   Value* compared(TreeMode mode, Value* x, Value* node) {
     if (mode == TreeMode::Member) {
       Value* same = add("Equal", {add("Unsqueeze", {x, edit_.ints({-1})}), looked_up(sets_, node)});
-      Value* bytes = add("Cast", {same}, {named("to", static_cast<int64_t>(DType::UInt8))});
-      Value* any = add("ReduceMax", {bytes, edit_.ints({-1})}, {named("keepdims", int64_t{0})});
-      return add("Cast", {any}, {named("to", static_cast<int64_t>(DType::Bool))});
+      Value* bytes = add("Cast", {same}, {{"to", static_cast<int64_t>(DType::UInt8)}});
+      Value* any = add("ReduceMax", {bytes, edit_.ints({-1})}, {{"keepdims", int64_t{0}}});
+      return add("Cast", {any}, {{"to", static_cast<int64_t>(DType::Bool)}});
     }
     Value* value = looked_up(values_, node);
     switch (mode) {
@@ -160,7 +154,7 @@ class TreeWalk {
   }
 
   Value* goes_true(Value* rows, Value* node) {
-    Value* x = add("GatherElements", {rows, looked_up(features_, node)}, {named("axis", int64_t{1})});
+    Value* x = add("GatherElements", {rows, looked_up(features_, node)}, {{"axis", int64_t{1}}});
     Value* result = nullptr;
     for (const TreeMode mode : modes_) {
       Value* here = compared(mode, x, node);
@@ -222,8 +216,8 @@ Value* tree_scores(OnnxEdit& edit, Value* x, TreeEnsemble ensemble, TreeAggregat
   const bool is_extreme = aggregate == TreeAggregate::Min || aggregate == TreeAggregate::Max;
   const double nothing = aggregate == TreeAggregate::Min ? HUGE_VAL : aggregate == TreeAggregate::Max ? -HUGE_VAL : 0.0;
   Value* weights = fixed(edit, weight_table(ensemble, order, nothing, aggregate), "leaves");
-  Value* each = edit.before("Gather", {weights, leaf}, {named("axis", int64_t{0})});  // [rows, trees, targets]
-  const std::vector<Attribute> flat{named("keepdims", int64_t{0})};
+  Value* each = edit.before("Gather", {weights, leaf}, {{"axis", int64_t{0}}});  // [rows, trees, targets]
+  const std::vector<Attribute> flat{{"keepdims", int64_t{0}}};
   const char* reduce = aggregate == TreeAggregate::Min   ? "ReduceMin"
                        : aggregate == TreeAggregate::Max ? "ReduceMax"
                                                          : "ReduceSum";

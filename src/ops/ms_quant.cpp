@@ -3,31 +3,28 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ops/opset_step.h"
+#include "ops/expansion.h"
 #include "ops/quantize.h"
 
 namespace tonnx {
 namespace {
 
 /// Builds the expansion of a node whose inputs are known by their names.
-class QuantEdit {
+class QuantEdit : public Expansion {
  public:
-  QuantEdit(const NodeView& n, OnnxEdit& edit) : n_(n), edit_(edit) {}
+  QuantEdit(const NodeView& n, OnnxEdit& edit) : Expansion(edit), n_(n) {}
 
   Value* in(std::string_view name) {
-    return edit_.node().input(static_cast<size_t>(n_.entry().signature.find_input(name)));
+    return edit_->node().input(static_cast<size_t>(n_.entry().signature.find_input(name)));
   }
-  Value* operator()(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes = {}) {
-    return edit_.before(op, std::move(inputs), std::move(attributes));
-  }
-  Value* number(double value) { return edit_.constant(make_scalar(DType::Float32, value), "number"); }
+  Value* number(double value) { return edit_->constant(make_scalar(DType::Float32, value), "number"); }
   /// The number that an input of one element is; 0 for a zero point that is absent.
   std::optional<double> find(std::string_view name) {
     if (in(name) == nullptr) return 0.0;
     const auto numbers = n_.find_const_floats(name);
     return numbers && numbers->size() == 1 ? std::optional((*numbers)[0]) : std::nullopt;
   }
-  Value* as_float(Value* x) { return (*this)("Cast", {x}, {{"to", static_cast<int64_t>(DType::Float32)}}); }
+  Value* as_float(Value* x) { return cast(x, DType::Float32); }
   Value* times(Value* x, double by) { return by == 1.0 ? x : (*this)("Mul", {x, number(by)}); }
   Value* plus(Value* x, double more) {
     if (more == 0.0) return x;
@@ -46,16 +43,12 @@ class QuantEdit {
     const auto [low, high] = range_of(dtype);
     Value* held =
         (*this)("Clip", {(*this)("Round", {y}), number(static_cast<double>(low)), number(static_cast<double>(high))});
-    return (*this)("Cast", {held}, {{"to", static_cast<int64_t>(dtype)}});
+    return cast(held, dtype);
   }
-  Value* transposed(Value* x, std::vector<int64_t> perm) {
-    return (*this)("Transpose", {x}, {{"perm", std::move(perm)}});
-  }
-  bool done(Value* result) { return edit_.replace_with({result}); }
+  bool done(Value* result) { return edit_->replace_with({result}); }
 
  private:
   const NodeView& n_;
-  OnnxEdit& edit_;
 };
 
 DType byte_type(const NodeView& n, std::string_view input) {
@@ -158,7 +151,7 @@ bool expand_average_pool(const NodeView& n, OnnxEdit& edit) {
   const DType dtype = byte_type(n, "X");
   const bool is_last = n.flag("channels_last");
   Value* x = q.dequantized("X", "x_scale", "x_zero_point");
-  if (is_last) x = q.transposed(x, to_channels_first(n.rank("X")));
+  if (is_last) x = q.transpose(x, to_channels_first(n.rank("X")));
   Value* y = q("AveragePool", {x},
                copied(n, {"auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides"}));
   y = q("Div", {y, q.in("y_scale")});
@@ -168,7 +161,7 @@ bool expand_average_pool(const NodeView& n, OnnxEdit& edit) {
     y = q("Add", {y, q.as_float(q.in("y_zero_point"))});
   }
   y = q.rounded(y, dtype);
-  return q.done(is_last ? q.transposed(y, to_channels_last(n.rank("X"))) : y);
+  return q.done(is_last ? q.transpose(y, to_channels_last(n.rank("X"))) : y);
 }
 
 /// The exact sum, multiplied by one number.
@@ -238,16 +231,16 @@ bool expand_conv(const NodeView& n, OnnxEdit& edit) {
   QuantEdit q(n, edit);
   std::vector<Value*> inputs = edit.node().inputs();
   const bool is_last = n.flag("channels_last");
-  if (is_last) inputs[0] = q.transposed(inputs[0], to_channels_first(n.rank("x")));
+  if (is_last) inputs[0] = q.transpose(inputs[0], to_channels_first(n.rank("x")));
   Value* y = q("QLinearConv", inputs, copied(n, {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"}));
-  return q.done(is_last ? q.transposed(y, to_channels_last(n.rank("x"))) : y);
+  return q.done(is_last ? q.transpose(y, to_channels_last(n.rank("x"))) : y);
 }
 
 bool expand_nhwc_max_pool(const NodeView& n, OnnxEdit& edit) {
   QuantEdit q(n, edit);
-  Value* x = q.transposed(q.in("x"), to_channels_first(n.rank("x")));
+  Value* x = q.transpose(q.in("x"), to_channels_first(n.rank("x")));
   Value* y = q("MaxPool", {x}, copied(n, {"auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides"}));
-  return q.done(q.transposed(y, to_channels_last(n.rank("x"))));
+  return q.done(q.transpose(y, to_channels_last(n.rank("x"))));
 }
 
 template <FixedText Op>

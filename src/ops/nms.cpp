@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ops/expansion.h"
 #include "ops/infer.h"
-#include "ops/opset_step.h"
 
 namespace tonnx {
 namespace {
@@ -29,46 +29,22 @@ void infer_nms(InferNode& n) {
   n.set(0, DType::Int64, Shape{n.fresh(), 3});
 }
 
-Attribute attribute(const char* name, AttrValue value) { return {name, std::move(value), AttrType::None, {}, {}}; }
-
-/// Writes nodes into a graph: into that of the node itself, or the body of the loop.
-class Writer {
- public:
-  explicit Writer(OnnxEdit& edit) : edit_(edit) {}
-  Writer(OnnxEdit& edit, Graph& body) : edit_(edit), body_(&body) {}
-
-  Value* operator()(const char* op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes = {}) {
-    if (body_ == nullptr) return edit_.before(op, inputs, std::move(attributes));
-    Node* node = body_->add_node("", op);
-    node->version = kNewestOpset;
-    for (Value* input : inputs) node->add_input(input);
-    for (Attribute& each : attributes) node->set_attribute(each.name, std::move(each.value));
-    return body_->add_output_to(node, body_->unique_name(op));
-  }
-  Value* number(double value) { return edit_.constant(make_scalar(DType::Float32, value), "number"); }
-  Value* unsqueezed(Value* x, int64_t axis) { return (*this)("Unsqueeze", {x, edit_.ints({axis})}); }
-
- private:
-  OnnxEdit& edit_;
-  Graph* body_ = nullptr;
-};
-
 /// The edges of each box along both axes, and its area, all [batch, boxes].
 struct Boxes {
   Value *low[2], *high[2];
   Value* area;
 };
 
-Boxes edges(OnnxEdit& edit, Writer& onnx, Value* boxes, bool centred) {
+Boxes edges(OnnxEdit& edit, Expansion& onnx, Value* boxes, bool centred) {
   const auto column = [&](int64_t at) {
     return onnx("Gather", {boxes, edit.constant(make_scalar(DType::Int64, static_cast<double>(at)), "column")},
-                {attribute("axis", int64_t{2})});
+                {{"axis", int64_t{2}}});
   };
   Boxes result{};
   for (size_t axis = 0; axis < 2; ++axis) {
     const auto at = static_cast<int64_t>(axis);
     Value *first = column(at), *second = column(at + 2);
-    if (centred) second = onnx("Mul", {second, onnx.number(0.5)});
+    if (centred) second = onnx("Mul", {second, onnx.number(DType::Float32, 0.5)});
     result.low[axis] = onnx(centred ? "Sub" : "Min", {first, second});
     result.high[axis] = onnx(centred ? "Add" : "Max", {first, second});
   }
@@ -80,25 +56,23 @@ Boxes edges(OnnxEdit& edit, Writer& onnx, Value* boxes, bool centred) {
 /// One turn: takes the best box of each class, and drops those that overlap it too much. What is carried are the
 /// scores, minus infinity where a box is gone, and which boxes were taken.
 GraphPtr turn(OnnxEdit& edit, Node& loop, const Boxes& boxes, Value* count, bool is_padded, bool stops) {
-  auto body = std::make_shared<Graph>();
-  body->owner = &loop;
-  Writer onnx(edit, *body);
-  body->add_input(body->unique_name("i"), Type::tensor(DType::Int64, Shape{}));
-  Value* keep_on = body->add_input(body->unique_name("keep_on"), Type::tensor(DType::Bool, Shape{}));
+  const auto body = new_loop_body(loop);
+  Expansion onnx(edit, *body);
+  Value* keep_on = body->inputs()[1];
   std::optional<Shape> shape = edit.node().input(1)->type.shape;
   if (shape && is_padded) shape->back() = shape->back() + 1;
-  Value* left = body->add_input(body->unique_name("left"), Type::tensor(DType::Float32, shape));
-  Value* taken = body->add_input(body->unique_name("taken"), Type::tensor(DType::Bool, shape));
-  Value* nothing = onnx.number(-HUGE_VAL);
-  const std::vector<Attribute> along{attribute("axis", int64_t{2}), attribute("keepdims", int64_t{0})};
+  Value* left = add_input(*body, "left", Type::tensor(DType::Float32, shape));
+  Value* taken = add_input(*body, "taken", Type::tensor(DType::Bool, shape));
+  Value* nothing = onnx.number(DType::Float32, -HUGE_VAL);
+  const std::vector<Attribute> along{{"axis", int64_t{2}}, {"keepdims", int64_t{0}}};
   Value* best = onnx("ArgMax", {left}, along);  // [batch, classes]
-  Value* is_best = onnx("Equal", {onnx.unsqueezed(best, 2), count});
+  Value* is_best = onnx("Equal", {onnx.unsqueeze(best, {2}), count});
   Value* is_left = onnx("Greater", {left, nothing});
   Value* taken_now = onnx("Or", {taken, onnx("And", {is_best, is_left})});
   const auto of_best = [&](Value* of) {
-    return onnx.unsqueezed(onnx("GatherElements", {of, best}, {attribute("axis", int64_t{1})}), 2);
+    return onnx.unsqueeze(onnx("GatherElements", {of, best}, {{"axis", int64_t{1}}}), {2});
   };
-  const auto of_each = [&](Value* of) { return onnx.unsqueezed(of, 1); };
+  const auto of_each = [&](Value* of) { return onnx.unsqueeze(of, {1}); };
   Value* shared = nullptr;
   for (size_t axis = 0; axis < 2; ++axis) {
     Value* high = onnx("Min", {of_each(boxes.high[axis]), of_best(boxes.high[axis])});
@@ -109,16 +83,11 @@ GraphPtr turn(OnnxEdit& edit, Node& loop, const Boxes& boxes, Value* count, bool
   Value* both = onnx("Add", {of_each(boxes.area), of_best(boxes.area)});
   Value* overlap = onnx("Div", {shared, onnx("Sub", {both, shared})});
   Value* threshold = edit.node().input(3);
-  Value* is_gone = onnx("Or", {is_best, onnx("Greater", {overlap, threshold ? threshold : onnx.number(0)})});
+  Value* is_gone =
+      onnx("Or", {is_best, onnx("Greater", {overlap, threshold ? threshold : onnx.number(DType::Float32, 0)})});
   Value* left_now = onnx("Where", {is_gone, nothing, left});
-  Value* goes_on = keep_on;
-  if (stops) {
-    const std::vector<Attribute> whole{attribute("keepdims", int64_t{0})};
-    goes_on = onnx("Greater", {onnx("ReduceMax", {left_now}, whole), nothing});
-  } else {
-    goes_on = onnx("Identity", {keep_on});
-  }
-  body->add_output(goes_on);
+  body->add_output(stops ? onnx("Greater", {onnx("ReduceMax", {left_now}, {{"keepdims", int64_t{0}}}), nothing})
+                         : onnx("Identity", {keep_on}));
   body->add_output(left_now);
   body->add_output(taken_now);
   return body;
@@ -149,19 +118,20 @@ bool expand_nms(const NodeView& n, OnnxEdit& edit) {
     none->dims = {0, 3};
     return edit.replace_with({edit.before("Identity", {edit.constant(none, "selected")})});
   }
-  Writer onnx(edit);
+  Expansion onnx(edit);
   give_ranks(edit);
   Value* scores = edit.node().input(1);
   Value* given = edit.node().input(0);
   Value* left = scores;
   Value* least = edit.node().input(4);
-  if (least != nullptr) left = onnx("Where", {onnx("Greater", {scores, least}), scores, onnx.number(-HUGE_VAL)});
+  if (least != nullptr)
+    left = onnx("Where", {onnx("Greater", {scores, least}), scores, onnx.number(DType::Float32, -HUGE_VAL)});
   if (!count) {  // one more box, which is never taken: of none at all there is no best
     given = onnx("Pad", {given, edit.ints({0, 0, 0, 0, 1, 0})});
-    left = onnx("Pad", {left, edit.ints({0, 0, 0, 0, 0, 1}), onnx.number(-HUGE_VAL)});
+    left = onnx("Pad", {left, edit.ints({0, 0, 0, 0, 0, 1}), onnx.number(DType::Float32, -HUGE_VAL)});
   }
   const Boxes boxes = edges(edit, onnx, given, n.flag("center_point_box"));
-  const std::vector<Attribute> last{attribute("start", int64_t{2})};
+  const std::vector<Attribute> last{{"start", int64_t{2}}};
   Value* places = onnx(
       "Range", {edit.constant(make_scalar(DType::Int64, 0), "zero"), onnx("Squeeze", {onnx("Shape", {left}, last)}),
                 edit.constant(make_scalar(DType::Int64, 1), "one")});
@@ -171,23 +141,23 @@ bool expand_nms(const NodeView& n, OnnxEdit& edit) {
   const bool stops = turns > kFixedTurns;
   Value* trips = stops ? nullptr : edit.constant(make_scalar(DType::Int64, static_cast<double>(turns)), "turns");
   Value* keep_on = edit.constant(make_scalar(DType::Bool, 1), "keep_on");
-  Value* none = onnx("Less", {left, onnx.number(-HUGE_VAL)});
+  Value* none = onnx("Less", {left, onnx.number(DType::Float32, -HUGE_VAL)});
   Node* loop = edit.node_before("Loop", {trips, stops ? keep_on : nullptr, left, none}, {}, 2);
   loop->set_attribute("body", turn(edit, *loop, boxes, places, !count, stops));
 
   // the boxes that were taken, by class, and by score within each
   Node* sorted = edit.node_before("TopK", {scores, onnx("Shape", {scores}, last)}, {}, 2);
   Value* order = sorted->output(1);
-  Value* is_taken = onnx("GatherElements", {loop->output(1), order}, {attribute("axis", int64_t{2})});
+  Value* is_taken = onnx("GatherElements", {loop->output(1), order}, {{"axis", int64_t{2}}});
   if (stops || !limit) {
-    Value* number = onnx("CumSum", {onnx("Cast", {is_taken}, {attribute("to", static_cast<int64_t>(DType::Int64))}),
+    Value* number = onnx("CumSum", {onnx("Cast", {is_taken}, {{"to", static_cast<int64_t>(DType::Int64)}}),
                                     edit.constant(make_scalar(DType::Int64, 2), "axis")});
     is_taken = onnx("And", {is_taken, onnx("LessOrEqual", {number, edit.node().input(2)})});
   }
   Value* found = onnx("Transpose", {onnx("NonZero", {is_taken})});
-  Value* box = onnx.unsqueezed(onnx("GatherND", {order, found}), 1);
+  Value* box = onnx.unsqueeze(onnx("GatherND", {order, found}), {1});
   Value* where = onnx("Slice", {found, edit.ints({0}), edit.ints({2}), edit.ints({1})});
-  return edit.replace_with({onnx("Concat", {where, box}, {attribute("axis", int64_t{1})})});
+  return edit.replace_with({onnx("Concat", {where, box}, {{"axis", int64_t{1}}})});
 }
 
 constexpr OpsetStep kHistory[] = {{.to = 11}};

@@ -1,43 +1,11 @@
 // recurrent_scan.cpp - RNN, GRU and LSTM that PyTorch's modules do not compute, written as a Scan over the steps:
 // peepholes, other activations, clipping, lengths of sequences.
 #include "base/error.h"
-#include "ops/opset_step.h"
+#include "ops/expansion.h"
 #include "ops/recurrent.h"
 
 namespace tonnx {
 namespace {
-
-/// Appends nodes to the body of a Scan.
-class BodyBuilder {
- public:
-  BodyBuilder(Node& owner, DType dtype) : body_(std::make_shared<Graph>()), dtype_(dtype) {
-    body_->owner = &owner;
-    body_->name = "step";
-  }
-
-  Value* input(const char* name, DType dtype, Shape shape) {
-    return body_->add_input(body_->unique_name(name), Type::tensor(dtype, std::move(shape)));
-  }
-  Value* operator()(std::string_view op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes = {}) {
-    return all(op, inputs, 1, std::move(attributes))[0];
-  }
-  std::vector<Value*> all(std::string_view op, const std::vector<Value*>& inputs, size_t count,
-                          std::vector<Attribute> attributes = {}) {
-    Node* node = body_->add_node("", op);
-    node->version = kNewestOpset;
-    for (Attribute& each : attributes) node->set_attribute(each.name, std::move(each.value), each.type);
-    for (Value* each : inputs) node->add_input(each);
-    for (size_t i = 0; i < count; ++i) body_->add_output_to(node, body_->unique_name(op));
-    return node->outputs();
-  }
-  Value* scalar(double value) { return body_->add_initializer("number", make_scalar(dtype_, value)); }
-  void output(Value* value) { body_->add_output((*this)("Identity", {value})); }
-  const GraphPtr& graph() const { return body_; }
-
- private:
-  GraphPtr body_;
-  DType dtype_;
-};
 
 /// A weight of one direction, transposed: [inputs, gates * hidden]. Where it is quantised, with its scale.
 struct Weight {
@@ -53,21 +21,20 @@ struct Direction {
   std::vector<Value*> peepholes;    // of i, o and f; empty where there are none
 };
 
-/// The product with a weight. `build(op, inputs, count)` appends a node and gives its outputs. With a quantised weight
-/// the other side is quantised too, over all that it has now.
-template <class Build>
-Value* product(Build&& build, Value* x, const Weight& weight) {
-  if (weight.scale == nullptr) return build("MatMul", {x, weight.matrix}, 1)[0];
-  const std::vector<Value*> numbers = build("DynamicQuantizeLinear", {x}, 3);
-  Value* sum = build("MatMulInteger", {numbers[0], weight.matrix, numbers[2], weight.zero_point}, 1)[0];
-  Value* scale = build("Mul", {numbers[1], weight.scale}, 1)[0];
-  return build("Mul", {build("CastLike", {sum, x}, 1)[0], scale}, 1)[0];
+/// The product with a weight. With a quantised weight the other side is quantised too, over all that it has now.
+Value* product(Expansion& make, Value* x, const Weight& weight) {
+  if (weight.scale == nullptr) return make("MatMul", {x, weight.matrix});
+  const std::vector<Value*> numbers = make.all(3, "DynamicQuantizeLinear", {x});
+  Value* sum = make("MatMulInteger", {numbers[0], weight.matrix, numbers[2], weight.zero_point});
+  Value* scale = make("Mul", {numbers[1], weight.scale});
+  return make("Mul", {make("CastLike", {sum, x}), scale});
 }
 
 class StepWriter {
  public:
-  StepWriter(BodyBuilder& body, const Cell& cell, const Direction& outside, std::vector<CellActivation> activations)
-      : body_(body), cell_(cell), outside_(outside), activations_(std::move(activations)) {}
+  StepWriter(Expansion& body, DType dtype, const Cell& cell, const Direction& outside,
+             std::vector<CellActivation> activations)
+      : body_(body), dtype_(dtype), cell_(cell), outside_(outside), activations_(std::move(activations)) {}
 
   /// The next h, and of an LSTM the next c, from the product of the input with its weights.
   std::vector<Value*> next(Value* x, Value* h, Value* c) {
@@ -80,25 +47,20 @@ class StepWriter {
 
  private:
   std::vector<Value*> split(Value* x, size_t count) {
-    return body_.all("Split", {x}, count, {{"axis", int64_t{-1}}, {"num_outputs", static_cast<int64_t>(count)}});
+    return body_.all(count, "Split", {x}, {{"axis", int64_t{-1}}, {"num_outputs", static_cast<int64_t>(count)}});
   }
-
-  Value* recurrent(Value* h) {
-    const auto build = [this](std::string_view op, const std::vector<Value*>& inputs, size_t count) {
-      return body_.all(op, inputs, count);
-    };
-    return product(build, h, outside_.recurrent);
-  }
+  Value* scalar(double value) { return body_.number(dtype_, value); }
+  Value* recurrent(Value* h) { return product(body_, h, outside_.recurrent); }
 
   /// The activation of that number; what goes in is clipped before.
   Value* active(size_t number, Value* x, bool clips = true) {
     const CellActivation& f = activations_[number];
-    if (clips && cell_.clip) x = body_("Clip", {x, body_.scalar(-*cell_.clip), body_.scalar(*cell_.clip)});
+    if (clips && cell_.clip) x = body_("Clip", {x, scalar(-*cell_.clip), scalar(*cell_.clip)});
     if (f.name == "Affine") {
-      return body_("Add", {body_("Mul", {x, body_.scalar(f.alpha)}), body_.scalar(f.beta)});
+      return body_("Add", {body_("Mul", {x, scalar(f.alpha)}), scalar(f.beta)});
     }
     if (f.name == "ScaledTanh") {
-      return body_("Mul", {body_("Tanh", {body_("Mul", {x, body_.scalar(f.beta)})}), body_.scalar(f.alpha)});
+      return body_("Mul", {body_("Tanh", {body_("Mul", {x, scalar(f.beta)})}), scalar(f.alpha)});
     }
     std::vector<Attribute> attributes;
     if (f.name == "LeakyRelu" || f.name == "ThresholdedRelu" || f.name == "Elu" || f.name == "HardSigmoid") {
@@ -124,7 +86,7 @@ class StepWriter {
       r = active(0, body_("Add", {from_x[1], body_("MatMul", {h, weights[1]})}));
       candidate = active(1, body_("Add", {from_x[2], body_("MatMul", {body_("Mul", {r, h}), weights[2]})}));
     }
-    Value* fresh = body_("Mul", {body_("Sub", {body_.scalar(1), z}), candidate});
+    Value* fresh = body_("Mul", {body_("Sub", {scalar(1), z}), candidate});
     return body_("Add", {fresh, body_("Mul", {z, h})});
   }
 
@@ -135,14 +97,15 @@ class StepWriter {
   std::vector<Value*> lstm(Value* x, Value* h, Value* c) {
     const std::vector<Value*> gates = split(body_("Add", {x, recurrent(h)}), 4);
     Value* i = active(0, with_peephole(gates[0], c, 0));
-    Value* f = cell_.input_forget ? body_("Sub", {body_.scalar(1), i}) : active(0, with_peephole(gates[2], c, 2));
+    Value* f = cell_.input_forget ? body_("Sub", {scalar(1), i}) : active(0, with_peephole(gates[2], c, 2));
     Value* kept = body_("Mul", {f, c});
     Value* next_c = body_("Add", {kept, body_("Mul", {i, active(1, gates[3])})});
     Value* o = active(0, with_peephole(gates[1], next_c, 1));
     return {body_("Mul", {o, active(2, next_c, false)}), next_c};
   }
 
-  BodyBuilder& body_;
+  Expansion& body_;
+  const DType dtype_;
   const Cell& cell_;
   const Direction& outside_;
   std::vector<CellActivation> activations_;
@@ -151,28 +114,28 @@ class StepWriter {
 class ScanWriter {
  public:
   ScanWriter(const NodeView& n, OnnxEdit& edit, const Cell& cell)
-      : n_(n), edit_(edit), cell_(cell), dtype_(n.dtype("X")) {}
+      : n_(n), edit_(edit), make_(edit), cell_(cell), dtype_(n.dtype("X")) {}
 
   bool run() {
     if (dtype_ == DType::Undefined) fail_unsupported("the element type of 'X' is not known");
     x_ = in("X");
-    if (cell_.is_batch_first) x_ = transposed(x_, {1, 0, 2});
+    if (cell_.is_batch_first) x_ = make_.transpose(x_, {1, 0, 2});
     if (!has_full_sequences(n_, cell_)) is_inside_ = inside_mask();
     std::vector<Value*> outputs, hidden, cells;
     for (int64_t d = 0; d < cell_.directions; ++d) {
       const Node* scan = direction(d, cell_.is_reverse || d == 1);
       const size_t states = cell_.kind == CellKind::Lstm ? 2 : 1;
-      outputs.push_back(unsqueezed(scan->output(states), 1));
-      hidden.push_back(unsqueezed(scan->output(0), 0));
-      if (states == 2) cells.push_back(unsqueezed(scan->output(1), 0));
+      outputs.push_back(make_.unsqueeze(scan->output(states), {1}));
+      hidden.push_back(make_.unsqueeze(scan->output(0), {0}));
+      if (states == 2) cells.push_back(make_.unsqueeze(scan->output(1), {0}));
     }
     Value* y = joined(outputs, 1);
     Value* h = joined(hidden, 0);
     Value* c = cells.empty() ? nullptr : joined(cells, 0);
     if (cell_.is_batch_first) {
-      y = transposed(y, {2, 0, 1, 3});
-      h = transposed(h, {1, 0, 2});
-      if (c) c = transposed(c, {1, 0, 2});
+      y = make_.transpose(y, {2, 0, 1, 3});
+      h = make_.transpose(h, {1, 0, 2});
+      if (c) c = make_.transpose(c, {1, 0, 2});
     }
     return edit_.replace_with({y, h, c});
   }
@@ -182,24 +145,15 @@ class ScanWriter {
     const int at = n_.entry().signature.find_input(name);
     return at < 0 ? nullptr : edit_.node().input(static_cast<size_t>(at));
   }
-  Value* transposed(Value* x, std::vector<int64_t> perm) {
-    return edit_.before("Transpose", {x}, {{"perm", std::move(perm)}});
-  }
-  Value* unsqueezed(Value* x, int64_t axis) { return edit_.before("Unsqueeze", {x, edit_.ints({axis}, "axes")}); }
   Value* joined(const std::vector<Value*>& parts, int64_t axis) {
-    return parts.size() == 1 ? parts[0] : edit_.before("Concat", parts, {{"axis", axis}});
-  }
-  Value* index(int64_t number) {
-    auto scalar = std::make_shared<Tensor>(*make_ints({number}));
-    scalar->dims.clear();
-    return edit_.constant(std::move(scalar), "index");
+    return parts.size() == 1 ? parts[0] : make_.concat(parts, axis);
   }
   /// The part of an input that belongs to a direction.
   Value* part(std::string_view name, int64_t direction, int64_t axis = 0) {
-    return edit_.before("Gather", {in(name), index(direction)}, {{"axis", axis}});
+    return make_("Gather", {in(name), make_.number(DType::Int64, static_cast<double>(direction))}, {{"axis", axis}});
   }
   Weight weight(const std::string& name, int64_t direction) {
-    if (!cell_.is_quantized) return {.matrix = transposed(part(name, direction), {1, 0})};
+    if (!cell_.is_quantized) return {.matrix = make_.transpose(part(name, direction), {1, 0})};
     Value* zero_point = in(name + "_zero_point");
     return {.matrix = bytes_of(name, direction),
             .scale = part(name + "_scale", direction),
@@ -217,40 +171,33 @@ class ScanWriter {
     return edit_.graph().add_initializer(in(name)->name, std::move(one));
   }
   std::vector<Value*> split(Value* x, size_t count) {
-    return edit_.node_before("Split", {x}, {{"axis", int64_t{0}}, {"num_outputs", static_cast<int64_t>(count)}}, count)
-        ->outputs();
+    return make_.all(count, "Split", {x}, {{"axis", int64_t{0}}, {"num_outputs", static_cast<int64_t>(count)}});
   }
 
   /// Whether a step belongs to the sequence, as [steps, batch, 1].
   Value* inside_mask() {
-    Value* steps = edit_.before("Shape", {x_}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
-    Value* count = edit_.before("Squeeze", {steps});
-    Value* numbers = edit_.before("Range", {index(0), count, index(1)});
-    Value* lengths = edit_.before("Cast", {in("sequence_lens")}, {{"to", static_cast<int64_t>(DType::Int64)}});
-    return unsqueezed(edit_.before("Less", {unsqueezed(numbers, 1), lengths}), 2);
+    Value* numbers = make_.range(make_.size(x_, 0));
+    Value* lengths = make_.cast(in("sequence_lens"), DType::Int64);
+    return make_.unsqueeze(make_("Less", {make_.unsqueeze(numbers, {1}), lengths}), {2});
   }
 
   Value* initial(std::string_view name, int64_t direction) {
     if (in(name) != nullptr) return part(name, direction, cell_.is_batch_first ? 1 : 0);
-    Value* batch = edit_.before("Shape", {x_}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
-    Value* sizes = edit_.before("Concat", {batch, edit_.ints({cell_.hidden}, "hidden")}, {{"axis", int64_t{0}}});
-    return edit_.before("Expand", {edit_.constant(make_scalar(dtype_, 0), "zero"), sizes});
+    Value* sizes = make_.concat({make_.size(x_, 1), make_.ints({cell_.hidden})}, 0);
+    return make_("Expand", {edit_.constant(make_scalar(dtype_, 0), "zero"), sizes});
   }
 
   Node* direction(int64_t d, bool is_backwards) {
     Direction outside;
-    const auto build = [this](std::string_view op, const std::vector<Value*>& inputs, size_t count) {
-      return edit_.node_before(op, inputs, {}, count)->outputs();
-    };
-    Value* from_x = product(build, x_, weight("W", d));
+    Value* from_x = product(make_, x_, weight("W", d));
     outside.recurrent = weight("R", d);
     if (in("B") != nullptr) {
       const std::vector<Value*> biases = split(part("B", d), 2);
-      from_x = edit_.before("Add", {from_x, biases[0]});
+      from_x = make_("Add", {from_x, biases[0]});
       if (cell_.kind == CellKind::Gru && cell_.linear_before_reset) {
         outside.recurrent_bias = biases[1];
       } else {
-        from_x = edit_.before("Add", {from_x, biases[1]});
+        from_x = make_("Add", {from_x, biases[1]});
       }
     }
     if (cell_.kind == CellKind::Lstm && in("P") != nullptr) outside.peepholes = split(part("P", d), 3);
@@ -271,27 +218,34 @@ class ScanWriter {
   }
 
   GraphPtr body(Node& scan, int64_t d, const Direction& outside) {
-    BodyBuilder body(scan, dtype_);
+    auto graph = std::make_shared<Graph>();
+    graph->owner = &scan;
+    graph->name = "step";
+    Expansion body(edit_, *graph);
+    const auto input = [&](const char* name, DType dtype, Shape shape) {
+      return add_input(*graph, name, Type::tensor(dtype, std::move(shape)));
+    };
     const Shape* x = n_.find_shape("X");
     const Dim batch = x ? (*x)[cell_.is_batch_first ? 0 : 1] : Dim::symbol("");
-    Value* h = body.input("h", dtype_, {batch, cell_.hidden});
-    Value* c = cell_.kind == CellKind::Lstm ? body.input("c", dtype_, {batch, cell_.hidden}) : nullptr;
-    Value* step = body.input("x", dtype_, {batch, cell_.gates() * cell_.hidden});
-    Value* is_inside = is_inside_ ? body.input("is_inside", DType::Bool, {batch, 1}) : nullptr;
-    std::vector<Value*> next = StepWriter(body, cell_, outside, cell_.activations_of(d)).next(step, h, c);
+    Value* h = input("h", dtype_, {batch, cell_.hidden});
+    Value* c = cell_.kind == CellKind::Lstm ? input("c", dtype_, {batch, cell_.hidden}) : nullptr;
+    Value* step = input("x", dtype_, {batch, cell_.gates() * cell_.hidden});
+    Value* is_inside = is_inside_ ? input("is_inside", DType::Bool, {batch, 1}) : nullptr;
+    std::vector<Value*> next = StepWriter(body, dtype_, cell_, outside, cell_.activations_of(d)).next(step, h, c);
     Value* y = next[0];
     if (is_inside != nullptr) {  // behind its end a sequence stays as it is, and gives zeros
-      y = body("Where", {is_inside, next[0], body.scalar(0)});
+      y = body("Where", {is_inside, next[0], body.number(dtype_, 0)});
       next[0] = body("Where", {is_inside, next[0], h});
       if (c != nullptr) next[1] = body("Where", {is_inside, next[1], c});
     }
-    for (Value* state : next) body.output(state);
-    body.output(y);
-    return body.graph();
+    next.push_back(y);
+    for (Value* value : next) graph->add_output(body("Identity", {value}));
+    return graph;
   }
 
   const NodeView& n_;
   OnnxEdit& edit_;
+  Expansion make_;
   const Cell& cell_;
   const DType dtype_;
   Value* x_ = nullptr;

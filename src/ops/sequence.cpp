@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ir/clone.h"
 #include "ops/emission.h"
+#include "ops/expansion.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -154,33 +155,23 @@ bool expand_map(const NodeView& n, OnnxEdit& edit) {
   for (size_t i = 0; i < count; ++i) {
     const DType dtype = map_body->outputs()[i]->type.dtype;
     std::vector<Attribute> attributes;
-    if (dtype != DType::Undefined) attributes.push_back({"dtype", static_cast<int64_t>(dtype), AttrType::None, {}, {}});
+    if (dtype != DType::Undefined) attributes.push_back({"dtype", static_cast<int64_t>(dtype)});
     loop_inputs.push_back(edit.before("SequenceEmpty", {}, std::move(attributes)));
   }
   Node* loop = edit.node_before("Loop", loop_inputs, {}, count);
-  auto body = std::make_shared<Graph>();
-  body->owner = loop;
-  const auto add = [&](const char* op, std::vector<Value*> values) {
-    Node* node = body->add_node("", op);
-    node->version = kNewestOpset;
-    for (Value* value : values) node->add_input(value);
-    return body->add_output_to(node, body->unique_name(op));
-  };
-  Value* index = body->add_input(body->unique_name("i"), Type::tensor(DType::Int64, Shape{}));
-  Value* keep = body->add_input(body->unique_name("keep_on"), Type::tensor(DType::Bool, Shape{}));
-  body->add_output(add("Identity", {keep}));
+  const auto body = new_loop_body(*loop);
+  Expansion inner(edit, *body);
+  body->add_output(inner("Identity", {body->inputs()[1]}));
   std::vector<Value*> carried;
-  for (size_t i = 0; i < count; ++i) carried.push_back(body->add_input(body->unique_name("out"), {}));
+  for (size_t i = 0; i < count; ++i) carried.push_back(add_input(*body, "out", {}));
   ValueMap map;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool is_sequence = i == 0 || inputs[i]->type.kind == Type::Kind::Sequence;
-    map[map_body->inputs()[i]] = is_sequence ? add("SequenceAt", {inputs[i], index}) : inputs[i];
+    map[map_body->inputs()[i]] = is_sequence ? inner("SequenceAt", {inputs[i], body->inputs()[0]}) : inputs[i];
   }
   clone_nodes(*map_body, *body, nullptr, map);
   for (size_t i = 0; i < count; ++i) {
-    Value* output = map_body->outputs()[i];
-    const auto at = map.find(output);
-    body->add_output(add("SequenceInsert", {carried[i], at != map.end() ? at->second : output}));
+    body->add_output(inner("SequenceInsert", {carried[i], copy_of(map_body->outputs()[i], map)}));
   }
   loop->set_attribute("body", GraphPtr(body));
   return edit.replace_with(std::vector<Value*>(loop->outputs().begin(), loop->outputs().end()));
