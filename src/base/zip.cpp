@@ -316,6 +316,10 @@ ZipFile::ZipFile(Bytes bytes) {
   }
 }
 
+ZipFile::ZipFile(Bytes bytes, const ZipFile& outer) : ZipFile(std::move(bytes)) {
+  inflate_budget_ = std::min(inflate_budget_, outer.inflate_budget_);
+}
+
 const ZipEntry* ZipFile::find(std::string_view name) const {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : &entries_[found->second];

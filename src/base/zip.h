@@ -23,6 +23,8 @@ class ZipFile {
   /// at once: every entry lies in the file, overlaps no other, and has a name of its own. Throws BadFile, or
   /// Unsupported for encryption and rare methods. The checksum of stored entries is not looked at.
   explicit ZipFile(Bytes bytes);
+  /// A zip file within another: the two together may not inflate to more than the outer one may.
+  ZipFile(Bytes bytes, const ZipFile& outer);
   ZipFile(const ZipFile&) = delete;  // names are looked up as views of the entries
   ZipFile& operator=(const ZipFile&) = delete;
 
