@@ -82,8 +82,8 @@ TensorPtr StridedTensors::get(const Bytes& storage, Strided strided) {
     if (strided.sizes[i] == 1) strided.strides[i] = 0;  // it is never taken, however large
   }
   Key key(storage.data(), storage.size(), strided.dtype, strided.sizes, strided.strides, strided.offset);
-  TensorPtr& made = made_[std::move(key)];
-  if (made) return made;
+  Made& made = made_[std::move(key)];
+  if (made.tensor) return made.tensor;
   const int64_t count = count_of(strided.sizes);
   const int64_t step = byte_size(strided.dtype, 1);
   auto tensor = std::make_shared<Tensor>();
@@ -104,8 +104,8 @@ TensorPtr StridedTensors::get(const Bytes& storage, Strided strided) {
       tensor->data = Bytes::own(gathered(storage, strided, count, step));
     }
   }
-  made = std::move(tensor);
-  return made;
+  made = {storage, std::move(tensor)};
+  return made.tensor;
 }
 
 }  // namespace tonnx

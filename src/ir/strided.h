@@ -27,8 +27,12 @@ class StridedTensors {
 
  private:
   using Key = std::tuple<const uint8_t*, size_t, DType, std::vector<int64_t>, std::vector<int64_t>, int64_t>;
+  struct Made {
+    Bytes storage;  // kept, so that no other storage can come to lie at its address
+    TensorPtr tensor;
+  };
   uint64_t budget_;
-  std::map<Key, TensorPtr> made_;
+  std::map<Key, Made> made_;
 };
 
 }  // namespace tonnx
