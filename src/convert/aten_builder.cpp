@@ -11,6 +11,8 @@ namespace {
 
 constexpr size_t kMaxIntArgs = 1024;
 
+}  // namespace
+
 bool equals_default(const AttrValue& value, const AttrValue& otherwise, bool is_list) {
   if (value.is_none() || otherwise.is_none()) return value.is_none() && otherwise.is_none();
   if (value.get<Operand>()) return false;
@@ -34,6 +36,8 @@ bool equals_default(const AttrValue& value, const AttrValue& otherwise, bool is_
   }
   return false;
 }
+
+namespace {
 
 Type type_of_result(const Param& param) {
   if (param.type == "list") return Type::sequence({});

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "convert/fold.h"
 #include "convert/support.h"
 
 namespace tonnx {
@@ -21,32 +22,11 @@ void Lowering::define(const Value* onnx, Value* aten) {
   }
 }
 
-namespace {
-
-/// What a weight is called that nodes made of another one, which nobody else uses: as that one.
-const std::string& name_of_weight(const Value* value) {
-  const Value* origin = value;
-  while (origin->producer != nullptr && origin->trainable) {
-    const Value* next = nullptr;
-    for (const Value* input : origin->producer->inputs()) {
-      if (input == nullptr || !input->constant || !is_float(input->constant->dtype)) continue;
-      if (input->producer != nullptr && !input->trainable) continue;
-      if (next != nullptr || input->uses.size() != 1) return value->name;
-      next = input;
-    }
-    if (next == nullptr) return value->name;
-    origin = next;
-  }
-  return origin->name;
-}
-
-}  // namespace
-
 Value* Lowering::constant_of(const Value* value) {
   TensorPtr tensor = value->constant;
   if (!tensor) tensor = densified(*value->sparse);
   if (tensor->dtype == DType::String) fail_unsupported("PyTorch has no tensors of strings");
-  Value* made = add_constant(name_of_weight(value), widened(tensor));
+  Value* made = add_constant(origin_of_weight(value)->name, widened(tensor));
   made->trainable = (value->producer == nullptr || value->trainable) && is_float(made->constant->dtype);
   return made;
 }

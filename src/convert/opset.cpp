@@ -6,10 +6,10 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "convert/fold.h"
 #include "convert/trip_count.h"
 #include "formats/onnx/onnx.h"
 #include "ir/clone.h"
-#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/node_view.h"
 #include "ops/op_def.h"
@@ -139,55 +139,7 @@ class Upgrade {
       entry.op->infer(view);
     }
     complete(node, declared);
-    fold(node, entry);
-  }
-
-  /// Gives the outputs their values where all inputs are constants.
-  void fold(Node& node, const OnnxOpEntry& entry) {
-    for (Value* output : node.outputs()) {
-      if (output && !output->constant && output->known_ints) output->constant = constant_of(*output);
-    }
-    if (entry.op->eval == nullptr || node.inputs().empty() || node.outputs().empty()) return;
-    constexpr int64_t kGrowth = 8, kFree = int64_t{1} << 20;
-    int64_t given = 0, made = 0;
-    bool is_trained = false;
-    for (const Value* input : node.inputs()) {
-      if (input == nullptr) continue;
-      if (!input->constant || input->constant->dtype == DType::String || input->sparse) return;
-      given += static_cast<int64_t>(input->constant->data.size());
-      is_trained = is_trained || ((input->producer == nullptr || input->trainable) && is_float(input->constant->dtype));
-    }
-    for (const Value* output : node.outputs()) {
-      if (output == nullptr || output->constant) return;
-      const auto dims = static_dims(output);
-      if (!dims || output->type.dtype == DType::Undefined || output->type.dtype == DType::String) return;
-      made += byte_size(output->type.dtype, count_of(*dims));
-    }
-    // what the file holds may be turned into another type, but a small file does not become a large one
-    if (made > kGrowth * given && !(made <= kFree && fresh_.take_bytes(made))) return;
-    const Results results = entry.op->eval(NodeView(node, entry));
-    for (size_t i = 0; i < results.size() && i < node.outputs().size(); ++i) {
-      Value* output = node.output(i);
-      if (results[i] == nullptr || results[i]->dtype != output->type.dtype) continue;
-      output->constant = results[i];
-      output->type.shape = Shape(results[i]->dims.begin(), results[i]->dims.end());
-      output->trainable = is_trained && is_float(results[i]->dtype);
-    }
-  }
-
-  /// Known integers as a tensor, where all are numbers.
-  static TensorPtr constant_of(const Value& value) {
-    std::vector<double> numbers;
-    for (const Dim& dim : *value.known_ints) {
-      const auto number = dim.constant();
-      if (!number || *number > int64_t{1} << 52 || *number < -(int64_t{1} << 52)) return nullptr;
-      numbers.push_back(static_cast<double>(*number));
-    }
-    const auto rank = value.type.rank();
-    if (!rank || *rank > 1 || value.type.dtype == DType::Undefined) return nullptr;
-    return make_floats(value.type.dtype,
-                       *rank == 0 ? std::vector<int64_t>() : std::vector{static_cast<int64_t>(numbers.size())},
-                       numbers);
+    fold_node(node, entry, fresh_);
   }
 
   /// Takes what the file declares for outputs of which inference knows nothing.

@@ -6,8 +6,10 @@
 #include "base/error.h"
 #include "base/output_file.h"
 #include "convert/opset.h"
+#include "convert/raising.h"
 #include "convert/support.h"
 #include "formats/onnx/onnx.h"
+#include "formats/pt2/pt2.h"
 #include "formats/safetensors/safetensors.h"
 #include "passes/passes.h"
 
@@ -115,13 +117,35 @@ void convert_model(Model& model, const std::string& target, const ConvertOptions
   fail_unsupported("cannot write '{}': tonnx writes .py and .onnx", target);
 }
 
+Model onnx_of(Program& program, const RaiseOptions& options) {
+  Model model = raise(program.model, program.output_names, options);
+  change_opset(model, options.opset);
+  return model;
+}
+
+void convert_program(Program& program, const std::string& target, const ConvertOptions& options) {
+  const std::string extension = fs::path(target).extension().string();
+  if (extension == ".onnx") {
+    RaiseOptions raising;
+    if (options.opset) raising.opset = *options.opset;
+    return write_onnx(onnx_of(program, raising), target, {.external_data = options.external_data});
+  }
+  fail_unsupported("cannot write '{}': tonnx writes .onnx and .py from .pt2", target);
+}
+
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options) {
   const std::string extension = fs::path(source).extension().string();
-  if (extension != ".onnx") fail_unsupported("cannot read '{}': tonnx reads .onnx", source);
   in_context([&] { return "converting " + source; },
              [&] {
-               Model model = read_onnx(source);
-               convert_model(model, target, options);
+               if (extension == ".onnx") {
+                 Model model = read_onnx(source);
+                 convert_model(model, target, options);
+               } else if (extension == ".pt2") {
+                 Program program = read_pt2(source);
+                 convert_program(program, target, options);
+               } else {
+                 fail_unsupported("cannot read '{}': tonnx reads .onnx and .pt2", source);
+               }
              });
 }
 

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "convert/lowering.h"
+#include "convert/raising.h"
 #include "convert/support.h"
+#include "formats/pt2/pt2.h"
 #include "formats/python/python.h"
 
 namespace tonnx {
@@ -18,9 +20,13 @@ struct ConvertOptions {
   std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
 };
 
-/// Converts by the endings of the names: .onnx to .onnx or .py.
+/// Converts by the endings of the names: .onnx or .pt2 to .onnx or .py.
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options = {});
 void convert_model(Model& model, const std::string& target, const ConvertOptions& options = {});
+
+/// A program of PyTorch as ONNX, at the opset that the options say.
+Model onnx_of(Program& program, const RaiseOptions& options);
+void convert_program(Program& program, const std::string& target, const ConvertOptions& options = {});
 
 /// Gives inputs other shapes than the file does.
 void set_input_shapes(Model& model, const std::map<std::string, std::vector<int64_t>>& shapes);

@@ -5,6 +5,7 @@
 #include "ops/elementwise.h"
 #include "ops/emission.h"
 #include "ops/eval.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -258,7 +259,7 @@ constexpr AtenOp kAten[] = {
     {.sig = "aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", .python = "F.leaky_relu"},
     {.sig = "aten::mish(Tensor self) -> Tensor", .python = "F.mish"},
     {.sig = "aten::prelu(Tensor self, Tensor weight) -> Tensor", .python = "F.prelu", .module = module_prelu},
-    {.sig = "aten::relu(Tensor self) -> Tensor", .python = "F.relu"},
+    {.sig = "aten::relu(Tensor self) -> Tensor", .python = "F.relu", .raise = raise_unary<"Relu">},
     {.sig = "aten::relu6(Tensor self) -> Tensor", .python = "F.relu6"},
     {.sig = "aten::selu(Tensor self) -> Tensor", .python = "F.selu"},
     {.sig = "aten::sigmoid(Tensor self) -> Tensor", .python = "torch.sigmoid"},

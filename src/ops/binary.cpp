@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -384,8 +385,10 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", .python = "+"},
-    {.sig = "aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", .python = "+"},
+    {.sig = "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+     .python = "+",
+     .raise = raise_add},
+    {.sig = "aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", .python = "+", .raise = raise_add},
     {.sig = "aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", .python = "-"},
     {.sig = "aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", .python = "-"},
     {.sig = "aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", .python = "r-"},

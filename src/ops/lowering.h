@@ -5,23 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "ops/int_arg.h"
 #include "ops/node_view.h"
 
 namespace tonnx {
 
 class Lowering;  // the state of one conversion (convert/lowering.cpp)
-
-/// An integer argument: a number, or a value of the aten graph that is an integer.
-struct IntArg {
-  IntArg(int64_t number) : number(number) {}  // NOLINT
-  IntArg(int number) : number(number) {}      // NOLINT
-  IntArg(Value* value) : value(value) {}      // NOLINT
-  int64_t number = 0;
-  Value* value = nullptr;
-
-  bool is(int64_t n) const { return value == nullptr && number == n; }
-};
-using IntArgs = std::vector<IntArg>;
 
 /// An argument of an aten operator.
 class Arg {

@@ -1,10 +1,6 @@
 // matmul.cpp - matrix products: MatMul, Gemm, Einsum; and determinants: Det.
 #include "ops/matmul.h"
 
-#include <algorithm>
-#include <cctype>
-#include <cmath>
-
 #include "base/error.h"
 #include "ops/emission.h"
 #include "ops/eval.h"
@@ -12,6 +8,7 @@
 #include "ops/kernel_type.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -306,7 +303,8 @@ constexpr AtenOp kAten[] = {
     {.sig = "aten::matmul(Tensor self, Tensor other) -> Tensor", .python = "@"},
     {.sig = "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
      .python = "F.linear",
-     .module = module_linear},
+     .module = module_linear,
+     .raise = raise_linear},
     {.sig = "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", .emit = emit_einsum},
     {.sig = "aten::linalg_det(Tensor A) -> Tensor", .python = "torch.linalg.det"},
 };

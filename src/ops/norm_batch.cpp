@@ -8,6 +8,7 @@
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -225,7 +226,8 @@ constexpr AtenOp kAten[] = {
     {.sig = "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
             "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
      .emit = emit_batch_norm,
-     .module = module_batch_norm},
+     .module = module_batch_norm,
+     .raise = raise_batch_norm},
     {.sig = "torch::local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> "
             "Tensor",
      .emit = emit_lrn},

@@ -18,6 +18,8 @@ class NodeView;     // a node seen through its signature (node_view.h)
 class OnnxEdit;     // a node that takes one opset step, or is written in other operators (opset_step.h)
 class Results;      // what an evaluation gives (eval.h)
 class AtenBuilder;  // appends aten nodes (lowering.h)
+class AtenNode;     // an aten node that is raised, seen through its schema (raising.h)
+class OnnxBuilder;  // appends ONNX nodes (raising.h)
 class Emission;     // an aten node that becomes Python text (emission.h)
 struct ModuleSpec;  // an nn.Module in the making (emission.h)
 struct Call;        // an aten node as generated code spells it (emission.h)
@@ -37,6 +39,7 @@ using LowerFn = Values (*)(const OnnxNode&, AtenBuilder&);
 using EvalFn = Results (*)(const NodeView&);
 using StepFn = void (*)(OnnxEdit&);
 using ExpandFn = bool (*)(const NodeView&, OnnxEdit&);
+using RaiseFn = Values (*)(const AtenNode&, OnnxBuilder&);
 using EmitFn = std::string (*)(const Emission&);
 using ModuleFn = std::optional<ModuleSpec> (*)(const Emission&);
 
@@ -61,6 +64,8 @@ struct OnnxOp {
   /// Writes the node in terms of other operators (OnnxEdit::replace_with) on the way to PyTorch, and says whether it
   /// did.
   ExpandFn expand = nullptr;
+  /// Writes the node in terms of older operators, for an opset before `since`, and says whether it did.
+  ExpandFn before_since = nullptr;
 
   bool is_supported() const { return lower != nullptr || expand != nullptr; }
 };
@@ -73,7 +78,8 @@ struct AtenOp {
   EmitFn emit = nullptr;      // where neither fits
   ModuleFn module = nullptr;  // which nn.Module it is, where its weights are constants
   bool subscript = false;     // x[...]: one on top of another is written as one
-  std::string_view note = {};
+  RaiseFn raise = nullptr;    // its meaning as ONNX nodes of the newest opset; null: not supported
+  std::string_view note = {};  // limits, and why it cannot be raised
 };
 
 struct OpFamily {

@@ -10,6 +10,7 @@
 #include "ops/kernel_type.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 #include "ops/window.h"
 
 namespace tonnx {
@@ -388,13 +389,16 @@ std::string emit_pool(const Emission& e) { return spell_window_call(e, 2); }
 constexpr AtenOp kAten[] = {
     {.sig = "aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] "
             "dilation=[1], bool ceil_mode=False) -> Tensor",
-     .emit = emit_pool},
+     .emit = emit_pool,
+     .raise = raise_max_pool},
     {.sig = "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, "
             "bool ceil_mode=False) -> Tensor",
-     .emit = emit_pool},
+     .emit = emit_pool,
+     .raise = raise_max_pool},
     {.sig = "aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, "
             "bool ceil_mode=False) -> Tensor",
-     .emit = emit_pool},
+     .emit = emit_pool,
+     .raise = raise_max_pool},
     {.sig = "aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], "
             "int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor)",
      .emit = emit_pool},
@@ -413,7 +417,9 @@ constexpr AtenOp kAten[] = {
     {.sig = "aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool "
             "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
      .emit = emit_pool},
-    {.sig = "aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", .emit = emit_pool},
+    {.sig = "aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
+     .emit = emit_pool,
+     .raise = raise_adaptive_avg_pool},
     {.sig = "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", .python = ".unfold"},
 };
 

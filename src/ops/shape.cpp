@@ -7,6 +7,7 @@
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -373,12 +374,15 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", .emit = emit_sizes},
+    {.sig = "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", .emit = emit_sizes, .raise = raise_reshaped},
     {.sig = "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
-     .python = ".flatten"},
+     .python = ".flatten",
+     .raise = raise_reshaped},
     {.sig = "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", .emit = emit_sizes},
     {.sig = "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor", .emit = emit_sizes},
-    {.sig = "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)", .python = ".contiguous"},
+    {.sig = "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
+     .python = ".contiguous",
+     .raise = raise_nothing},
 };
 
 }  // namespace

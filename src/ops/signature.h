@@ -64,6 +64,9 @@ struct ParsedSignature {
   int find_attribute(std::string_view wanted) const;  // -1: none
 };
 
+/// Whether an argument is what the signature has as its default; floats as far as 32 bits tell.
+bool equals_default(const AttrValue& value, const AttrValue& otherwise, bool is_list);
+
 ParsedSignature parse_onnx_signature(std::string_view text);
 ParsedSignature parse_aten_signature(std::string_view text);
 

@@ -1,0 +1,159 @@
+// raised_model.cpp - constants, names and metadata of a model that was made from PyTorch.
+#include "convert/raised_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "convert/fold.h"
+#include "ops/op_def.h"
+#include "passes/passes.h"
+
+namespace tonnx {
+namespace {
+
+/// A value that was computed from constants becomes one. A weight that nobody uses any more hands on its name.
+void make_initializer(Graph& root, Value* value) {
+  const Value* origin = origin_of_weight(value);
+  Value* made = root.add_initializer(origin->name, value->constant);
+  made->trainable = value->trainable;
+  made->graph->replace_uses(value, made);
+  if (origin != value) std::swap(made->name, const_cast<Value*>(origin)->name);
+}
+
+void make_initializers(Graph& root, Graph& graph) {
+  for (Node* node = graph.first(); node != nullptr;) {
+    Node* next = node->next;
+    for (const GraphPtr& subgraph : subgraphs_of(*node)) make_initializers(root, *subgraph);
+    for (Value* output : node->outputs()) {
+      if (output != nullptr && output->constant && !output->uses.empty()) make_initializer(root, output);
+    }
+    node = next;
+  }
+}
+
+/// The output is a value of its own, under its own name.
+void add_outputs(Graph& graph, const std::vector<Value*>& outputs, const std::vector<std::string>& names) {
+  std::set<const Value*> taken;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Value* value = outputs[i];
+    const std::string name = i < names.size() ? names[i] : value->name;
+    if (value->producer == nullptr || value->graph != &graph || value->constant || !taken.insert(value).second) {
+      Node* copy = graph.add_node("", "Identity");
+      copy->version = kNewestOpset;
+      copy->set_input(0, value);
+      Value* made = graph.add_output_to(copy, graph.unique_name(name), value->type);
+      graph.add_output(made);
+      continue;
+    }
+    if (value->name != name) value->name = graph.unique_name(name);
+    graph.add_output(value);
+  }
+}
+
+std::string_view last_part(std::string_view text, char separator) {
+  const size_t at = text.rfind(separator);
+  return at == std::string_view::npos ? text : text.substr(at + 1);
+}
+
+/// `File "net.py", line 12, in forward` as `net.py:12`: the innermost line that is not PyTorch's own.
+std::string source_line(std::string_view trace) {
+  std::string result;
+  for (size_t at = trace.find("File \""); at != std::string_view::npos; at = trace.find("File \"", at + 1)) {
+    const size_t start = at + 6, end = trace.find('"', start);
+    if (end == std::string_view::npos) break;
+    constexpr std::string_view kLine = ", line ";
+    const std::string_view file = trace.substr(start, end - start);
+    if (trace.substr(end + 1, kLine.size()) != kLine) continue;
+    const size_t digits = end + 1 + kLine.size();
+    const size_t stop = trace.find_first_not_of("0123456789", digits);
+    const bool is_own = file.find("/torch/") == std::string_view::npos && !file.starts_with('<');
+    if (is_own || result.empty()) result = fmt::format("{}:{}", file, trace.substr(digits, stop - digits));
+  }
+  return result;
+}
+
+/// Where a node comes from, in three short entries instead of the texts of the program.
+Metadata origin_of(const Metadata& metadata) {
+  Metadata result;
+  for (const auto& [key, text] : metadata) {
+    if (key == "nn_module_stack") {
+      const std::string_view last = last_part(text, ';');
+      const size_t first = last.find(','), second = last.find(',', first + 1);
+      if (first == last.npos || second == last.npos) continue;
+      const std::string path(last.substr(first + 1, second - first - 1));
+      if (!path.empty()) result.emplace_back("torch.module", path);
+      result.emplace_back("torch.class", last.substr(second + 1));
+    } else if (key == "stack_trace") {
+      if (std::string line = source_line(text); !line.empty()) result.emplace_back("torch.source", std::move(line));
+    }
+  }
+  return result;
+}
+
+void count_paths(const Graph& graph, std::map<std::string, int>& counts) {
+  for (const Node& node : graph) {
+    ++counts[node.name];
+    for (const GraphPtr& subgraph : subgraphs_of(node)) count_paths(*subgraph, counts);
+  }
+}
+
+class Naming {
+ public:
+  explicit Naming(const Graph& graph) { count_paths(graph, counts_); }
+
+  /// A module of one node gives it its path; others have `path/Add`.
+  void name_nodes(Graph& graph) {
+    for (Node& node : graph) {
+      const std::string path = node.name;
+      const bool is_alone = !path.empty() && counts_[path] == 1;
+      node.name = unique(is_alone ? path : path.empty() ? node.op.str() : fmt::format("{}/{}", path, node.op.view()));
+      auto [at, fresh] = origins_.try_emplace(key_of(node.metadata));
+      if (fresh) at->second = origin_of(node.metadata);
+      node.metadata = at->second;
+      for (const GraphPtr& subgraph : subgraphs_of(node)) name_nodes(*subgraph);
+    }
+  }
+
+ private:
+  static std::string key_of(const Metadata& metadata) {
+    std::string key;
+    for (const auto& [name, text] : metadata) key += fmt::format("{}\n{}\n", name, text);
+    return key;
+  }
+  std::string unique(const std::string& wish) {
+    int& count = taken_[wish];
+    return ++count == 1 ? wish : unique(fmt::format("{}_{}", wish, count));
+  }
+
+  std::map<std::string, int> counts_, taken_;
+  std::map<std::string, Metadata> origins_;
+};
+
+void collect_domains(const Graph& graph, std::set<std::string>& domains) {
+  for (const Node& node : graph) {
+    if (!node.domain.empty()) domains.insert(node.domain.str());
+    for (const GraphPtr& subgraph : subgraphs_of(node)) collect_domains(*subgraph, domains);
+  }
+}
+
+}  // namespace
+
+void finish_raised(Model& model, const std::vector<Value*>& outputs, const std::vector<std::string>& output_names) {
+  Graph& graph = *model.graph;
+  add_outputs(graph, outputs, output_names);
+  make_initializers(graph, graph);
+  remove_dead_code(graph);
+  Naming(graph).name_nodes(graph);
+  model.ir_version = 8;
+  model.opsets = {{"", kNewestOpset}};
+  std::set<std::string> domains;
+  collect_domains(graph, domains);
+  for (const std::string& domain : domains) model.opsets.emplace_back(domain, 1);
+  model.producer_name = "tonnx";
+  model.producer_version = TONNX_VERSION;
+}
+
+}  // namespace tonnx

@@ -1,0 +1,364 @@
+// raising.cpp - walks an aten graph and calls each operator's own raising.
+#include "convert/raising.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "convert/fold.h"
+#include "convert/raised_model.h"
+
+namespace tonnx {
+namespace {
+
+constexpr size_t kSmallConstant = 64;
+
+std::string target_of(const Node& node) {
+  std::string text = fmt::format("{}::{}", node.domain.view(), node.op.view());
+  if (!node.overload.empty()) text += fmt::format(".{}", node.overload.view());
+  return text;
+}
+
+bool is_number(const Value* value) { return value && value->type.kind == Type::Kind::Int; }
+
+bool is_onnx_op(const Node& node) { return node.domain == Symbol("tonnx") && node.op == Symbol("onnx_op"); }
+
+/// PyTorch's complex numbers are pairs of floats in ONNX, in a last dimension of their own.
+Type represented(const Type& type) {
+  Type result = type;
+  if (type.dtype != DType::Complex64 && type.dtype != DType::Complex128) return result;
+  result.dtype = type.dtype == DType::Complex64 ? DType::Float32 : DType::Float64;
+  if (result.shape) result.shape->emplace_back(2);
+  return result;
+}
+
+/// A raising that gives something else than PyTorch is our mistake, and found here rather than by the one who runs it.
+void check_result(const Node& node, size_t i, const Type& wanted, const Type& found) {
+  const auto differ = [&] {
+    throw Error(ErrorKind::Internal, fmt::format("{} gives {} as output {}, and {} is wanted", target_of(node),
+                                                 text_of(found), i, text_of(wanted)));
+  };
+  if (found.kind != Type::Kind::Tensor) return;
+  if (found.dtype != DType::Undefined && found.dtype != wanted.dtype) differ();
+  if (!found.shape || !wanted.shape) return;
+  if (found.shape->size() != wanted.shape->size()) differ();
+  for (size_t d = 0; d < found.shape->size(); ++d) {
+    const auto a = (*found.shape)[d].constant(), b = (*wanted.shape)[d].constant();
+    if (a && b && *a != *b) differ();
+  }
+}
+
+}  // namespace
+
+Value* Raising::weight_of(const Value* aten) {
+  auto [at, fresh] = weights_.try_emplace(aten, nullptr);
+  if (fresh) {
+    if (represented(aten->type).dtype != aten->type.dtype) fail_unsupported("the weight '{}' is complex", aten->name);
+    at->second = root_->add_initializer(aten->name, aten->constant);
+    at->second->trainable = aten->trainable;
+  }
+  return at->second;
+}
+
+Value* Raising::value_of(const Value* aten) {
+  if (Value* const* known = values_.find(aten)) return *known;
+  if (aten->constant) return weight_of(aten);
+  ensure(is_number(aten) && aten->known_ints.has_value(), "a value of the aten graph was not raised");
+  return OnnxBuilder(*this).list(int_of(aten->known_ints->front()));
+}
+
+void Raising::learn_sizes(Value* onnx, const Type& type) {
+  if (!type.is_tensor() || !type.shape || onnx->constant) return;
+  for (size_t i = 0; i < type.shape->size(); ++i) {
+    const Dim& dim = (*type.shape)[i];
+    if (!dim.is_constant() && where_.find(dim.text()) == nullptr)
+      where_.set(dim.text(), {onnx, static_cast<int64_t>(i)});
+  }
+}
+
+void Raising::define(const Value* aten, Value* onnx) {
+  values_.set(aten, onnx);
+  if (aten->type.is_tensor() && !onnx->constant) {
+    onnx->type = represented(aten->type);
+    learn_sizes(onnx, aten->type);
+  }
+}
+
+void Raising::define_number(const Value* aten, Value* onnx) {
+  if (!is_number(aten)) return values_.set(aten, onnx);
+  define_list(aten, OnnxBuilder(*this).unsqueeze(onnx, {0}));
+}
+
+void Raising::define_list(const Value* aten, Value* onnx) {
+  values_.set(aten, onnx);
+  if (is_number(aten) && aten->known_ints) sizes_.set(aten->known_ints->front().text(), onnx);
+}
+
+Value* Raising::constant(TensorPtr tensor, std::string_view wish) {
+  if (tensor->data.size() > kSmallConstant) return root_->add_initializer(std::string(wish), std::move(tensor));
+  std::string key = fmt::format("{} {} ", static_cast<int>(tensor->dtype), fmt::join(tensor->dims, ","));
+  key += tensor->data.view();
+  auto [at, fresh] = constants_.try_emplace(std::move(key), nullptr);
+  if (fresh) at->second = root_->add_initializer(std::string(wish), std::move(tensor));
+  return at->second;
+}
+
+Node* Raising::append(std::string_view op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes) {
+  const size_t dot = op.rfind('.');
+  const bool is_standard = dot == std::string_view::npos;
+  Node* made = onnx_->add_node(is_standard ? "" : op.substr(0, dot), is_standard ? op : op.substr(dot + 1));
+  made->version = is_standard ? kNewestOpset : 1;
+  for (Attribute& attribute : attributes)
+    made->set_attribute(attribute.name, std::move(attribute.value), attribute.type);
+  size_t last = inputs.size();
+  while (last > 0 && inputs[last - 1] == nullptr) --last;
+  for (size_t i = 0; i < last; ++i) made->add_input(inputs[i]);
+  if (current_ != nullptr) {
+    made->name = current_->name;
+    made->metadata = current_->metadata;
+  }
+  return made;
+}
+
+void Raising::complete(Node& node) {
+  const OnnxOpEntry* entry = find_onnx_op(node.domain.view(), node.op.view());
+  if (entry == nullptr) return;
+  check_against_signature(node, *entry);
+  if (entry->op->infer != nullptr) {
+    InferNode view(node, *entry, fresh_);
+    entry->op->infer(view);
+  }
+  fold_node(node, *entry, fresh_);
+}
+
+bool Raising::can_make(const Dim& dim) const {
+  if (dim.is_constant()) return true;
+  const std::string text = dim.text();
+  if (sizes_.find(text) != nullptr || where_.find(text) != nullptr) return true;
+  const auto terms = dim.terms();
+  return !dim.symbol_name() && std::all_of(terms.begin(), terms.end(), [&](const auto& term) {
+    return std::all_of(term.first.begin(), term.first.end(), [&](const Dim::AtomPtr& atom) {
+      return atom->kind == 's' ? can_make(Dim::symbol(atom->text)) : can_make(atom->a) && can_make(atom->b);
+    });
+  });
+}
+
+IntArg Raising::int_of(const Dim& dim) {
+  if (const auto number = dim.constant()) return *number;
+  const std::string text = dim.text();
+  if (Value* const* known = sizes_.find(text)) return *known;
+  const auto remember = [&](const IntArg& arg) {
+    if (arg.value != nullptr) {
+      arg.value->known_ints = {dim};
+      sizes_.set(text, arg.value);
+    }
+    return arg;
+  };
+  OnnxBuilder onnx(*this);
+  if (const auto* at = where_.find(text))
+    return remember(onnx("Shape", {at->first}, {{"start", at->second}, {"end", at->second + 1}}));
+  if (dim.symbol_name()) fail_unsupported("no tensor at hand has the size '{}'", text);
+  IntArg sum = dim.constant_term();
+  for (const auto& [product, coefficient] : dim.terms()) {
+    IntArg term = int_of_atom(*product[0]);
+    for (size_t i = 1; i < product.size(); ++i) term = onnx.mul(term, int_of_atom(*product[i]));
+    const IntArg scaled = coefficient == -1 ? term : onnx.mul(term, std::abs(coefficient));
+    sum = coefficient < 0 ? onnx.sub(sum, scaled) : onnx.add(sum, scaled);
+  }
+  return remember(sum);
+}
+
+IntArg Raising::int_of_atom(const Dim::Atom& atom) {
+  OnnxBuilder onnx(*this);
+  switch (atom.kind) {
+    case '/': return onnx.floor_div(int_of(atom.a), int_of(atom.b));
+    case '>': return onnx.max(int_of(atom.a), int_of(atom.b));
+    case '<': return onnx.min(int_of(atom.a), int_of(atom.b));
+    case '%': return onnx("Mod", {onnx.list(int_of(atom.a)), onnx.list(int_of(atom.b))});
+    default: return int_of(Dim::symbol(atom.text));
+  }
+}
+
+/// A node of ONNX itself, which a symbolic of the user's own asked for.
+void Raising::raise_onnx_op(const Node& node) {
+  constexpr std::string_view kPrefix = "attr.";
+  std::vector<Value*> inputs;
+  std::vector<Attribute> attributes;
+  std::string op;
+  for (const Attribute& attribute : node.attributes) {
+    if (attribute.name == "op") {
+      op = *attribute.value.get<std::string>();
+    } else if (attribute.name.starts_with(kPrefix)) {
+      attributes.push_back(attribute);
+      attributes.back().name = attribute.name.substr(kPrefix.size());
+    }
+  }
+  const auto* list = node.find_attribute("inputs")->value.get<AttrList>();
+  for (const AttrValue& item : *list) {
+    const auto* operand = item.get<Operand>();
+    inputs.push_back(operand ? value_of(node.input(operand->index)) : nullptr);
+  }
+  const size_t colons = op.find("::");
+  const bool is_standard = colons == std::string::npos || op.starts_with("onnx::");
+  const std::string name = colons == std::string::npos ? op : op.substr(colons + 2);
+  Node* made = append(is_standard ? name : op.substr(0, colons) + "." + name, inputs, std::move(attributes));
+  for (const Value* output : node.outputs()) {
+    Value* result = onnx_->add_output_to(made, onnx_->unique_name(output ? output->name : "unused"),
+                                         output ? represented(output->type) : Type{});
+    if (output != nullptr) define(output, result);
+  }
+  if (is_standard) complete(*made);
+}
+
+void Raising::raise_node(const Node& node) {
+  if (is_onnx_op(node)) return raise_onnx_op(node);
+  // numbers that follow from sizes are made where they are needed, in the form that is needed
+  if (std::all_of(node.outputs().begin(), node.outputs().end(), [this](const Value* output) {
+        return output == nullptr || (is_number(output) && output->known_ints && can_make(output->known_ints->front()));
+      })) {
+    return;
+  }
+  const AtenOpEntry& entry = get_aten_op(node);
+  AtenNode view(node, entry, *this);
+  OnnxBuilder onnx(*this);
+  const Node* before = onnx_->last();
+  const Values results = entry.op->raise(view, onnx);
+  view.require_all_used();
+  const auto is_new = [&](const Value* value) {
+    for (const Node* made = onnx_->last(); made != nullptr && made != before; made = made->previous) {
+      if (value->producer == made) return true;
+    }
+    return false;
+  };
+  for (size_t i = 0; i < node.outputs().size(); ++i) {
+    const Value* output = node.output(i);
+    if (output == nullptr) continue;
+    Value* result = i < results.size() ? results[i] : nullptr;
+    if (result == nullptr) {
+      if (!output->uses.empty()) fail_unsupported("output {} cannot be given", i);
+      continue;
+    }
+    if (is_number(output)) {
+      values_.set(output, result);
+      const auto symbol = output->known_ints ? output->known_ints->front().symbol_name() : std::nullopt;
+      if (symbol && sizes_.find(*symbol) == nullptr) sizes_.set(*symbol, result);
+      continue;
+    }
+    if (output->type.is_tensor()) check_result(node, i, represented(output->type), result->type);
+    if (is_new(result)) result->name = onnx_->unique_name(output->name);
+    define(output, result);
+  }
+}
+
+void Raising::raise_nodes(const Graph& source) {
+  const Node* around = current_;
+  for (const Node& node : source) {
+    in_context(
+        [&] {
+          return node.name.empty() ? fmt::format("converting {}", target_of(node))
+                                   : fmt::format("converting {} in module '{}'", target_of(node), shown(node.name));
+        },
+        [&] {
+          current_ = &node;
+          raise_node(node);
+        });
+  }
+  current_ = around;
+}
+
+void Raising::in_graph(Node& owner, std::string_view attribute, const std::function<void(Graph&)>& fill) {
+  auto graph = std::make_shared<Graph>();
+  owner.set_attribute(attribute, graph);
+  graph->name = attribute;
+  Graph* around = onnx_;
+  onnx_ = graph.get();
+  values_.enter();
+  where_.enter();
+  sizes_.enter();
+  fill(*graph);
+  values_.leave();
+  where_.leave();
+  sizes_.leave();
+  onnx_ = around;
+}
+
+namespace {
+
+void collect_unsupported(const Graph& graph, std::map<std::string, UnsupportedAten>& found) {
+  for (const Node& node : graph) {
+    for (const GraphPtr& subgraph : subgraphs_of(node)) collect_unsupported(*subgraph, found);
+    if (is_onnx_op(node)) continue;
+    const std::string target = target_of(node);
+    const AtenOpEntry* entry = find_aten_op(target);
+    if (entry != nullptr && entry->op->raise != nullptr) continue;
+    const bool is_arithmetic = std::all_of(node.outputs().begin(), node.outputs().end(),
+                                           [](const Value* output) { return is_number(output) && output->known_ints; });
+    if (is_arithmetic && !node.outputs().empty()) continue;  // sizes, which are made where they are needed
+    UnsupportedAten& op = found[target];
+    op.target = target;
+    if (entry != nullptr) op.reason = entry->op->note;
+    op.paths.push_back(node.name);
+  }
+}
+
+}  // namespace
+
+std::vector<UnsupportedAten> find_unsupported_aten(const Graph& aten) {
+  std::map<std::string, UnsupportedAten> found;
+  collect_unsupported(aten, found);
+  std::vector<UnsupportedAten> result;
+  for (auto& [target, op] : found) result.push_back(std::move(op));
+  return result;
+}
+
+Model raise(const Model& aten, const std::vector<std::string>& output_names, const RaiseOptions& options) {
+  if (const auto unsupported = find_unsupported_aten(*aten.graph); !unsupported.empty()) {
+    std::string text = "these operators cannot be converted to ONNX:";
+    for (const UnsupportedAten& op : unsupported) {
+      constexpr size_t kShown = 3;
+      std::vector<std::string> paths;
+      for (const std::string& path : op.paths) {
+        if (std::find(paths.begin(), paths.end(), path) == paths.end() && !path.empty()) paths.push_back(path);
+      }
+      text += fmt::format("\n  {}, {} time{}", shown(op.target), op.paths.size(), op.paths.size() == 1 ? "" : "s");
+      if (!paths.empty()) {
+        const size_t count = std::min(paths.size(), kShown);
+        text += fmt::format(", in {}{}", fmt::join(paths.begin(), paths.begin() + static_cast<ptrdiff_t>(count), ", "),
+                            paths.size() > count ? " ..." : "");
+      }
+      if (!op.reason.empty()) text += fmt::format(": {}", op.reason);
+    }
+    throw Error(ErrorKind::Unsupported, text);
+  }
+  Model model;
+  model.graph = std::make_shared<Graph>();
+  model.graph->name = aten.graph->name;
+  Raising raising(*model.graph, options);
+  for (const Value* input : aten.graph->inputs()) {
+    const bool is_tensor = input->type.is_tensor();
+    if (is_tensor && represented(input->type).dtype != input->type.dtype)
+      fail_unsupported("the input '{}' is complex, which no runtime takes: give its real and imaginary parts",
+                       input->name);
+    const DType number = input->type.kind == Type::Kind::Float  ? DType::Float32
+                         : input->type.kind == Type::Kind::Bool ? DType::Bool
+                                                                : DType::Int64;
+    Value* made = model.graph->add_input(input->name, is_tensor ? input->type : Type::tensor(number, Shape{}));
+    if (is_tensor) {
+      raising.define(input, made);
+    } else {
+      raising.define_number(input, made);
+    }
+  }
+  raising.raise_nodes(*aten.graph);
+  std::vector<Value*> outputs;
+  for (const Value* output : aten.graph->outputs()) {
+    if (represented(output->type).dtype != output->type.dtype)
+      fail_unsupported("the output '{}' is complex, which no runtime gives: return its real and imaginary parts",
+                       output->name);
+    Value* value = raising.value_of(output);
+    outputs.push_back(is_number(output) ? OnnxBuilder(raising).scalar(value) : value);
+  }
+  finish_raised(model, outputs, output_names);
+  return model;
+}
+
+}  // namespace tonnx

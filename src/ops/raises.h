@@ -1,0 +1,22 @@
+// raises.h - raisings that are named in tables of other files than their own.
+#pragma once
+#include "ops/raising.h"
+
+namespace tonnx {
+
+// aten_conv.cpp
+Values raise_conv(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_conv_transpose(const AtenNode& n, OnnxBuilder& onnx);
+// aten_pool.cpp
+Values raise_max_pool(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_adaptive_avg_pool(const AtenNode& n, OnnxBuilder& onnx);
+// aten_norm.cpp
+Values raise_batch_norm(const AtenNode& n, OnnxBuilder& onnx);
+// aten_matmul.cpp
+Values raise_linear(const AtenNode& n, OnnxBuilder& onnx);
+// aten_shape.cpp
+Values raise_reshaped(const AtenNode& n, OnnxBuilder& onnx);
+// aten_binary.cpp
+Values raise_add(const AtenNode& n, OnnxBuilder& onnx);
+
+}  // namespace tonnx
