@@ -11,10 +11,11 @@ namespace {
 
 void remove_use(Value* value, const Node* user, size_t index, const Graph* output_of = nullptr) {
   auto& uses = value->uses;
-  const auto at = std::find_if(uses.begin(), uses.end(), [&](const Use& use) {
+  // from the back: passes that go from the last node to the first find what they look for at once
+  const auto at = std::find_if(uses.rbegin(), uses.rend(), [&](const Use& use) {
     return use.user == user && use.index == index && use.output_of == output_of;
   });
-  ensure(at != uses.end(), "a use is not listed with its value");
+  ensure(at != uses.rend(), "a use is not listed with its value");
   *at = uses.back();
   uses.pop_back();
 }

@@ -6,6 +6,7 @@ namespace tonnx {
 std::span<const PassInfo> pass_list() {
   static constexpr PassInfo kPasses[] = {
       {"inline_functions", "replaces each call of a function of the model by the function's body"},
+      {"functionalize", "makes operators that write to tensors operators that give new ones, and drops their aliases"},
       {"share_nonzero", "makes one NonZero of those that ask the same mask"},
       {"remove_dead_code", "removes nodes and constants that nobody uses"},
       {"cancel_moves", "removes pairs of nodes that undo each other, such as unsqueeze and squeeze"},

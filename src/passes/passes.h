@@ -2,7 +2,9 @@
 // does.
 #pragma once
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/model.h"
 
@@ -16,6 +18,10 @@ void share_nonzero(Graph& graph);
 
 /// Removes nodes whose outputs nobody uses, and, in aten, initializers that nobody uses.
 void remove_dead_code(Graph& graph);
+
+/// aten: operators that write to tensors become operators that give new ones, and each operator has one name. Returns
+/// the names of the inputs and initializers that the graph writes to: nobody outside of it sees these writes any more.
+std::vector<std::string> functionalize(Graph& graph);
 
 /// aten: a matrix product with a constant, and the sum with a constant vector behind it, become linear.
 void recognise_linear(Graph& graph);
