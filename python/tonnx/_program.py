@@ -1,0 +1,200 @@
+"""A torch.export.ExportedProgram as the text and the memory that the core reads: the JSON of a .pt2, without a copy."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch.export.graph_signature import (
+    ConstantArgument,
+    CustomObjArgument,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    SymBoolArgument,
+    SymFloatArgument,
+    SymIntArgument,
+)
+from torch.fx import Node
+
+from tonnx._error import Error
+from tonnx._program_graph import SIMPLE_ARGUMENTS, ProgramGraph
+from tonnx._program_values import Expressions, Json, Storage, Storages, TensorMetas
+
+
+class Program:
+    """An exported program while it is written for the core."""
+
+    def __init__(self, exported: torch.export.ExportedProgram) -> None:
+        self.exported = exported
+        self.expressions = Expressions()
+        self.storages = Storages()
+        self.aliases: dict[Node, Node] = {}
+        self.weights: dict[str, Json] = {}
+        self.constants: dict[str, Json] = {}
+        self.lifted: list[tuple[Json, Json]] = []
+        self._metas = TensorMetas(self.expressions)
+
+    def alias(self, node: Node, first: Node) -> None:
+        """A second getitem of one element is the same value as the first."""
+        if node is not first:
+            self.aliases[node] = first
+
+    def json(self, extra: Mapping[str, Json]) -> Json:
+        exported = self.exported
+        graph = ProgramGraph(self, exported.graph_module).json()
+        input_specs = [self._input_spec(s) for s in exported.graph_signature.input_specs]
+        output_specs = [self._output_spec(s) for s in exported.graph_signature.output_specs]
+        for argument, spec in self.lifted:
+            graph["inputs"].insert(0, argument)
+            input_specs.insert(0, spec)
+        return {
+            "graph_module": {
+                "graph": graph,
+                "signature": {"input_specs": input_specs, "output_specs": output_specs},
+                "module_call_graph": [],
+                "metadata": {},
+                "treespec_namedtuple_fields": {},
+            },
+            "opset_version": {"aten": torch._C._get_max_operator_version()},
+            "range_constraints": {str(s): _range_json(r) for s, r in exported.range_constraints.items()},
+            "schema_version": {"major": 8, "minor": 20},
+            "verifiers": [v.dialect for v in exported.verifiers],
+            "torch_version": torch.__version__,
+            "guards_code": [],
+            "weights": self.weights,
+            "constants": self.constants,
+            "tonnx": extra,
+        }
+
+    def tensor_meta(self, tensor: torch.Tensor) -> Json:
+        return self._metas.json(tensor)
+
+    def metadata(self, node: Node) -> Json:
+        result = {}
+        trace = node.meta.get("stack_trace")
+        if trace:
+            result["stack_trace"] = trace
+        stack = node.meta.get("nn_module_stack")
+        if stack:
+            result["nn_module_stack"] = ";".join(f"{key},{path},{kind}" for key, (path, kind) in stack.items())
+        return result
+
+    def add_constant(self, name: str, tensor: torch.Tensor) -> None:
+        self.constants[name] = self._payload(name, tensor, False)
+
+    def lift(self, graph: ProgramGraph, node: Node, tensor: torch.Tensor) -> Json:
+        """Makes a tensor that is an attribute of the graph a constant input, as torch.export does with the others."""
+        if graph.module is not self.exported.graph_module:
+            raise Error(
+                f"the tensor '{node.target}' is made inside a branch or body; make it outside and pass it in",
+                "unsupported",
+            )
+        name = str(node.target)
+        self.add_constant(name, tensor)
+        argument = graph.define(node.name, tensor)
+        spec = {"tensor_constant": {"arg": {"name": node.name}, "tensor_constant_name": name}}
+        self.lifted.append((argument, spec))
+        return argument
+
+    def _payload(self, name: str, tensor: torch.Tensor, is_param: bool) -> Json:
+        key, view = self.storages.add(tensor, name)
+        meta = self.tensor_meta(view)
+        meta["requires_grad"] = tensor.requires_grad
+        return {"path_name": key, "is_param": is_param, "use_pickle": False, "tensor_meta": meta}
+
+    def _input_spec(self, spec: InputSpec) -> Json:
+        kind, argument, target = spec.kind, spec.arg, spec.target
+        if kind is InputKind.USER_INPUT:
+            if isinstance(argument, ConstantArgument):
+                value = _constant_json(argument.value)
+                return {"constant_input": {"name": argument.name, "value": value}}
+            return {"user_input": {"arg": _argument_spec(argument)}}
+        name = {"name": argument.name}
+        if kind is InputKind.TOKEN:
+            return {"token": {"arg": name}}
+        if kind is InputKind.CUSTOM_OBJ:
+            raise Error(f"the object '{target}' is of a C++ class, which ONNX has no type for", "unsupported")
+        assert target is not None
+        if kind is InputKind.PARAMETER:
+            self.weights[target] = self._payload(target, self.exported.state_dict[target], True)
+            return {"parameter": {"arg": name, "parameter_name": target}}
+        if kind is InputKind.BUFFER:
+            self._add_buffer(target, bool(spec.persistent))
+            return {"buffer": {"arg": name, "buffer_name": target, "persistent": spec.persistent}}
+        self.add_constant(target, self.exported.constants[target])
+        return {"tensor_constant": {"arg": name, "tensor_constant_name": target}}
+
+    def _add_buffer(self, target: str, persistent: bool) -> None:
+        state, constants = self.exported.state_dict, self.exported.constants
+        if persistent or target not in constants:
+            self.weights[target] = self._payload(target, state[target], False)
+        else:
+            self.add_constant(target, constants[target])
+
+    def _output_spec(self, spec: OutputSpec) -> Json:
+        kind, argument, target = spec.kind, spec.arg, spec.target
+        if kind is OutputKind.USER_OUTPUT:
+            return {"user_output": {"arg": _argument_spec(argument, self.aliases_by_name())}}
+        name = {"name": self.aliases_by_name().get(argument.name, argument.name)}
+        key = _MUTATIONS.get(kind)
+        if key is not None:
+            return {key[0]: {"arg": name, key[1]: target}}
+        if kind is OutputKind.TOKEN:
+            return {"token": {"arg": name}}
+        if kind is OutputKind.LOSS_OUTPUT:
+            return {"loss_output": {"arg": name}}
+        raise Error(f"an exported program whose outputs are gradients ({kind.name.lower()})", "unsupported")
+
+    def aliases_by_name(self) -> dict[str, str]:
+        return {a.name: b.name for a, b in self.aliases.items()}
+
+
+_MUTATIONS = {
+    OutputKind.BUFFER_MUTATION: ("buffer_mutation", "buffer_name"),
+    OutputKind.USER_INPUT_MUTATION: ("user_input_mutation", "user_input_name"),
+}
+if hasattr(OutputKind, "PARAMETER_MUTATION"):
+    _MUTATIONS[OutputKind.PARAMETER_MUTATION] = ("parameter_mutation", "parameter_name")
+
+
+def _constant_json(value: Any) -> Json:
+    simple = SIMPLE_ARGUMENTS.get(type(value))
+    return simple(value) if simple is not None else {"as_string": str(value)}
+
+
+def _argument_spec(argument: Any, aliases: Mapping[str, str] | None = None) -> Json:
+    if isinstance(argument, ConstantArgument):
+        return _constant_json(argument.value)
+    name = argument.name if aliases is None else aliases.get(argument.name, argument.name)
+    if isinstance(argument, SymIntArgument):
+        return {"as_sym_int": {"as_name": name}}
+    if isinstance(argument, SymFloatArgument):
+        return {"as_sym_float": {"as_name": name}}
+    if isinstance(argument, SymBoolArgument):
+        return {"as_sym_bool": {"as_name": name}}
+    if isinstance(argument, CustomObjArgument):
+        return {"as_custom_obj": {"name": name, "class_fqn": argument.class_fqn}}
+    return {"as_tensor": {"name": name}}
+
+
+def _range_json(bounds: Any) -> Json:
+    def bound(value: Any, round_to: Callable[[Any], int]) -> int | None:
+        if value.is_infinite or not value.is_number or abs(value) >= 2**63 - 1:
+            return None
+        return int(round_to(value))
+
+    return {"min_val": bound(bounds.lower, math.ceil), "max_val": bound(bounds.upper, math.floor)}
+
+
+def program_json(
+    exported: torch.export.ExportedProgram, extra: Mapping[str, Json] | None = None
+) -> tuple[bytes, dict[str, Storage]]:
+    """The program as the bytes and the storages that `_core.Program.read` takes."""
+    program = Program(exported)
+    text = json.dumps(program.json(extra or {}), separators=(",", ":"), allow_nan=False)
+    return text.encode(), program.storages.entries
