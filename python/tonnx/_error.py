@@ -11,7 +11,8 @@ from tonnx._core import CoreError
 class Error(Exception):
     """What is wrong with a model, with the place where it was found.
 
-    `kind` says who must act: "bad_file", "invalid_model", "unsupported", or "internal" (a mistake of tonnx itself).
+    `kind` says who must act: "bad_file", "invalid_model", "unsupported", "verification" (the written model computes
+    other values than the one it was made of), or "internal" (a mistake of tonnx itself).
     """
 
     def __init__(self, text: str, kind: str) -> None:

@@ -22,15 +22,25 @@ from torch.export.graph_signature import (
 from torch.fx import Node
 
 from tonnx._error import Error
+from tonnx._functions import FunctionCall
 from tonnx._program_graph import SIMPLE_ARGUMENTS, ProgramGraph
 from tonnx._program_values import Expressions, Json, Storage, Storages, TensorMetas
+from tonnx._symbolic import Symbolic, find_symbolic, write_function, write_operator
 
 
 class Program:
     """An exported program while it is written for the core."""
 
-    def __init__(self, exported: torch.export.ExportedProgram) -> None:
+    def __init__(
+        self,
+        exported: torch.export.ExportedProgram,
+        opset: int = 0,
+        functions: Mapping[Any, FunctionCall] | None = None,
+    ) -> None:
         self.exported = exported
+        self.opset = opset
+        self.functions = functions or {}
+        self._symbolics: dict[Any, Symbolic | None] = {}
         self.expressions = Expressions()
         self.storages = Storages()
         self.aliases: dict[Node, Node] = {}
@@ -38,6 +48,21 @@ class Program:
         self.constants: dict[str, Json] = {}
         self.lifted: list[tuple[Json, Json]] = []
         self._metas = TensorMetas(self.expressions)
+
+    def write_custom(self, graph: ProgramGraph, node: Node) -> bool:
+        """Writes a call for which the user says what it is in ONNX; false where there is no such thing."""
+        target: Any = node.target
+        if target not in self._symbolics:
+            is_operator = isinstance(target, torch._ops.OpOverload)
+            self._symbolics[target] = find_symbolic(target._schema.name, self.opset) if is_operator else None
+        symbolic = self._symbolics[target]
+        if symbolic is not None:
+            write_operator(graph, node, symbolic, self.opset)
+        elif target in self.functions:
+            write_function(graph, node, self.functions[target], self.opset)
+        else:
+            return False
+        return True
 
     def alias(self, node: Node, first: Node) -> None:
         """A second getitem of one element is the same value as the first."""
@@ -192,9 +217,12 @@ def _range_json(bounds: Any) -> Json:
 
 
 def program_json(
-    exported: torch.export.ExportedProgram, extra: Mapping[str, Json] | None = None
+    exported: torch.export.ExportedProgram,
+    extra: Mapping[str, Json] | None = None,
+    opset: int = 0,
+    functions: Mapping[Any, FunctionCall] | None = None,
 ) -> tuple[bytes, dict[str, Storage]]:
     """The program as the bytes and the storages that `_core.Program.read` takes."""
-    program = Program(exported)
+    program = Program(exported, opset, functions)
     text = json.dumps(program.json(extra or {}), separators=(",", ":"), allow_nan=False)
     return text.encode(), program.storages.entries

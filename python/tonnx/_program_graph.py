@@ -93,6 +93,7 @@ class ProgramGraph:
         self.custom_obj_values: dict[str, Json] = {}
         self.single_tensor_return = False
         self.arguments: dict[Node, Json] = {}
+        self.symbolic_values = 0
 
     def json(self) -> Json:
         for node in self.module.graph.nodes:
@@ -138,26 +139,48 @@ class ProgramGraph:
         self.outputs = [self.argument(a) for a in elements]  # type: ignore[union-attr]
 
     def _call(self, node: Node) -> None:
+        if self.program.write_custom(self, node):
+            return
         target: Any = node.target
         value = node.meta.get("val")
-        written: Json = {"target": target_text(target), "is_hop_single_tensor_return": None, "name": node.name}
+        single = None
         if isinstance(target, torch._ops.OpOverload):
-            written["inputs"] = self._named_inputs(node, signature_of(target))
-            written["outputs"] = self._outputs_of_operator(node, signature_of(target), value)
-        elif isinstance(target, torch._ops.HigherOrderOperator):
-            written["inputs"] = self._unnamed_inputs(node)
-            written["outputs"] = self._outputs_of_call(node, value)
-            written["is_hop_single_tensor_return"] = isinstance(value, torch.Tensor)
+            inputs = self._named_inputs(node, signature_of(target))
         elif isinstance(value, (int, float, *_SYMBOLIC)):
             names = _names_of_parameters(target, len(node.args))
-            arguments = zip(names, node.args)
-            written["inputs"] = [{"name": n, "arg": self.argument(a), "kind": _POSITIONAL} for n, a in arguments]
-            written["outputs"] = [self._define_node(node, value)]
+            inputs = [{"name": n, "arg": self.argument(a), "kind": _POSITIONAL} for n, a in zip(names, node.args)]
         else:
-            written["inputs"] = self._unnamed_inputs(node)
-            written["outputs"] = self._outputs_of_call(node, value)
-        written["metadata"] = self.program.metadata(node)
-        self.nodes.append(written)
+            inputs = self._unnamed_inputs(node)
+            if isinstance(target, torch._ops.HigherOrderOperator):
+                single = isinstance(value, torch.Tensor)
+        self.add_node(target_text(target), node.name, inputs, self.outputs_of(node), node, single)
+
+    def add_node(
+        self,
+        target: str,
+        name: str,
+        inputs: list[Json],
+        outputs: list[Json],
+        origin: Node,
+        is_hop_single_tensor_return: bool | None = None,
+    ) -> None:
+        self.nodes.append(
+            {
+                "target": target,
+                "inputs": inputs,
+                "outputs": outputs,
+                "metadata": self.program.metadata(origin),
+                "is_hop_single_tensor_return": is_hop_single_tensor_return,
+                "name": name,
+            }
+        )
+
+    def outputs_of(self, node: Node) -> list[Json]:
+        """Enters what the node returns into the graph."""
+        value = node.meta.get("val")
+        if isinstance(node.target, torch._ops.OpOverload):
+            return self._outputs_of_operator(node, signature_of(node.target), value)
+        return self._outputs_of_call(node, value)
 
     def _named_inputs(self, node: Node, signature: Signature) -> list[Json]:
         args, kwargs = node.args, node.kwargs

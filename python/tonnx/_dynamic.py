@@ -1,0 +1,242 @@
+"""dynamic_axes and dynamic_shapes: what torch.export is told, and the names that the symbols get in ONNX."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.export import Dim
+from torch.utils import _pytree as pytree
+
+from tonnx._error import Error
+from tonnx._names import InterfaceNames, paths_of_inputs
+
+
+@dataclass
+class Axis:
+    """A dimension that the user asked to be dynamic."""
+
+    label: str | None
+    required: bool
+
+
+@dataclass
+class DynamicShapes:
+    """The argument of torch.export, and what was asked of each input, by its name."""
+
+    shapes: Any = None
+    axes: dict[str, dict[int, Axis]] = field(default_factory=dict)
+    output_labels: dict[str, dict[int, str]] = field(default_factory=dict)
+    asked_by: str = "dynamic_shapes"
+
+
+def leaves_of(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The values of a call with their names, in the order in which the exported program has them."""
+    values, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
+    names = _positional_names(model, len(args))
+    return [(".".join(path), value) for path, value in zip(paths_of_inputs(spec, names), values)]
+
+
+def _positional_names(model: Any, count: int) -> list[str]:
+    names = []
+    for name, parameter in inspect.signature(_callable_of(model)).parameters.items():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            names += [f"{name}_{i}" for i in range(count - len(names))]
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            names.append(name)
+    return names[:count]
+
+
+def _callable_of(model: Any) -> Any:
+    return model.forward if isinstance(model, torch.nn.Module) else model
+
+
+def combined(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by the names of the parameters, as torch.export sees them."""
+    return dict(inspect.signature(_callable_of(model)).bind(*args, **kwargs).arguments)
+
+
+def _checked_axis(axis: int, tensor: torch.Tensor, name: str) -> int:
+    if not isinstance(axis, int) or not -tensor.dim() <= axis < tensor.dim():
+        raise Error(f"axis {axis} of input '{name}' is out of range for rank {tensor.dim()}", "unsupported")
+    return axis % tensor.dim()
+
+
+def from_dynamic_axes(
+    model: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    dynamic_axes: Mapping[str, Any],
+    input_names: Sequence[str] | None,
+    output_names: Sequence[str] | None,
+) -> DynamicShapes:
+    """The old form: the name of an input or output, and its axes as a list, or as a dict with a name for each."""
+    leaves = [(n, v) for n, v in leaves_of(model, args, kwargs) if isinstance(v, torch.Tensor)]
+    by_name = {name: (name, value) for name, value in leaves}
+    by_name |= {chosen: leaf for chosen, leaf in zip(input_names or (), leaves)}
+    result = DynamicShapes(asked_by="dynamic_axes")
+    per_tensor: dict[int, dict[int, Any]] = {}
+    for key, axes in dynamic_axes.items():
+        if axes is None:
+            continue
+        labels = _axis_labels(key, axes)
+        if key not in by_name:
+            result.output_labels[key] = labels
+            continue
+        name, tensor = by_name[key]
+        labels = {_checked_axis(a, tensor, key): label for a, label in labels.items()}
+        result.axes[name] = {a: Axis(label, True) for a, label in labels.items()}
+        per_tensor.setdefault(id(tensor), {}).update({a: Dim.AUTO for a in labels})
+    if output_names is not None:
+        unknown = [k for k in result.output_labels if k not in output_names]
+        if unknown:
+            known = ", ".join([*by_name, *output_names])
+            raise Error(f"dynamic_axes names '{unknown[0]}', but the inputs and outputs are {known}", "unsupported")
+    if per_tensor:
+        result.shapes = _shapes_of_tree(combined(model, args, kwargs), per_tensor)
+    return result
+
+
+def _axis_labels(key: str, axes: Any) -> dict[int, str]:
+    if isinstance(axes, Mapping):
+        return {a: str(label) for a, label in axes.items()}
+    if isinstance(axes, list | tuple):
+        return {a: f"{key}_dynamic_axes_{i + 1}" for i, a in enumerate(axes)}
+    raise TypeError(f"dynamic_axes['{key}'] is a list of axes or a dict of their names, not {type(axes).__name__}")
+
+
+def _shapes_of_tree(arguments: dict[str, Any], per_tensor: Mapping[int, Any]) -> Any:
+    from torch.export.dynamic_shapes import _tree_map_with_path
+
+    return _tree_map_with_path(lambda path, leaf: per_tensor.get(id(leaf)), arguments)
+
+
+def from_dynamic_shapes(
+    model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_shapes: Any
+) -> DynamicShapes:
+    """The new form, in which a string may stand where torch.export wants a Dim."""
+    from torch.export.dynamic_shapes import ShapesCollection, _tree_map_with_path
+
+    if isinstance(dynamic_shapes, ShapesCollection):
+        dynamic_shapes = dynamic_shapes.dynamic_shapes(model, tuple(args), dict(kwargs))
+    if not isinstance(dynamic_shapes, Mapping | list | tuple):
+        return DynamicShapes(dynamic_shapes)
+    arguments: Any = combined(model, args, kwargs)
+    if isinstance(dynamic_shapes, Mapping):
+        dynamic_shapes = _completed(arguments, dynamic_shapes)
+    else:
+        arguments = type(dynamic_shapes)(arguments.values())
+    names = {id(v): n for n, v in leaves_of(model, args, kwargs) if isinstance(v, torch.Tensor)}
+    result = DynamicShapes()
+
+    def converted(path: Any, leaf: Any, shape: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor) or shape is None:
+            return shape
+        name = names[id(leaf)]
+        items = shape.items() if isinstance(shape, Mapping) else enumerate(shape)
+        asked = {_checked_axis(a, leaf, name): d for a, d in items}
+        result.axes[name] = {a: _axis_of(d) for a, d in asked.items() if _is_dynamic(d)}
+        return {a: Dim.AUTO if isinstance(d, str) else d for a, d in asked.items()}
+
+    result.shapes = _tree_map_with_path(converted, arguments, dynamic_shapes, tree_name="inputs")
+    return result
+
+
+def _completed(arguments: dict[str, Any], shapes: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters that dynamic_shapes does not name are static."""
+    from torch.export.dynamic_shapes import _tree_map_with_path
+
+    if not set(shapes) <= set(arguments):
+        return dict(shapes)  # torch.export says what is wrong with it
+    static = lambda value: _tree_map_with_path(lambda path, leaf: None, value)
+    return {name: shapes[name] if name in shapes else static(value) for name, value in arguments.items()}
+
+
+def _is_dynamic(dim: Any) -> bool:
+    is_static = getattr(dim, "type", None) is Dim.STATIC.type
+    return dim is not None and not isinstance(dim, int) and not is_static
+
+
+def _axis_of(dim: Any) -> Axis:
+    if isinstance(dim, str):
+        return Axis(dim, True)
+    if isinstance(dim, Dim):
+        derived = hasattr(dim, "root")
+        return Axis(None if derived else dim.__name__, True)
+    return Axis(None, getattr(dim, "type", None) is not Dim.AUTO.type)
+
+
+def relaxed(shapes: DynamicShapes) -> DynamicShapes | None:
+    """The same request with sizes that torch.export may relate to one another; None where it is that already.
+
+    A Dim promises that every size in its range works by itself; a model that needs two equal sizes, or an even one,
+    breaks the promise, though it is dynamic.
+    """
+    found = False
+
+    def relax(dim: Any) -> Any:
+        nonlocal found
+        if isinstance(dim, Dim) or (_is_dynamic(dim) and _axis_of(dim).required):
+            found = True
+            return Dim.AUTO
+        return dim
+
+    def relax_leaf(shape: Any) -> Any:
+        return {a: relax(d) for a, d in shape.items()} if _is_axes(shape) else shape
+
+    result = pytree.tree_map(relax_leaf, shapes.shapes, is_leaf=_is_axes)
+    return DynamicShapes(result, shapes.axes, shapes.output_labels, shapes.asked_by) if found else None
+
+
+def _is_axes(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and all(isinstance(k, int) for k in value)
+
+
+def _require_dynamic(name: str, axis: int, size: Any, asked: DynamicShapes) -> None:
+    if not isinstance(size, torch.SymInt) or size.node.expr.is_number:
+        raise Error(
+            f"the model fixes the size of axis {axis} of input '{name}' at {size}, but {asked.asked_by} asks for it to "
+            f"be dynamic: take this axis out of {asked.asked_by}, or change the part of the model that needs this size",
+            "unsupported",
+        )
+
+
+def symbol_names(exported: torch.export.ExportedProgram, names: InterfaceNames, asked: DynamicShapes) -> dict[str, str]:
+    """The user's names of the symbols; an axis that had to be dynamic and is not is an error."""
+    values = {n.name: n.meta.get("val") for n in exported.graph.nodes if n.op == "placeholder"}
+    result: dict[str, str] = {}
+    for (own, placeholder), given in zip(names.own_inputs, names.inputs):
+        axes = asked.axes.get(own) or asked.axes.get(given) or {}
+        value = values.get(placeholder)
+        for axis, what in axes.items():
+            if not isinstance(value, torch.Tensor) or axis >= value.dim():
+                continue
+            size = value.shape[axis]
+            if what.required:
+                _require_dynamic(given, axis, size, asked)
+            _name_symbol(size, what.label, result)
+    _name_output_symbols(exported, names, asked, result)
+    return result
+
+
+def _name_output_symbols(
+    exported: torch.export.ExportedProgram, names: InterfaceNames, asked: DynamicShapes, result: dict[str, str]
+) -> None:
+    output = next(n for n in exported.graph.nodes if n.op == "output")
+    count = len(names.outputs)
+    values = [a.meta.get("val") for a in output.args[0] if isinstance(a, torch.fx.Node)][-count:] if count else []
+    for name, value in zip(names.outputs, values):
+        for axis, label in asked.output_labels.get(name, {}).items():
+            if isinstance(value, torch.Tensor) and -value.dim() <= axis < value.dim():
+                _name_symbol(value.shape[axis], label, result)
+
+
+def _name_symbol(size: Any, label: str | None, result: dict[str, str]) -> None:
+    if label is None or not isinstance(size, torch.SymInt):
+        return
+    expression = size.node.expr
+    if expression.is_Symbol:
+        result.setdefault(str(expression), label)

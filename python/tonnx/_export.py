@@ -1,0 +1,259 @@
+"""tonnx.export: a PyTorch model in, an ONNX model out."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from tonnx import _core
+from tonnx._capture import as_module, capture, mode_of, onnx_export_flag, register_structures
+from tonnx._decompose import decomposed, unsupported_text
+from tonnx._dynamic import DynamicShapes, from_dynamic_axes, from_dynamic_shapes, symbol_names
+from tonnx._error import Error, translated
+from tonnx._functions import FunctionCall, functions_kept
+from tonnx._names import InterfaceNames
+from tonnx._onnx_program import OnnxProgram, WriteOptions
+from tonnx._onnx_program import verify as verify_program
+from tonnx._program import program_json
+
+_DEFAULT_OPSET: int = getattr(_core, "default_opset", 18)
+
+# Arguments of torch.onnx.export that change nothing here, and the values that ask for nothing.
+_WITHOUT_EFFECT: dict[str, tuple[object, ...]] = {
+    "dynamo": (None, True, False),
+    "fallback": (None, True, False),
+    "autograd_inlining": (None, True, False),
+    "artifacts_dir": (),
+    "do_constant_folding": (None, True),
+    "optimize": (None, True),
+    "report": (None, False),
+    "profile": (None, False),
+    "dump_exported_program": (None, False),
+    "export_modules_as_functions": (None, False),
+    "operator_export_type": (None, torch._C._onnx.OperatorExportTypes.ONNX),
+}
+
+
+def export(
+    model: nn.Module | torch.export.ExportedProgram | Callable[..., Any],
+    args: Any = (),
+    path: str | os.PathLike[str] | Any = None,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    opset_version: int | None = None,
+    dynamic_axes: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    external_data: bool | None = None,
+    export_params: bool = True,
+    keep_initializers_as_inputs: bool | None = False,
+    custom_opsets: Mapping[str, int] | None = None,
+    training: Any = None,
+    verify: bool = False,
+    verbose: bool | None = False,
+    **others: Any,
+) -> OnnxProgram:
+    """Exports a PyTorch model to ONNX.
+
+    The arguments have the names and the meanings of those of torch.onnx.export. `model` is a module, a function, or an
+    ExportedProgram; `args` and `kwargs` are an example of its inputs: tensors become inputs of the ONNX model, all else
+    is part of it. Structures are taken apart, and each tensor is named by its path, such as `batch.pair.0`.
+
+    `path` is where the model is written; None writes nothing. What comes back can be saved (`save`), read (`bytes`,
+    `model_proto`, `text`) and called. `verify` runs it in ONNX Runtime beside PyTorch, and raises tonnx.Error where
+    they differ. `verbose` prints the graph.
+
+    The model is exported in eval mode unless `training` says otherwise (torch.onnx.TrainingMode), and has its own mode
+    again afterwards. The dimensions in `dynamic_axes` or `dynamic_shapes` stay open: the first names inputs and
+    outputs and numbers their axes, the second is what torch.export takes, with strings as well.
+    """
+    if "f" in others:
+        path = others.pop("f") if path is None else path
+    _note_without_effect(others)
+    args, kwargs = _arguments_of(model, args, kwargs)
+    mode = _training_mode(training)
+    program = None
+    with _Tracing(model, mode) as tracing:
+        shapes = _dynamic_shapes(tracing.forward, args, kwargs, dynamic_axes, dynamic_shapes, input_names, output_names)
+        exported = tracing.trace(args, kwargs, shapes)
+        options = WriteOptions(
+            opset_version,
+            external_data,
+            export_params,
+            bool(keep_initializers_as_inputs),
+            custom_opsets or {},
+            tracing.is_training,
+        )
+        program = _program_of(exported, tracing.functions, shapes, input_names, output_names, options)
+        if verbose:
+            print(program.text())
+        if path is not None:
+            program.save(path)
+        if verify:
+            written = os.fspath(path) if isinstance(path, str | os.PathLike) else bytes(program)
+            verify_program(written, program.output_names, tracing.reference(), args, kwargs)
+    return program
+
+
+def export_to_pretty_string(model: Any, args: Any = (), **options: Any) -> str:
+    """The ONNX graph that export would write, as text for a person; takes what export takes, but for the path."""
+    options.pop("verbose", None)
+    return export(model, args, None, **options).text()
+
+
+def _note_without_effect(others: Mapping[str, Any]) -> None:
+    if others.get("custom_translation_table"):
+        raise Error(
+            "custom_translation_table holds functions of onnxscript, which tonnx does not read: "
+            "register the same with tonnx.register_custom_op_symbolic",
+            "unsupported",
+        )
+    for name, value in others.items():
+        if name == "custom_translation_table":
+            continue
+        if name not in _WITHOUT_EFFECT:
+            raise TypeError(f"export() got an unexpected keyword argument '{name}'")
+        if name != "artifacts_dir" and value not in _WITHOUT_EFFECT[name]:
+            warnings.warn(f"{name}={value!r} has no effect in tonnx.export", stacklevel=3)
+
+
+def _arguments_of(model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The example as a call: one tensor alone, and a last dict that holds the keyword arguments, are accepted."""
+    if not isinstance(args, tuple | list):
+        args = (args,)
+    args = tuple(args)
+    if isinstance(model, torch.export.ExportedProgram):
+        if not args and not kwargs and model.example_inputs is not None:
+            args, kwargs = model.example_inputs
+        return tuple(args), dict(kwargs or {})
+    if not kwargs and args and isinstance(args[-1], dict) and _is_keywords(model, args):
+        args, kwargs = args[:-1], args[-1]
+    return args, dict(kwargs or {})
+
+
+def _is_keywords(model: Any, args: tuple[Any, ...]) -> bool:
+    last = args[-1]
+    try:
+        signature = inspect.signature(model.forward if isinstance(model, nn.Module) else model)
+        signature.bind(*args[:-1], **last)
+    except (TypeError, ValueError):
+        return False
+    if last and all(k in signature.parameters for k in last):
+        return True
+    try:
+        signature.bind(*args)
+    except TypeError:
+        return True
+    return False
+
+
+def _training_mode(training: Any) -> bool | None:
+    """True and False set the mode, None preserves it."""
+    modes = torch._C._onnx.TrainingMode
+    names = {"eval": False, "train": True, "training": True, "preserve": None}
+    if training is None or training is False or training == modes.EVAL:
+        return False
+    if training is True or training == modes.TRAINING:
+        return True
+    if training == modes.PRESERVE:
+        return None
+    if isinstance(training, str) and training.lower() in names:
+        return names[training.lower()]
+    raise ValueError(f"training is a torch.onnx.TrainingMode, not {training!r}")
+
+
+def _dynamic_shapes(
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    dynamic_axes: Mapping[str, Any] | None,
+    dynamic_shapes: Any,
+    input_names: Sequence[str] | None,
+    output_names: Sequence[str] | None,
+) -> DynamicShapes:
+    if dynamic_axes and dynamic_shapes:
+        raise ValueError("give dynamic_axes or dynamic_shapes, not both")
+    if model is None or not (dynamic_axes or dynamic_shapes):
+        return DynamicShapes()
+    if dynamic_axes:
+        return from_dynamic_axes(model, args, kwargs, dynamic_axes, input_names, output_names)
+    return from_dynamic_shapes(model, args, kwargs, dynamic_shapes)
+
+
+class _Tracing:
+    """A model in the state in which it is traced, written and compared; all is put back at the end."""
+
+    def __init__(self, model: Any, training: bool | None) -> None:
+        self._model = model
+        self._training = training
+        self.functions: Mapping[Any, FunctionCall] = {}
+        self.forward: Any = None
+
+    def __enter__(self) -> _Tracing:
+        from contextlib import ExitStack
+
+        self._stack = ExitStack()
+        self._module: nn.Module | None = None
+        self._method: Callable[..., Any] | None = None
+        if not isinstance(self._model, torch.export.ExportedProgram):
+            self._module, self._method = as_module(self._model)
+            self.forward = self._method or self._module
+            self._stack.enter_context(mode_of(self._module, self._training))
+        self.is_training = bool(self._module.training) if self._module is not None else bool(self._training)
+        self._stack.enter_context(torch.no_grad())
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        self._stack.close()
+
+    def trace(self, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: DynamicShapes) -> Any:
+        if self._module is None:
+            return self._model
+        register_structures((args, kwargs))
+        with onnx_export_flag(), functions_kept() as functions:
+            exported = capture(self._module, self._method, args, kwargs, shapes)
+        self.functions = functions.calls
+        self._library = functions.library  # the operators of the calls live as long as it does
+        return exported
+
+    def reference(self) -> Callable[..., Any]:
+        return self._model.module() if self._module is None else self.forward
+
+
+def _program_of(
+    exported: torch.export.ExportedProgram,
+    functions: Mapping[Any, FunctionCall],
+    shapes: DynamicShapes,
+    input_names: Sequence[str] | None,
+    output_names: Sequence[str] | None,
+    options: WriteOptions,
+) -> OnnxProgram:
+    opset = options.opset or _DEFAULT_OPSET
+    names = InterfaceNames(exported, input_names, output_names)
+    extra = {
+        "input_names": names.input_leaves,
+        "output_names": names.output_leaves,
+        "symbols": symbol_names(exported, names, shapes),
+    }
+    with translated():
+        program = _core.Program.read(*program_json(exported, extra, opset, functions))
+        missing = program.unsupported(opset)
+        tried: set[str] = set()
+        while missing and not {row[0] for row in missing} <= tried:
+            tried |= {row[0] for row in missing}
+            simpler = decomposed(exported, [row[0] for row in missing])
+            if simpler is None:
+                break
+            exported = simpler
+            program = _core.Program.read(*program_json(exported, extra, opset, functions))
+            missing = program.unsupported(opset)
+    if missing:
+        raise Error(unsupported_text(missing), "unsupported")
+    return OnnxProgram(program, options, exported, names.inputs, names.outputs)

@@ -1,0 +1,121 @@
+"""autograd.Function with a static `symbolic`: kept as one call while the model is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.autograd import Function
+from torch.utils import _pytree as pytree
+
+
+@dataclass(frozen=True)
+class TensorArgument:
+    """The place of a tensor among the arguments of a call."""
+
+    index: int
+
+
+@dataclass
+class FunctionCall:
+    """One call of a Function: its symbolic, and its arguments with the places of the tensors."""
+
+    title: str
+    symbolic: Any
+    arguments: tuple[Any, ...]
+
+
+class FunctionCalls:
+    """An operator of its own for each call of a Function with a symbolic, and what each stands for."""
+
+    _count = 0
+
+    def __init__(self) -> None:
+        self.library = torch.library.Library("tonnx_function", "FRAGMENT")
+        self.calls: dict[Any, FunctionCall] = {}
+
+    def apply(self, function: type[Function], args: tuple[Any, ...]) -> Any:
+        tensors = [a for a in args if isinstance(a, torch.Tensor)]
+        places = iter(range(len(tensors)))
+        template = tuple(TensorArgument(next(places)) if isinstance(a, torch.Tensor) else a for a in args)
+
+        def forward(*values: torch.Tensor) -> list[torch.Tensor]:
+            filled = [values[a.index] if isinstance(a, TensorArgument) else a for a in template]
+            results, _ = pytree.tree_flatten(_run_forward(function, filled))
+            # An operator must not return its own inputs.
+            return [r.clone() if any(r is v for v in values) else r for r in results]
+
+        structure = self._structure_of(function, args)
+        operator = self._define(function, len(tensors), structure.num_leaves, forward)
+        self.calls[operator] = FunctionCall(function.__qualname__, function.symbolic, template)  # type: ignore[attr-defined]
+        results = operator(*tensors)
+        return pytree.tree_unflatten([results] if structure.num_leaves == 1 else list(results), structure)
+
+    def _structure_of(self, function: type[Function], args: tuple[Any, ...]) -> Any:
+        from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+
+        with disable_proxy_modes_tracing(), torch.no_grad():
+            return pytree.tree_structure(_run_forward(function, args))
+
+    def _define(self, function: type[Function], inputs: int, outputs: int, forward: Any) -> Any:
+        FunctionCalls._count += 1
+        name = f"{function.__name__}_{FunctionCalls._count}"
+        parameters = ", ".join(f"Tensor x{i}" for i in range(inputs))
+        returns = "Tensor" if outputs == 1 else f"({', '.join(['Tensor'] * outputs)})"
+        self.library.define(f"{name}({parameters}) -> {returns}")
+
+        def run(*values: torch.Tensor) -> Any:
+            results = forward(*values)
+            return results[0] if outputs == 1 else tuple(results)
+
+        self.library.impl(name, run, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"tonnx_function::{name}", run, lib=self.library)
+        return getattr(torch.ops.tonnx_function, name).default
+
+
+class _Context:
+    """What a forward that takes `ctx` may do with it; nothing of it matters without a backward."""
+
+    def __init__(self) -> None:
+        self.needs_input_grad: tuple[bool, ...] = ()
+        self.saved_tensors: tuple[Any, ...] = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        self.saved_tensors = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        self.saved_tensors = tensors
+
+    def mark_dirty(self, *tensors: Any) -> None: ...
+
+    def mark_non_differentiable(self, *tensors: Any) -> None: ...
+
+    def set_materialize_grads(self, value: bool) -> None: ...
+
+
+def _run_forward(function: type[Function], args: Any) -> Any:
+    if function.setup_context is not Function.setup_context:
+        return function.forward(*args)
+    return function.forward(_Context(), *args)
+
+
+@contextmanager
+def functions_kept() -> Iterator[FunctionCalls]:
+    """Inside, a call of a Function that has a symbolic is traced as one operator."""
+    calls = FunctionCalls()
+    original = Function.__dict__["apply"]
+
+    def apply(cls: type[Function], *args: Any, **kwargs: Any) -> Any:
+        symbolic = getattr(cls, "symbolic", None)
+        if symbolic is None or kwargs or symbolic is getattr(Function, "symbolic", None):
+            return original.__get__(None, cls)(*args, **kwargs)
+        return calls.apply(cls, args)
+
+    Function.apply = classmethod(apply)  # type: ignore[method-assign,assignment]
+    try:
+        yield calls
+    finally:
+        Function.apply = original  # type: ignore[method-assign]

@@ -1,0 +1,146 @@
+"""Names of inputs and outputs: the path of each tensor through tuples, dicts and other structures, `batch.pair.0`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
+
+from tonnx._error import Error
+
+
+def _children(spec: Any) -> Sequence[Any]:
+    children = getattr(spec, "children", None)
+    return children() if callable(children) else spec.children_specs
+
+
+def _is_name_list(value: object, length: int) -> bool:
+    return isinstance(value, list | tuple) and len(value) == length and all(isinstance(v, str) for v in value)
+
+
+def _child_names(spec: Any, count: int) -> list[str]:
+    """The name of each child: its key, its field, or its position."""
+    context = spec.context
+    if hasattr(context, "_fields"):
+        return list(context._fields)
+    if isinstance(spec.type, type) and issubclass(spec.type, dict):
+        keys = (
+            context[1] if isinstance(context, list) and len(context) == 2 and isinstance(context[1], list) else context
+        )
+        if isinstance(keys, list | tuple) and len(keys) == count:
+            return [str(k) for k in keys]
+    if _is_name_list(context, count):
+        return list(context)
+    if isinstance(context, list | tuple) and context and _is_name_list(context[0], count):  # dataclasses, caches
+        return list(context[0])
+    return [str(i) for i in range(count)]
+
+
+_CACHE_FIELDS = {"key_cache": "key", "value_cache": "value"}
+
+
+def _cache_paths(fields: Sequence[str], children: Sequence[Any]) -> list[tuple[str, ...]]:
+    """The cache of transformers holds a list of keys and one of values; users think of it layer by layer."""
+    return [(str(i), _CACHE_FIELDS[f]) for f, child in zip(fields, children) for i in range(len(_children(child)))]
+
+
+def paths_of(spec: Any) -> list[tuple[str, ...]]:
+    """The path of each leaf of a structure."""
+    if spec.type is None:
+        return [()]
+    children = _children(spec)
+    names = _child_names(spec, len(children))
+    if names and set(names) == set(_CACHE_FIELDS):
+        return _cache_paths(names, children)
+    return [(name, *path) for name, child in zip(names, children) for path in paths_of(child)]
+
+
+def paths_of_inputs(in_spec: Any, positional: Sequence[str] | None) -> list[tuple[str, ...]]:
+    """The paths of the leaves of (args, kwargs): arguments by the names of the parameters they are passed to."""
+    args, kwargs = _children(in_spec)
+    arguments = _children(args)
+    names = list(positional or [])[: len(arguments)]
+    names += [f"input_{i}" for i in range(len(names), len(arguments))]
+    result = [(name, *path) for name, child in zip(names, arguments) for path in paths_of(child)]
+    return result + paths_of(kwargs)
+
+
+def unique(names: Iterable[str], taken: set[str]) -> list[str]:
+    result = []
+    for name in names:
+        candidate, i = name, 1
+        while candidate in taken:
+            candidate, i = f"{name}_{i}", i + 1
+        taken.add(candidate)
+        result.append(candidate)
+    return result
+
+
+def _replaced(default: list[str], chosen: Sequence[str] | None, what: str) -> list[str]:
+    if not chosen:
+        return default
+    if isinstance(chosen, str):
+        raise TypeError(f"{what}_names is a list of names, not one string")
+    if len(chosen) > len(default):
+        there = ", ".join(default) or "none"
+        raise Error(
+            f"{what}_names has {len(chosen)} names, but {len(default)} {what}s of the model are tensors: {there}",
+            "unsupported",
+        )
+    return [*chosen, *default[len(chosen) :]]
+
+
+def _joined(path: tuple[str, ...], root: str) -> str:
+    return ".".join(path) if path else root
+
+
+class InterfaceNames:
+    """The names that inputs and outputs get in ONNX: of the tensors, and of all leaves, as the core wants them."""
+
+    def __init__(
+        self,
+        exported: torch.export.ExportedProgram,
+        input_names: Sequence[str] | None,
+        output_names: Sequence[str] | None,
+    ) -> None:
+        signature = exported.graph_signature
+        call = exported.module_call_graph[0].signature if exported.module_call_graph else None
+        inputs = [s for s in signature.input_specs if s.kind is InputKind.USER_INPUT]
+        outputs = [s for s in signature.output_specs if s.kind is OutputKind.USER_OUTPUT]
+        input_paths = paths_of_inputs(call.in_spec, call.forward_arg_names) if call else []
+        if len(input_paths) != len(inputs):
+            input_paths = [(s.arg.name,) for s in inputs]
+        output_paths = paths_of(call.out_spec) if call else []
+        if len(output_paths) != len(outputs):
+            output_paths = [(str(i),) for i in range(len(outputs))]
+        root = "output" if call is None or _is_positional(call.out_spec) else ""
+        input_leaves = [_joined(p, "input") for p in input_paths]
+        output_leaves = [_joined((root, *p) if root and p else p, "output") for p in output_paths]
+        is_input = [not isinstance(s.arg, ConstantArgument) for s in inputs]
+        is_output = [not isinstance(s.arg, ConstantArgument) for s in outputs]
+        own = [n for n, keep in zip(input_leaves, is_input) if keep]
+        self.own_inputs = list(zip(own, [s.arg.name for s, keep in zip(inputs, is_input) if keep]))
+        taken: set[str] = set()
+        self.inputs = unique(_replaced(own, input_names, "input"), taken)
+        self.outputs = unique(
+            _replaced([n for n, keep in zip(output_leaves, is_output) if keep], output_names, "output"), taken
+        )
+        self.input_leaves = _merged(input_leaves, is_input, self.inputs)
+        self.output_leaves = _merged(output_leaves, is_output, self.outputs)
+
+
+def _merged(leaves: list[str], is_value: list[bool], names: list[str]) -> list[str]:
+    """A name for each leaf of a structure: those that are constants keep their own."""
+    chosen = iter(names)
+    return [next(chosen) if value else leaf for leaf, value in zip(leaves, is_value)]
+
+
+def _is_positional(spec: Any) -> bool:
+    """Whether the elements of a result are known by their places alone."""
+    if spec.type is None:
+        return False
+    return _child_names(spec, len(_children(spec))) == [str(i) for i in range(len(_children(spec)))] and not (
+        isinstance(spec.type, type) and issubclass(spec.type, dict)
+    )

@@ -1,0 +1,175 @@
+"""What an export gives back: the ONNX model in memory, to be saved, loaded into onnx, run, or compared with PyTorch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from tonnx import _core
+from tonnx._error import Error, translated
+
+if TYPE_CHECKING:
+    import onnx
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """How a program is written as ONNX."""
+
+    opset: int | None = None
+    external_data: bool | None = None
+    export_params: bool = True
+    keep_initializers_as_inputs: bool = False
+    custom_opsets: Mapping[str, int] = field(default_factory=dict)
+    training: bool = False
+
+    def arguments(self) -> dict[str, Any]:
+        return {
+            "opset": self.opset,
+            "external_data": self.external_data,
+            "export_params": self.export_params,
+            "keep_initializers_as_inputs": self.keep_initializers_as_inputs,
+            "custom_opsets": dict(self.custom_opsets),
+            "training": self.training,
+        }
+
+
+class OnnxProgram:
+    """An exported model. Its weights are those of the PyTorch model: nothing is copied before it is saved."""
+
+    def __init__(
+        self,
+        program: _core.Program,
+        options: WriteOptions,
+        exported_program: torch.export.ExportedProgram,
+        input_names: Sequence[str],
+        output_names: Sequence[str],
+    ) -> None:
+        self._program = program
+        self._options = options
+        self.exported_program = exported_program
+        self.input_names = list(input_names)
+        self.output_names = list(output_names)
+
+    def save(self, destination: str | os.PathLike[str] | Any, *, external_data: bool | None = None) -> None:
+        """Writes the model to a path, or to a file that is open for writing bytes."""
+        if hasattr(destination, "write"):
+            destination.write(bytes(self))
+            return
+        arguments = self._options.arguments()
+        if external_data is not None:
+            arguments["external_data"] = external_data
+        with translated():
+            self._program.write_onnx(os.fspath(destination), **arguments)
+
+    def __bytes__(self) -> bytes:
+        with translated():
+            return self._program.onnx_bytes(**self._options.arguments())
+
+    def SerializeToString(self) -> bytes:
+        """As onnx.ModelProto has it."""
+        return bytes(self)
+
+    @property
+    def model_proto(self) -> onnx.ModelProto:
+        """The model as the onnx package has it."""
+        import onnx
+
+        return onnx.load_from_string(bytes(self))
+
+    def text(self) -> str:
+        """The graph for a person to read."""
+        with translated():
+            return self._program.onnx_text(**self._options.arguments())
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"OnnxProgram(inputs={self.input_names}, outputs={self.output_names})"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> list[torch.Tensor]:
+        """Runs the model in ONNX Runtime on the arguments of the PyTorch model; the outputs are in their order."""
+        return run(bytes(self), args, kwargs)
+
+
+def _session(model: bytes | str) -> Any:
+    try:
+        import onnxruntime
+    except ImportError:
+        raise ImportError("to run or verify an exported model, install ONNX Runtime: pip install onnxruntime") from None
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def run(model: bytes | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[torch.Tensor]:
+    """The outputs of an ONNX model, given as its bytes or its path, on the tensors among the arguments."""
+    session = _session(model)
+    tensors = [t for t in pytree.tree_leaves((tuple(args), dict(kwargs))) if isinstance(t, torch.Tensor)]
+    names = [i.name for i in session.get_inputs()]
+    if len(tensors) < len(names):
+        raise Error(f"the model has {len(names)} inputs, and {len(tensors)} tensors were given", "unsupported")
+    feeds = {name: _array_of(tensor) for name, tensor in zip(names, tensors)}
+    return [torch.as_tensor(o) for o in session.run(None, feeds)]
+
+
+def _array_of(tensor: torch.Tensor) -> Any:
+    tensor = tensor.detach().cpu()
+    if tensor.dtype is torch.bfloat16:
+        raise Error("ONNX Runtime takes no bfloat16 from Python: verify the model in float32", "unsupported")
+    return tensor.contiguous().numpy()
+
+
+def verify(
+    model: bytes | str,
+    output_names: Sequence[str],
+    reference: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> None:
+    """Runs both models on the example; values that differ are an error that says where, and by how much."""
+    got = run(model, args, kwargs)
+    expected = [_as_tensor(v) for v in pytree.tree_leaves(reference(*args, **kwargs)) if _is_value(v)]
+    if len(got) != len(expected):
+        raise Error(f"the ONNX model gives {len(got)} outputs, and PyTorch {len(expected)}", "verification")
+    worst: tuple[float, str] | None = None
+    for name, ours, theirs in zip(output_names, got, expected):
+        if ours.shape != theirs.shape:
+            raise Error(
+                f"output '{name}' has shape {list(ours.shape)} in ONNX Runtime, and {list(theirs.shape)} in PyTorch",
+                "verification",
+            )
+        difference = _difference(ours, theirs)
+        if difference is not None and (worst is None or difference > worst[0]):
+            worst = (difference, name)
+    if worst is not None:
+        raise Error(f"output '{worst[1]}' of ONNX Runtime differs from PyTorch by up to {worst[0]:.3g}", "verification")
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, torch.Tensor)
+
+
+def _as_tensor(value: Any) -> torch.Tensor:
+    return value.detach().cpu().resolve_conj() if isinstance(value, torch.Tensor) else torch.tensor(value)
+
+
+def _difference(ours: torch.Tensor, theirs: torch.Tensor) -> float | None:
+    """The largest difference, or None where all is within what rounding explains."""
+    if not theirs.is_floating_point() and not theirs.is_complex():
+        if torch.equal(ours.to(theirs.dtype), theirs):
+            return None
+        return float((ours.double() - theirs.double()).abs().max())
+    wide = torch.complex128 if theirs.is_complex() else torch.float64
+    a, b = ours.to(wide), theirs.to(wide)
+    tight = theirs.dtype in (torch.float32, torch.float64, torch.complex64, torch.complex128)
+    if torch.allclose(a, b, rtol=1e-3 if tight else 2e-2, atol=1e-4 if tight else 1e-2, equal_nan=True):
+        return None
+    difference = (a - b).abs()
+    return float(difference[~difference.isnan()].max()) if not difference.isnan().all() else float("nan")
