@@ -79,7 +79,6 @@ def export(
     _note_without_effect(others)
     args, kwargs = _arguments_of(model, args, kwargs)
     mode = _training_mode(training)
-    program = None
     with _Tracing(model, mode) as tracing:
         shapes = _dynamic_shapes(tracing.forward, args, kwargs, dynamic_axes, dynamic_shapes, input_names, output_names)
         exported = tracing.trace(args, kwargs, shapes)
@@ -91,7 +90,8 @@ def export(
             custom_opsets or {},
             tracing.is_training,
         )
-        program = _program_of(exported, tracing.functions, shapes, input_names, output_names, options)
+        with onnx_export_flag():  # symbolics may ask for it
+            program = _program_of(exported, tracing.functions, shapes, input_names, output_names, options)
         if verbose:
             print(program.text())
         if path is not None:

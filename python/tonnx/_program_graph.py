@@ -13,7 +13,7 @@ from torch.export.graph_signature import CustomObjArgument
 from torch.fx import GraphModule, Node
 
 from tonnx._error import Error
-from tonnx._program_values import DTYPE_CODES, LAYOUT_CODES, Json, float_json
+from tonnx._program_values import DTYPE_CODES, LAYOUT_CODES, Json, float_json, is_tensor_list
 
 if TYPE_CHECKING:
     from tonnx._program import Program
@@ -37,10 +37,6 @@ class Signature:
     returns_list: bool
 
 
-def _is_tensor_list(kind: Any) -> bool:
-    return isinstance(kind, torch.ListType) and isinstance(kind.getElementType(), torch.TensorType)
-
-
 _signatures: dict[Any, Signature] = {}
 
 
@@ -52,7 +48,7 @@ def signature_of(target: Any) -> Signature:
         found = Signature(
             [(a.name, a.kwarg_only, a.type) for a in schema.arguments],
             returns,
-            len(returns) == 1 and _is_tensor_list(returns[0]),
+            len(returns) == 1 and is_tensor_list(returns[0]),
         )
         _signatures[target] = found
     return found

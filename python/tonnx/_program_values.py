@@ -41,6 +41,10 @@ DTYPE_CODES = {getattr(torch, name): code for name, code in _DTYPES.items() if h
 LAYOUT_CODES = {torch.strided: 7, torch.sparse_coo: 1, torch.sparse_csr: 2, torch.sparse_csc: 3, torch.sparse_bsr: 4}
 
 
+def is_tensor_list(kind: Any) -> bool:
+    return isinstance(kind, torch.ListType) and isinstance(kind.getElementType(), torch.TensorType)
+
+
 def float_json(value: float) -> Json:
     if math.isfinite(value):
         return value

@@ -15,7 +15,7 @@ from torch.fx import Node
 
 from tonnx._error import Error
 from tonnx._functions import FunctionCall, TensorArgument
-from tonnx._program_values import DTYPE_CODES, Json, float_json
+from tonnx._program_values import DTYPE_CODES, Json, float_json, is_tensor_list
 
 if TYPE_CHECKING:
     from tonnx._program_graph import ProgramGraph
@@ -91,15 +91,16 @@ def write_operator(graph: ProgramGraph, node: Node, symbolic: Symbolic, opset: i
     """Writes the nodes that a symbolic gives for a call of an operator."""
     target: Any = node.target
     call = _SymbolicCall(graph, node, opset, str(target._schema.name))
-    arguments = []
+    values = []
     for i, argument in enumerate(target._schema.arguments):
         if argument.name in node.kwargs:
-            arguments.append(node.kwargs[argument.name])
+            value = node.kwargs[argument.name]
         elif i < len(node.args) and not argument.kwarg_only:
-            arguments.append(node.args[i])
+            value = node.args[i]
         else:
-            arguments.append(argument.default_value)
-    call.write(symbolic, [call.value_of(a) for a in arguments])
+            value = argument.default_value
+        values.append(call.list_of([]) if value == [] and is_tensor_list(argument.type) else call.value_of(value))
+    call.write(symbolic, values)
 
 
 def write_function(graph: ProgramGraph, node: Node, function: FunctionCall, opset: int) -> None:
@@ -148,8 +149,7 @@ class _SymbolicCall:
         if argument is None:
             return self.torch_graph.insertConstant(None)
         if isinstance(argument, list | tuple) and any(isinstance(a, Node) or a is None for a in argument):
-            values = [self.value_of(a) for a in argument]
-            return self.torch_graph.insertNode(self.torch_graph.create("prim::ListConstruct", values, 1)).output()
+            return self.list_of([self.value_of(a) for a in argument])
         if isinstance(argument, str | torch.device):
             return self.context.op("Constant", value_s=str(argument))
         if isinstance(argument, torch.dtype | torch.memory_format | torch.layout):
@@ -159,6 +159,9 @@ class _SymbolicCall:
             dtype = torch.int64 if empty else None
             return self.context.op("Constant", value_t=torch.tensor(argument, dtype=dtype))
         raise Error(f"the symbolic of {self.title} cannot be given a {type(argument).__name__}", "unsupported")
+
+    def list_of(self, values: list[Any]) -> Any:
+        return self.torch_graph.insertNode(self.torch_graph.create("prim::ListConstruct", values, 1)).output()
 
     def _input(self, node: Node) -> Any:
         name = f"input_{len(self.arguments)}"
