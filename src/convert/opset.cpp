@@ -411,45 +411,86 @@ bool unchanged_between(std::string_view op, int64_t a, int64_t b) {
   return version != 0 && version == schema_version(op, b);
 }
 
+/// Brings one node up, with the nodes that its steps make.
+void step_up(Node& node, int64_t target, std::vector<std::string>& obstacles) {
+  std::vector<Node*> todo{&node};
+  while (!todo.empty()) {
+    Node* current = todo.back();
+    todo.pop_back();
+    while (const OnnxOpEntry* of = find_onnx_op("", current->op.view())) {
+      const OpsetStep* step = next_step(*of, current->version);
+      if (step == nullptr || step->to > target) break;
+      if (step->up != nullptr) {
+        OnnxEdit edit(*current, step->to, true);
+        try {
+          step->up(edit);
+        } catch (const Error& e) {
+          if (e.kind() != ErrorKind::Unsupported) throw;
+          obstacles.push_back(e.text());
+        }
+        todo.insert(todo.end(), edit.created().begin(), edit.created().end());
+      }
+      current->version = step->to;
+    }
+  }
+}
+
+void infer_made(const std::vector<Node*>& made) {
+  FreshDims fresh;
+  for (Node* node : made) {
+    const OnnxOpEntry* entry = find_onnx_op(node->domain.view(), node->op.view());
+    if (entry == nullptr || entry->op->infer == nullptr) continue;
+    InferNode view(*node, *entry, fresh);
+    entry->op->infer(view);
+  }
+}
+
+void change_node(Node& node, int64_t target, std::vector<std::string>& obstacles);
+
+/// Writes a node whose operator is younger than the target in terms of older ones; says whether it did.
+bool substitute(Node& node, const OnnxOpEntry& entry, int64_t target, std::vector<std::string>& obstacles) {
+  if (entry.op->before_since == nullptr) return false;
+  try {
+    OnnxEdit edit(node, kNewestOpset, true);
+    if (!entry.op->before_since(NodeView(node, entry), edit)) return false;
+    const std::vector<Node*> made = edit.created();
+    infer_made(made);
+    node.graph->erase(&node);
+    for (Node* each : made) change_node(*each, target, obstacles);
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::Unsupported) throw;
+    obstacles.push_back(e.text());
+  }
+  return true;
+}
+
+void change_node(Node& node, int64_t target, std::vector<std::string>& obstacles) {
+  if (!node.domain.empty()) return;
+  if (!unchanged_between(node.op.view(), node.version, target)) {
+    const OnnxOpEntry* entry = find_onnx_op("", node.op.view());
+    if (schema_version(node.op.view(), target) == 0) {
+      const bool is_newest = entry != nullptr && next_step(*entry, node.version) == nullptr;
+      if (is_newest && substitute(node, *entry, target, obstacles)) return;
+      obstacles.push_back(
+          error_text("node '{}' ({}): opset {} does not have the operator", node.name, node.op.view(), target));
+    } else if (entry == nullptr) {
+      obstacles.push_back(error_text("node '{}' ({}): the history of the operator is not known to tonnx", node.name,
+                                     node.op.view()));
+    } else if (target < node.version) {
+      const std::string why = step_down(node, *entry, target);
+      if (!why.empty()) obstacles.push_back(why);
+    } else {
+      step_up(node, target, obstacles);
+    }
+  }
+  node.version = target;
+}
+
 void change(Graph& graph, int64_t target, std::vector<std::string>& obstacles) {
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
     for (const GraphPtr& subgraph : subgraphs_of(*node)) change(*subgraph, target, obstacles);
-    if (node->domain.empty() && !unchanged_between(node->op.view(), node->version, target)) {
-      const OnnxOpEntry* entry = find_onnx_op("", node->op.view());
-      if (schema_version(node->op.view(), target) == 0) {
-        obstacles.push_back(
-            error_text("node '{}' ({}): opset {} does not have the operator", node->name, node->op.view(), target));
-      } else if (entry == nullptr) {
-        obstacles.push_back(error_text("node '{}' ({}): the history of the operator is not known to tonnx", node->name,
-                                       node->op.view()));
-      } else if (target < node->version) {
-        const std::string why = step_down(*node, *entry, target);
-        if (!why.empty()) obstacles.push_back(why);
-      } else {
-        std::vector<Node*> todo{node};
-        while (!todo.empty()) {
-          Node* current = todo.back();
-          todo.pop_back();
-          while (const OnnxOpEntry* of = find_onnx_op("", current->op.view())) {
-            const OpsetStep* step = next_step(*of, current->version);
-            if (step == nullptr || step->to > target) break;
-            if (step->up != nullptr) {
-              OnnxEdit edit(*current, step->to, true);
-              try {
-                step->up(edit);
-              } catch (const Error& e) {
-                if (e.kind() != ErrorKind::Unsupported) throw;
-                obstacles.push_back(e.text());
-              }
-              todo.insert(todo.end(), edit.created().begin(), edit.created().end());
-            }
-            current->version = step->to;
-          }
-        }
-      }
-    }
-    node->version = node->domain.empty() ? target : node->version;
+    change_node(*node, target, obstacles);
     node = next;
   }
 }

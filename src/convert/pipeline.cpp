@@ -118,6 +118,7 @@ void convert_model(Model& model, const std::string& target, const ConvertOptions
 }
 
 Model onnx_of(Program& program, const RaiseOptions& options) {
+  functionalize(*program.model.graph);
   Model model = raise(program.model, program.output_names, options);
   change_opset(model, options.opset);
   return model;
