@@ -1,6 +1,7 @@
 // pickle.cpp - the pickle machine: a stack, a memo, and opcodes that make inert values.
 #include "base/pickle.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <unordered_map>

@@ -1,6 +1,7 @@
 // archive.cpp - finds the parts of a torch.export archive, in each of the layouts that PyTorch has written.
 #include "formats/pt2/archive.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/error.h"

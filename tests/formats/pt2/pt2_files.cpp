@@ -1,6 +1,8 @@
 // pt2_files.cpp - archives as PyTorch 2.13 and its forerunners lay them out.
 #include "formats/pt2/pt2_files.h"
 
+#include <algorithm>
+
 namespace tonnx {
 namespace {
 
