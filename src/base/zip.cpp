@@ -34,7 +34,7 @@ constexpr uint16_t kDeflated = 8;
 
 constexpr uint64_t kMaxEntries = 1'000'000;
 constexpr uint64_t kMaxDeflateRatio = 1032;           // the format has no way to go beyond
-constexpr uint64_t kFreeInflate = uint64_t{1} << 30;  // that much, however small the file is,
+constexpr uint64_t kFreeInflate = uint64_t{1} << 28;  // that much, however small the file is,
 constexpr uint64_t kInflatePerByte = 64;              // and that many times the size of the file
 
 template <class... Args>
