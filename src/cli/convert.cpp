@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/output_file.h"
 #include "cli/commands.h"
 #include "convert/pipeline.h"
 
@@ -14,7 +15,7 @@ namespace tonnx::cli {
 namespace {
 
 struct Arguments {
-  std::string source, target;
+  std::string source, target, list;
   int64_t opset = 0;
   std::vector<std::string> input_shapes;
   bool external_data = false;
@@ -53,12 +54,58 @@ void show_progress(uint64_t done, uint64_t total) {
   if (done == total) std::fprintf(stderr, "\n");
 }
 
-void convert(const Arguments& a) {
+ConvertOptions options_of(const Arguments& a) {
   ConvertOptions options;
   if (a.opset != 0) options.opset = a.opset;
   for (const std::string& text : a.input_shapes) options.input_shapes.insert(parse_shape(text));
   if (a.external_data) options.external_data = true;
   if (a.no_external_data) options.external_data = false;
+  return options;
+}
+
+/// `source<TAB>target` on each line. A failure is written to TARGET.err, and the others are still converted; the first
+/// one's kind is what the program ends with.
+void convert_list(const Arguments& a) {
+  const ConvertOptions options = options_of(a);
+  const Bytes text = map_file(a.list);
+  size_t count = 0, failed = 0, line_number = 0;
+  std::optional<ErrorKind> worst;
+  for (std::string_view rest = text.view(); !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    ++line_number;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    const size_t tab = line.find('\t');
+    require(tab != std::string_view::npos && tab > 0 && tab + 1 < line.size(),
+            "line {} of '{}' is not a source, a tab and a target", line_number, a.list);
+    const std::string source(line.substr(0, tab)), target(line.substr(tab + 1)), report = target + ".err";
+    ++count;
+    std::remove(report.c_str());
+    try {
+      convert_file(source, target, options);
+    } catch (const Error& e) {
+      ++failed;
+      if (!worst) worst = e.kind();
+      std::remove(target.c_str());  // what an earlier run made of it
+      OutputFile file(report);
+      file.write(std::string_view(e.what()));
+      file.write(std::string_view("\n"));
+      file.commit();
+    }
+  }
+  if (failed > 0)
+    throw Error(*worst, fmt::format("{} of {} conversions failed; each has its reason in TARGET.err", failed, count));
+}
+
+void convert(const Arguments& a) {
+  if (!a.list.empty()) {
+    require(a.source.empty(), "--list names the files; none is given beside it");
+    return convert_list(a);
+  }
+  require(!a.source.empty() && !a.target.empty(), "convert needs a source and a target, or --list");
+  ConvertOptions options = options_of(a);
   options.progress = show_progress;
   convert_file(a.source, a.target, options);
 }
@@ -69,8 +116,10 @@ void add_convert(CLI::App& app, Run& run) {
   CLI::App* command =
       app.add_subcommand("convert", "Convert a model; the endings of the two names say from what and to what");
   auto a = std::make_shared<Arguments>();
-  command->add_option("source", a->source, "model.onnx")->required();
-  command->add_option("target", a->target, "model.py (its weights go to model.safetensors) or model.onnx")->required();
+  command->add_option("source", a->source, "model.onnx or model.pt2");
+  command->add_option("target", a->target, "model.py (its weights go to model.safetensors) or model.onnx");
+  command->add_option("--list", a->list,
+                      "a file of many conversions, `source<TAB>target` on each line; a failure is written to TARGET.err");
   command->add_option("--opset", a->opset, "opset of the ONNX that is written (1 to 28)")->check(CLI::Range(1, 28));
   command
       ->add_option("--input-shape", a->input_shapes,

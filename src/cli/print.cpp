@@ -1,10 +1,12 @@
 // print.cpp - tonnx print: the graph as text.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "cli/commands.h"
 #include "formats/onnx/onnx.h"
+#include "formats/pt2/pt2.h"
 #include "ir/text.h"
 
 namespace tonnx::cli {
@@ -13,7 +15,7 @@ void add_print(CLI::App& app, Run& run) {
   CLI::App* command = app.add_subcommand("print", "Print the graph as text, one line a node");
   auto source = std::make_shared<std::string>();
   auto options = std::make_shared<PrintOptions>();
-  command->add_option("source", *source, "model.onnx")->required();
+  command->add_option("source", *source, "model.onnx or model.pt2")->required();
   command
       ->add_option("--max-elements", options->max_elements,
                    "how many elements a constant may have to be printed with its values")
@@ -23,7 +25,8 @@ void add_print(CLI::App& app, Run& run) {
   command->add_flag("--notes", options->notes, "with the documentation and the metadata of nodes");
   command->callback([source, options, &run] {
     run = [source, options] {
-      const std::string text = print(read_onnx(*source), *options);
+      const bool is_program = std::filesystem::path(*source).extension() == ".pt2";
+      const std::string text = print(is_program ? read_pt2(*source).model : read_onnx(*source), *options);
       std::fwrite(text.data(), 1, text.size(), stdout);
     };
   });
