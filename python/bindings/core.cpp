@@ -10,7 +10,9 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "convert/pipeline.h"
+#include "convert/raising.h"
 #include "formats/onnx/onnx.h"
+#include "formats/pt2/pt2.h"
 #include "ir/text.h"
 #include "passes/passes.h"
 
@@ -191,6 +193,65 @@ class Conversion {
   BufferTable buffers_;
 };
 
+/// Memory of a tensor of Python's, kept alive by an object.
+class PythonMemory : public ByteOwner {
+ public:
+  PythonMemory(uintptr_t address, size_t size, nb::object keep)
+      : data_(reinterpret_cast<const uint8_t*>(address)), size_(size), keep_(std::move(keep)) {}  // NOLINT
+  ~PythonMemory() override {
+    nb::gil_scoped_acquire gil;
+    keep_.reset();
+  }
+  const uint8_t* begin() const override { return data_; }
+  size_t size() const override { return size_; }
+
+ private:
+  const uint8_t* data_;
+  size_t size_;
+  nb::object keep_;
+};
+
+/// A program of PyTorch's that is to become ONNX, any number of times.
+class LiveProgram {
+ public:
+  LiveProgram(nb::bytes json, const std::map<std::string, std::tuple<uintptr_t, size_t, nb::object>>& storages) {
+    auto owner = std::make_shared<const PythonBytes>(std::move(json));
+    std::map<std::string, Bytes> bytes;
+    for (const auto& [name, storage] : storages) {
+      const auto& [address, size, keep] = storage;
+      auto memory = std::make_shared<const PythonMemory>(address, size, keep);
+      bytes.emplace(name, Bytes(memory, memory->begin(), memory->size()));
+    }
+    program_ = read_live_program(Bytes(owner, owner->begin(), owner->size()), bytes);
+    functionalize(*program_.model.graph);
+  }
+
+  nb::list unsupported() const {
+    nb::list result;
+    for (const UnsupportedAten& op : find_unsupported_aten(*program_.model.graph)) {
+      result.append(nb::make_tuple(op.target, op.paths.size(), op.paths, op.reason));
+    }
+    return result;
+  }
+
+  Model onnx(const ExportOptions& options) { return onnx_of(program_, options); }
+  std::string text() const { return print(program_.model); }
+
+ private:
+  Program program_;
+};
+
+ExportOptions export_options(std::optional<int64_t> opset, bool export_params, bool keep_initializers_as_inputs,
+                             const std::map<std::string, int64_t>& custom_opsets, bool training) {
+  ExportOptions options;
+  if (opset) options.raising.opset = *opset;
+  options.raising.training = training;
+  options.export_params = export_params;
+  options.keep_initializers_as_inputs = keep_initializers_as_inputs;
+  options.custom_opsets = custom_opsets;
+  return options;
+}
+
 ConvertOptions options_of(std::optional<int64_t> opset, const std::map<std::string, std::vector<int64_t>>& input_shapes,
                           std::optional<bool> external_data) {
   ConvertOptions options;
@@ -232,6 +293,48 @@ NB_MODULE(_core, m) {
   });
 
   nb::class_<Buffer>(m, "Buffer", nb::type_slots(kBufferSlots));
+
+  m.attr("default_opset") = RaiseOptions().opset;
+  nb::class_<LiveProgram>(m, "Program")
+      .def_static("read",
+                  [](nb::bytes json, const std::map<std::string, std::tuple<uintptr_t, size_t, nb::object>>& storages) {
+                    return LiveProgram(std::move(json), storages);
+                  })
+      .def("unsupported", [](LiveProgram& self, int64_t) { return self.unsupported(); })
+      .def("text", &LiveProgram::text)
+      .def(
+          "write_onnx",
+          [](LiveProgram& self, const std::string& path, std::optional<int64_t> opset,
+             std::optional<bool> external_data, bool export_params, bool keep_initializers_as_inputs,
+             const std::map<std::string, int64_t>& custom_opsets, bool training) {
+            write_onnx(
+                self.onnx(export_options(opset, export_params, keep_initializers_as_inputs, custom_opsets, training)),
+                path, {.external_data = external_data});
+          },
+          nb::arg("path"), nb::arg("opset").none() = nb::none(), nb::arg("external_data").none() = nb::none(),
+          nb::arg("export_params") = true, nb::arg("keep_initializers_as_inputs") = false,
+          nb::arg("custom_opsets") = std::map<std::string, int64_t>(), nb::arg("training") = false)
+      .def(
+          "onnx_bytes",
+          [](LiveProgram& self, std::optional<int64_t> opset, std::optional<bool>, bool export_params,
+             bool keep_initializers_as_inputs, const std::map<std::string, int64_t>& custom_opsets, bool training) {
+            const std::string bytes = write_onnx_bytes(
+                self.onnx(export_options(opset, export_params, keep_initializers_as_inputs, custom_opsets, training)));
+            return nb::bytes(bytes.data(), bytes.size());
+          },
+          nb::arg("opset").none() = nb::none(), nb::arg("external_data").none() = nb::none(),
+          nb::arg("export_params") = true, nb::arg("keep_initializers_as_inputs") = false,
+          nb::arg("custom_opsets") = std::map<std::string, int64_t>(), nb::arg("training") = false)
+      .def(
+          "onnx_text",
+          [](LiveProgram& self, std::optional<int64_t> opset, std::optional<bool>, bool export_params,
+             bool keep_initializers_as_inputs, const std::map<std::string, int64_t>& custom_opsets, bool training) {
+            return print(
+                self.onnx(export_options(opset, export_params, keep_initializers_as_inputs, custom_opsets, training)));
+          },
+          nb::arg("opset").none() = nb::none(), nb::arg("external_data").none() = nb::none(),
+          nb::arg("export_params") = true, nb::arg("keep_initializers_as_inputs") = false,
+          nb::arg("custom_opsets") = std::map<std::string, int64_t>(), nb::arg("training") = false);
 
   nb::class_<Conversion>(m, "Conversion")
       .def_static("read_file", [](const std::string& path) { return Conversion(read_onnx(path)); })

@@ -2,6 +2,7 @@
 #include "convert/pipeline.h"
 
 #include <filesystem>
+#include <set>
 
 #include "base/error.h"
 #include "base/output_file.h"
@@ -117,19 +118,46 @@ void convert_model(Model& model, const std::string& target, const ConvertOptions
   fail_unsupported("cannot write '{}': tonnx writes .py and .onnx", target);
 }
 
-Model onnx_of(Program& program, const RaiseOptions& options) {
-  functionalize(*program.model.graph);
-  Model model = raise(program.model, program.output_names, options);
-  change_opset(model, options.opset);
+namespace {
+
+/// Weights, but not the constants that the code itself has, become inputs.
+void make_weights_inputs(Graph& graph, const Graph& aten, bool keep_values) {
+  std::set<std::string_view> weights;
+  for (const Value* value : aten.initializers()) weights.insert(value->name);
+  const std::vector<Value*> initializers = graph.initializers();
+  for (Value* value : initializers) {
+    if (!weights.contains(value->name)) continue;
+    Value* input = graph.add_input(graph.unique_name(value->name), value->type);
+    graph.replace_uses(value, input);
+    graph.remove_initializer(value);
+    std::swap(input->name, value->name);
+    if (!keep_values) continue;
+    input->constant = value->constant;
+    graph.add_initializer(input);
+  }
+}
+
+}  // namespace
+
+Model onnx_of(const Program& program, const ExportOptions& options) {
+  Model model = raise(program.model, program.output_names, options.raising);
+  for (auto& [domain, version] : model.opsets) {
+    if (const auto given = options.custom_opsets.find(domain); given != options.custom_opsets.end())
+      version = given->second;
+  }
+  change_opset(model, options.raising.opset);
+  if (!options.export_params || options.keep_initializers_as_inputs)
+    make_weights_inputs(*model.graph, *program.model.graph, options.export_params);
   return model;
 }
 
 void convert_program(Program& program, const std::string& target, const ConvertOptions& options) {
   const std::string extension = fs::path(target).extension().string();
+  functionalize(*program.model.graph);
   if (extension == ".onnx") {
-    RaiseOptions raising;
-    if (options.opset) raising.opset = *options.opset;
-    return write_onnx(onnx_of(program, raising), target, {.external_data = options.external_data});
+    ExportOptions exporting;
+    if (options.opset) exporting.raising.opset = *options.opset;
+    return write_onnx(onnx_of(program, exporting), target, {.external_data = options.external_data});
   }
   fail_unsupported("cannot write '{}': tonnx writes .onnx and .py from .pt2", target);
 }

@@ -24,8 +24,16 @@ struct ConvertOptions {
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options = {});
 void convert_model(Model& model, const std::string& target, const ConvertOptions& options = {});
 
-/// A program of PyTorch as ONNX, at the opset that the options say.
-Model onnx_of(Program& program, const RaiseOptions& options);
+/// How a program of PyTorch becomes ONNX.
+struct ExportOptions {
+  RaiseOptions raising;
+  bool export_params = true;                     // false: the weights are inputs, and their values are left out
+  bool keep_initializers_as_inputs = false;      // the weights are inputs whose values are defaults
+  std::map<std::string, int64_t> custom_opsets;  // versions of the domains that the nodes of symbolics are of
+};
+
+/// A program of PyTorch, made functional, as ONNX.
+Model onnx_of(const Program& program, const ExportOptions& options);
 void convert_program(Program& program, const std::string& target, const ConvertOptions& options = {});
 
 /// Gives inputs other shapes than the file does.

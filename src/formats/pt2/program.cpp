@@ -3,11 +3,14 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "formats/pt2/dtype.h"
+#include "formats/pt2/onnx_op.h"
+#include "formats/pt2/payload.h"
 #include "formats/pt2/pt2.h"
 #include "formats/pt2/sympy.h"
 #include "formats/pt2/tree_names.h"
@@ -98,7 +101,8 @@ Type tensor_type(const Json& meta, Sizes& sizes) {
 /// The graph of a program, or one inside a node of it.
 class GraphReader {
  public:
-  GraphReader(const Json& json, Graph& graph, Sizes& sizes) : json_(json), graph_(graph), sizes_(sizes) {
+  GraphReader(const Json& json, Graph& graph, Sizes& sizes, const Pt2Archive& archive)
+      : json_(json), graph_(graph), sizes_(sizes), archive_(archive) {
     const auto index = [&](const char* key, auto& into) {
       const Json& values = get(json_, key);
       require(values.IsObject(), "'{}' is not an object", key);
@@ -294,7 +298,7 @@ class GraphReader {
     auto graph = std::make_shared<Graph>();
     graph->owner = &node;
     const Json& body = get(json, "graph");
-    GraphReader reader(body, *graph, sizes_);
+    GraphReader reader(body, *graph, sizes_, archive_);
     for (const Json& input : get_list(body, "inputs").GetArray()) {
       require(reader.add_input(input) != nullptr, "an input of a graph inside a node is not a value");
     }
@@ -316,6 +320,7 @@ class GraphReader {
   const Json& json_;
   Graph& graph_;
   Sizes& sizes_;
+  const Pt2Archive& archive_;
   std::unordered_map<std::string_view, const Json*> tensors_;
   std::unordered_map<std::string_view, const Json*> ints_;
   std::unordered_map<std::string_view, Value*> values_;
@@ -375,6 +380,7 @@ void GraphReader::add_node(const Json& json, std::string_view target) {
                                  [&] { return argument(node, get(input, "arg")); });
     node.attributes.push_back({std::move(name), std::move(value), AttrType::None, {}, {}});
   }
+  if (node.domain == Symbol("tonnx") && node.op == Symbol("onnx_op")) read_onnx_op(node, archive_);
   add_outputs(node, json);
   if (const Json* metadata = find(json, "metadata")) set_metadata(node, *metadata);
 }
@@ -439,7 +445,7 @@ class ProgramReader {
     Model model;
     model.graph = std::make_shared<Graph>();
     model.graph->name = "main_graph";
-    GraphReader reader(json, *model.graph, sizes_);
+    GraphReader reader(json, *model.graph, sizes_, archive_);
     learn_names(module);
     add_inputs(*model.graph, reader, json, signature);
     reader.add_nodes();
@@ -569,16 +575,44 @@ class ProgramReader {
 }  // namespace
 }  // namespace pt2
 
-Program read_program(const Pt2Archive& archive) {
-  const rapidjson::Document program = parse_json(archive.program.view(), "the program");
+namespace {
+
+Program read_program(const rapidjson::Value& json, const Pt2Archive& archive) {
   return in_context([] { return std::string("reading the program"); },
-                    [&] { return pt2::ProgramReader(program, archive).read(); });
+                    [&] { return pt2::ProgramReader(json, archive).read(); });
+}
+
+}  // namespace
+
+Program read_program(const Pt2Archive& archive) {
+  return read_program(parse_json(archive.program.view(), "the program"), archive);
 }
 
 Program read_pt2(const std::string& path) {
   Program program = read_program(read_pt2_archive(path));
   program.model.path = path;
   return program;
+}
+
+Program read_live_program(const Bytes& json, const std::map<std::string, Bytes>& storages) {
+  const rapidjson::Document document = parse_json(json.view(), "the program");
+  StridedTensors tensors(std::numeric_limits<uint64_t>::max());
+  const auto storage_of = [&](std::string_view file) {
+    const auto at = storages.find(std::string(file));
+    require(at != storages.end(), "its storage '{}' is missing", file);
+    return at->second;
+  };
+  Pt2Archive archive;
+  for (auto* into : {&archive.weights, &archive.constants}) {
+    const pt2::Json* table = pt2::find(document, into == &archive.weights ? "weights" : "constants");
+    if (table == nullptr || !table->IsObject()) continue;
+    for (const auto& [key, payload] : table->GetObject()) {
+      const std::string name(key.GetString(), key.GetStringLength());
+      into->emplace(name, in_context([&] { return fmt::format("reading tensor '{}'", shown(name)); },
+                                     [&] { return read_payload(payload, storage_of, tensors); }));
+    }
+  }
+  return read_program(document, archive);
 }
 
 }  // namespace tonnx

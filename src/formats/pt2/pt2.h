@@ -17,5 +17,8 @@ struct Program {
 /// Throws BadFile, InvalidModel, Unsupported.
 Program read_pt2(const std::string& path);
 Program read_program(const Pt2Archive& archive);
+/// The program of a model in memory: its JSON has the tables of the tensors as well, under `weights` and `constants`,
+/// whose files are the storages.
+Program read_live_program(const Bytes& json, const std::map<std::string, Bytes>& storages);
 
 }  // namespace tonnx
