@@ -1,5 +1,7 @@
 """tonnx carries neural networks between ONNX and PyTorch."""
 
+from typing import TYPE_CHECKING, Any
+
 from tonnx._convert import Unsupported, check, convert
 from tonnx._core import __version__
 from tonnx._error import Error
@@ -13,11 +15,17 @@ from tonnx._registry import (
     onnx_mapping_from_node,
 )
 
+if TYPE_CHECKING:
+    from tonnx._export import export, export_to_pretty_string
+    from tonnx._onnx_program import OnnxProgram
+    from tonnx._symbolic import register_custom_op_symbolic, unregister_custom_op_symbolic
+
 __all__ = [
     "Error",
     "OnnxGraph",
     "OnnxMapping",
     "OnnxNode",
+    "OnnxProgram",
     "OnnxTensor",
     "OperationConverterResult",
     "Unsupported",
@@ -25,5 +33,28 @@ __all__ = [
     "add_converter",
     "check",
     "convert",
+    "export",
+    "export_to_pretty_string",
     "onnx_mapping_from_node",
+    "register_custom_op_symbolic",
+    "unregister_custom_op_symbolic",
 ]
+
+_NEEDS_TORCH = {
+    "OnnxProgram": "tonnx._onnx_program",
+    "export": "tonnx._export",
+    "export_to_pretty_string": "tonnx._export",
+    "register_custom_op_symbolic": "tonnx._symbolic",
+    "unregister_custom_op_symbolic": "tonnx._symbolic",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What works on live PyTorch models is imported when it is first asked for: the rest needs no PyTorch."""
+    if name not in _NEEDS_TORCH:
+        raise AttributeError(f"module 'tonnx' has no attribute '{name}'")
+    import importlib
+
+    value = getattr(importlib.import_module(_NEEDS_TORCH[name]), name)
+    globals()[name] = value
+    return value

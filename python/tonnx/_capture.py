@@ -38,6 +38,11 @@ def _module_of_function(function: Callable[..., Any]) -> nn.Module:
     """The function as the forward of a module that owns the modules it uses, so that their weights have names."""
     plain = function.func if isinstance(function, functools.partial) else function
     name = getattr(plain, "__name__", "function")
+    try:
+        inspect.signature(function)
+    except ValueError:  # torch's own functions do not tell their parameters
+        builtin = function
+        function = lambda *input: builtin(*input)
     module = type(name if name.isidentifier() else "function", (nn.Module,), {"forward": staticmethod(function)})()
     try:
         used = inspect.getclosurevars(plain)

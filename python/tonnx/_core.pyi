@@ -5,6 +5,7 @@ from typing import Any
 
 __version__: str
 newest_opset: int
+default_opset: int
 
 class CoreError(RuntimeError): ...
 
@@ -40,6 +41,40 @@ class Conversion:
         /,
     ) -> None: ...
     def write_onnx(self, path: str, opset: int | None = None, external_data: bool | None = None) -> None: ...
+    def text(self) -> str: ...
+
+class Program:
+    @staticmethod
+    def read(program: bytes, storages: dict[str, tuple[int, int, object]], /) -> Program: ...
+    def unsupported(self, opset: int, /) -> list[tuple[str, int, list[str]]]: ...
+    def write_onnx(
+        self,
+        path: str,
+        opset: int | None = None,
+        external_data: bool | None = None,
+        export_params: bool = True,
+        keep_initializers_as_inputs: bool = False,
+        custom_opsets: dict[str, int] = {},
+        training: bool = False,
+    ) -> None: ...
+    def onnx_bytes(
+        self,
+        opset: int | None = None,
+        external_data: bool | None = None,
+        export_params: bool = True,
+        keep_initializers_as_inputs: bool = False,
+        custom_opsets: dict[str, int] = {},
+        training: bool = False,
+    ) -> bytes: ...
+    def onnx_text(
+        self,
+        opset: int | None = None,
+        external_data: bool | None = None,
+        export_params: bool = True,
+        keep_initializers_as_inputs: bool = False,
+        custom_opsets: dict[str, int] = {},
+        training: bool = False,
+    ) -> str: ...
     def text(self) -> str: ...
 
 def run_cli(arguments: Sequence[str], /) -> int: ...

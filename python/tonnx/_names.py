@@ -124,11 +124,19 @@ class InterfaceNames:
         self.own_inputs = list(zip(own, [s.arg.name for s, keep in zip(inputs, is_input) if keep]))
         taken: set[str] = set()
         self.inputs = unique(_replaced(own, input_names, "input"), taken)
-        self.outputs = unique(
-            _replaced([n for n, keep in zip(output_leaves, is_output) if keep], output_names, "output"), taken
-        )
+        results = [_apart(n, taken) for n, keep in zip(output_leaves, is_output) if keep]
+        self.outputs = unique(_replaced(results, output_names, "output"), taken)
         self.input_leaves = _merged(input_leaves, is_input, self.inputs)
         self.output_leaves = _merged(output_leaves, is_output, self.outputs)
+
+
+def _apart(name: str, inputs: set[str]) -> str:
+    """A result that is called as an input: the cache comes back as `present.0.key`, others as `output.x`."""
+    if name not in inputs:
+        return name
+    return (
+        f"present.{name.removeprefix('past_key_values.')}" if name.startswith("past_key_values.") else f"output.{name}"
+    )
 
 
 def _merged(leaves: list[str], is_value: list[bool], names: list[str]) -> list[str]:

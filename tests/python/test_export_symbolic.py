@@ -1,0 +1,248 @@
+"""Operators of the user's own: registered symbolics, those of torch.onnx, autograd.Function, and what has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from recorded_program import RecordedProgram, outcome, recorded  # noqa: F401
+from torch import nn
+from torch.onnx import symbolic_helper
+
+import tonnx
+
+pytestmark = pytest.mark.usefixtures("recorded")
+
+
+@torch.library.custom_op("tonnx_test::affine", mutates_args=())
+def affine(
+    x: torch.Tensor,
+    scale: float,
+    shifts: list[int],
+    mode: str = "a",
+    weight: torch.Tensor | None = None,
+    count: int = 3,
+) -> torch.Tensor:
+    return x * scale + sum(shifts)
+
+
+@affine.register_fake
+def _(x, scale, shifts, mode="a", weight=None, count=3):
+    return torch.empty_like(x)
+
+
+@torch.library.custom_op("tonnx_test::pair", mutates_args=())
+def pair(x: torch.Tensor, others: list[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+    return x * 2, x + 1
+
+
+@pair.register_fake
+def _(x, others):
+    return torch.empty_like(x), torch.empty_like(x)
+
+
+@pytest.fixture
+def registered() -> Iterator[Any]:
+    names = []
+
+    def register(name: str, symbolic: Any, opset: int = 9) -> None:
+        tonnx.register_custom_op_symbolic(name, symbolic, opset_version=opset)
+        names.append((name, opset))
+
+    yield register
+    for name, opset in names:
+        tonnx.unregister_custom_op_symbolic(name, opset)
+
+
+def names_of(program: type[RecordedProgram]) -> list[str]:
+    return [call["op"] for call in program.last.calls()]
+
+
+def test_a_symbolic_with_parse_args(recorded: type[RecordedProgram], registered: Any) -> None:  # noqa: F811
+    @symbolic_helper.parse_args("v", "f", "is", "s", "v", "i")
+    def symbolic(g, x, scale, shifts, mode, weight, count):
+        assert symbolic_helper._is_none(weight)
+        assert x.type().sizes() == [2, 3]
+        assert x.type().scalarType() == "Float"
+        return g.op("my.domain::Affine", x, scale_f=scale, shifts_i=shifts, mode_s=mode, count_i=count)
+
+    registered("tonnx_test::affine", symbolic)
+    tonnx.export(lambda x: torch.ops.tonnx_test.affine(x, 0.5, [1, 2]), torch.rand(2, 3))
+    (call,) = recorded.last.calls()
+    assert call["op"] == "my.domain::Affine"
+    assert call["inputs"] == [{"as_tensor": {"name": "x"}}]
+    assert call["attributes"] == {
+        "scale": {"kind": "f", "value": 0.5},
+        "shifts": {"kind": "is", "value": [1, 2]},
+        "mode": {"kind": "s", "value": "a"},
+        "count": {"kind": "i", "value": 3},
+    }
+
+
+def test_a_symbolic_of_several_nodes(recorded: type[RecordedProgram], registered: Any) -> None:  # noqa: F811
+    def symbolic(g, x, scale, shifts, mode, weight, count):
+        constant = g.op("Constant", value_t=torch.tensor([1.5, 2.5, 3.5]))
+        scaled = g.op("Mul", x, constant).setType(x.type())
+        absent = symbolic_helper._optional_input_placeholder_tensor(g)
+        return g.op("Where", scaled, absent, torch.tensor(2.0), unset_i=None, table_t=torch.ones(2))
+
+    registered("tonnx_test::affine", symbolic)
+    tonnx.export(lambda x: torch.ops.tonnx_test.affine(x, 0.5, []) + 1, torch.rand(2, 3))
+    assert names_of(recorded) == ["Constant", "Mul", "Constant", "Where"]
+    last = recorded.last.calls()[-1]
+    assert last["inputs"][1] == {"as_none": True}
+    assert list(last["attributes"]) == ["table"]
+    constant = recorded.last.program["constants"][recorded.last.calls()[0]["attributes"]["value"]["value"]]
+    assert constant["tensor_meta"]["sizes"] == [{"as_int": 3}]
+    add = recorded.last.calls("torch.ops.aten.add.Tensor")[0]
+    assert recorded.last.graph["nodes"][-2]["outputs"] == [{"as_tensor": add["self"]}]
+
+
+def test_several_results_and_lists(recorded: type[RecordedProgram], registered: Any) -> None:  # noqa: F811
+    def symbolic(g, x, others):
+        first, _ = g.op("my.domain::Pair", x, *symbolic_helper._unpack_list(others), outputs=2)
+        return first, x
+
+    registered("tonnx_test::pair", symbolic)
+    tonnx.export(lambda x, y: torch.ops.tonnx_test.pair(x, [x, y]), (torch.rand(2), torch.rand(2)))
+    assert names_of(recorded) == ["my.domain::Pair", "Identity"]
+    assert [i["as_tensor"]["name"] for i in recorded.last.calls()[0]["inputs"]] == ["x", "x", "y"]
+    tonnx.export(lambda x: torch.ops.tonnx_test.pair(x, []), torch.rand(2))
+    assert len(recorded.last.calls()[0]["inputs"]) == 1
+
+
+def test_sizes_are_passed_as_tensors(recorded: type[RecordedProgram], registered: Any) -> None:  # noqa: F811
+    registered("tonnx_test::affine", lambda g, x, *others: g.op("my.domain::Affine", x, others[-1]))
+    tonnx.export(
+        lambda x: torch.ops.tonnx_test.affine(x, 0.5, [1], count=x.size(0)), torch.rand(2), dynamic_axes={"x": [0]}
+    )
+    (scalar,) = recorded.last.calls("torch.ops.aten.scalar_tensor.default")
+    assert scalar["s"]["as_name"].startswith("sym_size")
+    assert len(recorded.last.calls()[0]["inputs"]) == 2
+
+
+def test_operators_of_torch_can_be_replaced(recorded: type[RecordedProgram], registered: Any) -> None:  # noqa: F811
+    registered("aten::gelu", lambda g, x, approximate: g.op("com.microsoft::Gelu", x))
+    tonnx.export(nn.GELU(), torch.rand(2))
+    assert names_of(recorded) == ["com.microsoft::Gelu"]
+
+
+def test_the_newest_symbolic_that_the_opset_allows(recorded: type[RecordedProgram], registered: Any) -> None:  # noqa: F811
+    for version in (9, 13, 17):
+        registered("aten::gelu", lambda g, x, a, version=version: g.op(f"test::Gelu{version}", x), version)
+    for opset, op in ((12, "Gelu9"), (13, "Gelu13"), (16, "Gelu13"), (18, "Gelu17")):
+        tonnx.export(nn.GELU(), torch.rand(2), opset_version=opset)
+        assert names_of(recorded) == [f"test::{op}"]
+
+
+def test_symbolics_registered_with_torch_are_used(recorded: type[RecordedProgram]) -> None:  # noqa: F811
+    torch.onnx.register_custom_op_symbolic("tonnx_test::affine", lambda g, x, *others: g.op("my::Affine", x), 9)
+    try:
+        tonnx.export(lambda x: torch.ops.tonnx_test.affine(x, 0.5, []), torch.rand(2))
+    finally:
+        torch.onnx.unregister_custom_op_symbolic("tonnx_test::affine", 9)
+    assert names_of(recorded) == ["my::Affine"]
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, factor, unused=None):
+        ctx.save_for_backward(x)
+        return torch.relu(x) * factor + weight, x * 2
+
+    @staticmethod
+    def symbolic(g, x, weight, factor, unused):
+        assert unused is None
+        return g.op("my::Doubled", x, weight, factor_i=factor, outputs=2)
+
+
+class Plain(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 3
+
+
+class UsesFunctions(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        first, second = Doubled.apply(x, self.weight, 4, None)
+        return first - Plain.apply(second)
+
+
+def test_functions_with_a_symbolic_stay_one_call(recorded: type[RecordedProgram]) -> None:  # noqa: F811
+    tonnx.export(UsesFunctions(), torch.rand(2, 3), dynamic_axes={"x": {0: "n"}})
+    (call,) = recorded.last.calls()
+    assert call["op"] == "my::Doubled"
+    assert [i["as_tensor"]["name"] for i in call["inputs"]] == ["x", "p_weight"]
+    assert call["attributes"] == {"factor": {"kind": "i", "value": 4}}
+    assert len(recorded.last.calls("torch.ops.aten.mul.Tensor")) == 1
+    x = torch.rand(2, 3, requires_grad=True)
+    assert Plain.apply(x).grad_fn is not None
+
+
+def test_a_symbolic_that_fails_says_which() -> None:
+    def broken(g, x, *others):
+        raise ValueError("oops")
+
+    tonnx.register_custom_op_symbolic("tonnx_test::affine", broken, 9)
+    try:
+        text = outcome(lambda: tonnx.export(lambda x: torch.ops.tonnx_test.affine(x, 0.5, []), torch.rand(2)))
+    finally:
+        tonnx.unregister_custom_op_symbolic("tonnx_test::affine", 9)
+    assert text == "the symbolic of tonnx_test::affine failed: ValueError: oops"
+
+
+def test_a_symbolic_of_the_wrong_arity(registered: Any) -> None:
+    registered("tonnx_test::pair", lambda g, x, others: x)
+    text = outcome(lambda: tonnx.export(lambda x: torch.ops.tonnx_test.pair(x, []), torch.rand(2)))
+    assert text == "the symbolic of tonnx_test::pair gives 1 values, but the operator returns 2"
+
+
+def test_names_are_checked() -> None:
+    with pytest.raises(ValueError, match="namespace::operator"):
+        tonnx.register_custom_op_symbolic("affine", lambda g: None, 9)
+    with pytest.raises(ValueError, match="no symbolic of a::b is registered for opset 9"):
+        tonnx.unregister_custom_op_symbolic("a::b", 9)
+
+
+def lacks(*names: str) -> Any:
+    def missing(program: RecordedProgram) -> list[tuple[str, int, list[str]]]:
+        found = [n["target"] for n in program.graph["nodes"]]
+        return [(t, found.count(t), ["block.0"]) for t in sorted(set(found)) if t.split(".")[3] in names]
+
+    return missing
+
+
+def test_only_what_is_lacking_is_decomposed(recorded: type[RecordedProgram]) -> None:  # noqa: F811
+    recorded.missing = lacks("silu")  # type: ignore[assignment]
+    tonnx.export(lambda x: nn.functional.linear(nn.functional.silu(x), x), torch.rand(3, 3))
+    targets = [n["target"].split(".")[3] for n in recorded.last.graph["nodes"]]
+    assert targets == ["sigmoid", "mul", "linear"]
+
+
+def test_in_place_forms_are_decomposed(recorded: type[RecordedProgram]) -> None:  # noqa: F811
+    recorded.missing = lacks("addcmul_", "addcmul")  # type: ignore[assignment]
+    tonnx.export(lambda x: x.clone().addcmul_(x, x), torch.rand(3))
+    targets = [n["target"].split(".")[3] for n in recorded.last.graph["nodes"]]
+    assert "addcmul_" not in targets
+    assert "mul" in targets
+
+
+def test_what_is_left_is_listed(recorded: type[RecordedProgram]) -> None:  # noqa: F811
+    recorded.missing = lacks("affine", "pair")  # type: ignore[assignment]
+
+    def use(x):
+        y = torch.ops.tonnx_test.affine(torch.ops.tonnx_test.affine(x, 1.0, []), 1.0, [])
+        return torch.ops.tonnx_test.pair(y, [])
+
+    assert outcome(lambda: tonnx.export(use, torch.rand(3))) == (
+        "2 operators have no conversion to ONNX:\n"
+        "  tonnx_test.affine.default: 2 times, in block.0\n"
+        "  tonnx_test.pair.default: once, in block.0\n"
+        "  register what they are in ONNX with tonnx.register_custom_op_symbolic"
+    )
