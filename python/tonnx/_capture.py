@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 import inspect
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,8 @@ def _module_of_function(function: Callable[..., Any]) -> nn.Module:
     except ValueError:  # torch's own functions do not tell their parameters
         builtin = function
         function = lambda *input: builtin(*input)
-    module = type(name if name.isidentifier() else "function", (nn.Module,), {"forward": staticmethod(function)})()
+    title = name if name.isidentifier() else "function"
+    module: nn.Module = type(title, (nn.Module,), {"forward": staticmethod(function)})()
     try:
         used = inspect.getclosurevars(plain)
     except TypeError:
@@ -77,7 +79,7 @@ def onnx_export_flag() -> Iterator[None]:
         name = "_is_onnx_exporting"
         before = getattr(flags, name)
     except (ImportError, AttributeError):  # before torch 2.7
-        from torch.onnx._globals import GLOBALS as flags  # type: ignore[no-redef]
+        from torch.onnx._globals import GLOBALS as flags  # type: ignore
 
         name = "in_onnx_export"
         before = getattr(flags, name)
@@ -124,7 +126,7 @@ def _register_caches() -> None:
         try:
             from transformers.integrations.executorch import register_dynamic_cache_export_support
 
-            register_dynamic_cache_export_support()
+            register_dynamic_cache_export_support()  # type: ignore[no-untyped-call]
         except Exception:  # the module above imports much, and any of it may be absent
             _register_dynamic_cache(cache_type)
     pair_type = getattr(caches, "EncoderDecoderCache", None)
@@ -141,7 +143,7 @@ def _register_dynamic_cache(cache_type: type) -> None:
         values, context = flatten(cache)
         return [(pytree.MappingKey(k), v) for k, v in zip(context, values)], context
 
-    def unflatten(values: Sequence[Any], context: Any) -> Any:
+    def unflatten(values: Iterable[Any], context: Any) -> Any:
         cache = cache_type()
         keys, states = values
         for i, (key, state) in enumerate(zip(keys, states)):
@@ -204,8 +206,7 @@ def _traced(
 ) -> torch.export.ExportedProgram:
     with ExitStack() as stack:
         if shapes.shapes is not None:
-            import torch.fx.experimental._config as config
-
+            config: Any = importlib.import_module("torch.fx.experimental._config")
             if hasattr(config, "backed_size_oblivious"):  # else an example of size 1 fixes a dynamic axis at 1
                 stack.enter_context(config.patch(backed_size_oblivious=True))
         return torch.export.export(module, tuple(args), dict(kwargs), dynamic_shapes=shapes.shapes, strict=strict)

@@ -41,7 +41,7 @@ def leaves_of(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> lis
 
 
 def _positional_names(model: Any, count: int) -> list[str]:
-    names = []
+    names: list[str] = []
     for name, parameter in inspect.signature(_callable_of(model)).parameters.items():
         if parameter.kind is parameter.VAR_POSITIONAL:
             names += [f"{name}_{i}" for i in range(count - len(names))]
@@ -121,7 +121,8 @@ def from_dynamic_shapes(
     from torch.export.dynamic_shapes import ShapesCollection, _tree_map_with_path
 
     if isinstance(dynamic_shapes, ShapesCollection):
-        dynamic_shapes = dynamic_shapes.dynamic_shapes(model, tuple(args), dict(kwargs))
+        collection: Any = dynamic_shapes
+        dynamic_shapes = collection.dynamic_shapes(model, tuple(args), dict(kwargs))
     if not isinstance(dynamic_shapes, Mapping | list | tuple):
         return DynamicShapes(dynamic_shapes)
     arguments: Any = combined(model, args, kwargs)
@@ -151,7 +152,10 @@ def _completed(arguments: dict[str, Any], shapes: Mapping[str, Any]) -> dict[str
 
     if not set(shapes) <= set(arguments):
         return dict(shapes)  # torch.export says what is wrong with it
-    static = lambda value: _tree_map_with_path(lambda path, leaf: None, value)
+
+    def static(value: Any) -> Any:
+        return _tree_map_with_path(lambda path, leaf: None, value)
+
     return {name: shapes[name] if name in shapes else static(value) for name, value in arguments.items()}
 
 

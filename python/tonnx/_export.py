@@ -224,7 +224,8 @@ class _Tracing:
         return exported
 
     def reference(self) -> Callable[..., Any]:
-        return self._model.module() if self._module is None else self.forward
+        reference: Callable[..., Any] = self._model.module() if self._module is None else self.forward
+        return reference
 
 
 def _program_of(

@@ -34,7 +34,7 @@ class FunctionCalls:
     _count = 0
 
     def __init__(self) -> None:
-        self.library = torch.library.Library("tonnx_function", "FRAGMENT")
+        self.library: Any = torch.library.Library("tonnx_function", "FRAGMENT")  # type: ignore[no-untyped-call]
         self.calls: dict[Any, FunctionCall] = {}
 
     def apply(self, function: type[Function], args: tuple[Any, ...]) -> Any:

@@ -13,7 +13,8 @@ from tonnx._error import Error
 
 def _children(spec: Any) -> Sequence[Any]:
     children = getattr(spec, "children", None)
-    return children() if callable(children) else spec.children_specs
+    found: Sequence[Any] = children() if callable(children) else spec.children_specs
+    return found
 
 
 def _is_name_list(value: object, length: int) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from sympy.printing.repr import srepr
+from sympy.printing.repr import srepr  # type: ignore[import-untyped]
 
 from tonnx._error import Error
 
@@ -143,7 +143,7 @@ class Storages:
             self._keys[identity] = key
             self.entries[key] = (storage.data_ptr(), storage.nbytes(), tensor)
             return key, tensor
-        copy = storage.cpu()
+        copy = storage.cpu()  # type: ignore[no-untyped-call]
         self._keys[identity] = key
         self.entries[key] = (copy.data_ptr(), copy.nbytes(), (copy, tensor))
         return key, tensor

@@ -119,7 +119,7 @@ class _SymbolicCall:
         self.node = node
         self.opset = opset
         self.title = title
-        self.torch_graph = torch._C.Graph()
+        self.torch_graph: Any = torch._C.Graph()
         context_type = _exporter_module("jit_utils").GraphContext
         self.context = context_type(self.torch_graph, self.torch_graph, opset, None, {}, {}, set())
         self.arguments: dict[str, Json] = {}
@@ -168,7 +168,7 @@ class _SymbolicCall:
         value = self.torch_graph.addInput(name)
         meta = node.meta.get("val")
         argument = self.graph.argument(node)
-        kind = torch._C.TensorType.get()
+        kind: Any = torch._C.TensorType.get()
         if isinstance(meta, torch.Tensor):
             sizes = [s if isinstance(s, int) else None for s in meta.shape]
             kind = kind.with_dtype(meta.dtype).with_sizes(sizes)
@@ -240,7 +240,7 @@ class _SymbolicCall:
     def _define_intermediate(self, output: Any) -> Json:
         name = self._fresh_name()
         kind = output.type()
-        sizes = kind.varyingSizes() if isinstance(kind, torch._C.TensorType) else None
+        sizes: Any = kind.varyingSizes() if isinstance(kind, torch._C.TensorType) else None
         dtype = kind.dtype() if sizes is not None else None
         if sizes is None or dtype is None or None in sizes:
             return {"as_tensor": {"name": name}}  # the core infers what torch does not know
@@ -265,7 +265,7 @@ class _SymbolicCall:
 
 
 def _flat_outputs(outputs: Sequence[Json]) -> list[Json]:
-    result = []
+    result: list[Json] = []
     for output in outputs:
         if "as_tensors" in output:
             result += [{"as_tensor": t} for t in output["as_tensors"]]

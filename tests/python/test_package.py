@@ -31,6 +31,9 @@ same: nn.Module = tonnx.convert(Path("model.onnx"))
 also: nn.Module = tonnx.convert(b"bytes")
 tonnx.convert("model.onnx", "model.py")
 tonnx.convert(Path("model.onnx"), Path("other.onnx"))
+program: tonnx.OnnxProgram = tonnx.export(module, (torch.rand(2),), "model.onnx", dynamic_axes={"x": {0: "n"}})
+text: str = tonnx.export_to_pretty_string(module, torch.rand(2))
+tonnx.register_custom_op_symbolic("my::op", lambda g, x: g.op("my.domain::Op", x), opset_version=9)
 
 
 @tonnx.add_converter(operation_type="MyOp", version=1, domain="my.domain")
