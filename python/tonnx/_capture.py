@@ -205,9 +205,9 @@ def _traced(
     module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], shapes: DynamicShapes, strict: bool
 ) -> torch.export.ExportedProgram:
     with ExitStack() as stack:
-        if shapes.shapes is not None:
+        if shapes.small_example:
             config: Any = importlib.import_module("torch.fx.experimental._config")
-            if hasattr(config, "backed_size_oblivious"):  # else an example of size 1 fixes a dynamic axis at 1
+            if hasattr(config, "backed_size_oblivious"):  # else the example fixes such an axis
                 stack.enter_context(config.patch(backed_size_oblivious=True))
         return torch.export.export(module, tuple(args), dict(kwargs), dynamic_shapes=shapes.shapes, strict=strict)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,11 @@ class DynamicShapes:
     axes: dict[str, dict[int, Axis]] = field(default_factory=dict)
     output_labels: dict[str, dict[int, str]] = field(default_factory=dict)
     asked_by: str = "dynamic_shapes"
+    small_example: bool = False  # a dynamic axis has the size 0 or 1 in the example
+
+    def ask(self, name: str, tensor: torch.Tensor, axes: dict[int, Axis]) -> None:
+        self.axes[name] = axes
+        self.small_example = self.small_example or any(tensor.shape[a] < 2 for a in axes)
 
 
 def leaves_of(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -88,7 +94,7 @@ def from_dynamic_axes(
             continue
         name, tensor = by_name[key]
         labels = {_checked_axis(a, tensor, key): label for a, label in labels.items()}
-        result.axes[name] = {a: Axis(label, True) for a, label in labels.items()}
+        result.ask(name, tensor, {a: Axis(label, True) for a, label in labels.items()})
         per_tensor.setdefault(id(tensor), {}).update({a: Dim.AUTO for a in labels})
     if output_names is not None:
         unknown = [k for k in result.output_labels if k not in output_names]
@@ -139,7 +145,7 @@ def from_dynamic_shapes(
         name = names[id(leaf)]
         items = shape.items() if isinstance(shape, Mapping) else enumerate(shape)
         asked = {_checked_axis(a, leaf, name): d for a, d in items}
-        result.axes[name] = {a: _axis_of(d) for a, d in asked.items() if _is_dynamic(d)}
+        result.ask(name, leaf, {a: _axis_of(d) for a, d in asked.items() if _is_dynamic(d)})
         return {a: Dim.AUTO if isinstance(d, str) else d for a, d in asked.items()}
 
     result.shapes = _tree_map_with_path(converted, arguments, dynamic_shapes, tree_name="inputs")
@@ -192,7 +198,7 @@ def relaxed(shapes: DynamicShapes) -> DynamicShapes | None:
         return {a: relax(d) for a, d in shape.items()} if _is_axes(shape) else shape
 
     result = pytree.tree_map(relax_leaf, shapes.shapes, is_leaf=_is_axes)
-    return DynamicShapes(result, shapes.axes, shapes.output_labels, shapes.asked_by) if found else None
+    return dataclasses.replace(shapes, shapes=result) if found else None
 
 
 def _is_axes(value: Any) -> bool:
