@@ -299,6 +299,9 @@ void use_canonical_name(Node& node) {
   if (copies_view(node)) {
     node.op = node.op.view().substr(0, node.op.view().size() - 5);
     node.mark_changed();
+    // a copy need not lie in memory as a view has to
+    static const Symbol view("view");
+    if (node.op == view && node.overload.empty()) rename(node, {"view", "", "reshape", "", "size=shape"});
   }
   if (const NameRow* row = find_alias(node)) rename(node, *row);
   static const Symbol special_round("special_round");

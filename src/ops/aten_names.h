@@ -8,7 +8,7 @@
 namespace tonnx {
 
 /// Gives a node whose operator is another name of one that the tables describe, such as absolute, that one's name and
-/// its names of the arguments. view_copy and its like become view: whoever asks what shares memory asks before.
+/// its names of the arguments. expand_copy and its like become expand: whoever asks what shares memory asks before.
 void use_canonical_name(Node& node);
 
 /// Whether the operator copies what another one of nearly the same name only looks at: view_copy, expand_copy ...

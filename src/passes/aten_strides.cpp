@@ -30,6 +30,11 @@ std::optional<size_t> dimension(const AtenCall& call, std::string_view name, int
 
 std::optional<Strides> part_strides(const View& view, Strides strides) {
   const std::string_view op = view.call.op.view();
+  if (op == "as_strided") {
+    const Attribute* given = find(view.call, "stride");
+    const auto* all = given ? given->value.get<std::vector<int64_t>>() : nullptr;
+    return all ? std::optional(Strides(all->begin(), all->end())) : std::nullopt;
+  }
   if (op == "diagonal") {
     const auto a = dimension(view.call, "dim1", 0, strides.size()), b = dimension(view.call, "dim2", 1, strides.size());
     if (!a || !b || *a == *b) return std::nullopt;

@@ -337,6 +337,7 @@ std::vector<View> parts_of(Rule rule, const Node& node, const Viewed& input, siz
     views.back().kind = Kind::Scatter;
     views.back().type = type;
   }
+  if (views.size() == 1 && has_same_shape(input.type, views[0].type)) views[0].kind = Kind::Merged;
   return views;
 }
 

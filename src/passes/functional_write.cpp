@@ -92,15 +92,27 @@ void FunctionalWrite::finish(Place& place, Value* content) {
   }
 }
 
-Value* FunctionalWrite::stored(Value* result, const Type& type) {
-  AtenWriter& writer = memory_.writer();
-  const Type& given = result->type;
-  const bool converts = given.dtype != type.dtype && given.dtype != DType::Undefined && type.dtype != DType::Undefined;
-  if (converts) {
-    AtenCall call("to", "dtype", &node_);
-    call.with("self", result).with("dtype", AttrValue(type.dtype));
-    result = writer.add(call, Type::tensor(type.dtype, given.shape), "to");
-  }
+Value* FunctionalWrite::converted(Value* value, DType dtype) {
+  if (value->type.dtype == dtype || value->type.dtype == DType::Undefined || dtype == DType::Undefined) return value;
+  AtenCall call("to", "dtype", &node_);
+  call.with("self", value).with("dtype", AttrValue(dtype));
+  return memory_.writer().add(call, Type::tensor(dtype, value->type.shape), "to");
+}
+
+Value* FunctionalWrite::stored(Node& made, size_t index, const Type& type, DType given) {
+  Value* result = made.output(index);
+  result->type = type;
+  if (given == type.dtype || given == DType::Undefined) return result;
+  Value* raw = graph_.new_value(graph_.unique_name(made.op.view()), Type::tensor(given, type.shape));
+  Node* conversion = graph_.add_node("aten", "to", made.next);
+  conversion->overload = "dtype";
+  conversion->name = made.name;
+  conversion->metadata = made.metadata;
+  graph_.move_output(result, conversion, 0);
+  graph_.move_output(raw, &made, index);
+  conversion->set_attribute("self", Operand{0});
+  conversion->set_attribute("dtype", type.dtype);
+  conversion->add_input(raw);
   return result;
 }
 
@@ -115,11 +127,9 @@ void FunctionalWrite::in_place() {
     require(node_.outputs().empty(), "the node gives nothing");
     graph_.add_output_to(&node_, graph_.unique_name(node_.op.view()), place.type);
   }
-  Value* result = node_.output(0);
-  result->type = place.type;
-  result->type.dtype = result_dtype(node_, place.type.dtype);
-  memory_.writer().write_before(node_.next);
-  finish(place, stored(result, place.type));
+  Value* result = stored(node_, 0, place.type, result_dtype(node_, place.type.dtype));
+  memory_.set(result, place);
+  finish(place, result);
 }
 
 bool FunctionalWrite::fill(Place& place) {
@@ -174,7 +184,7 @@ void FunctionalWrite::copy(Place& place, std::string_view source) {
   if (*type.shape != shape && !is_constant(place.type)) like = memory_.any(place, &node_);
   AtenWriter& writer = memory_.writer();
   writer.write_before(&node_);
-  content = stored(content, Type::tensor(place.type.dtype, type.shape));
+  content = converted(content, place.type.dtype);
   if (*type.shape != shape) {
     const size_t added = shape.size() - type.shape->size();
     AtenInts sizes;
@@ -236,8 +246,7 @@ void FunctionalWrite::to_arguments(const std::vector<std::string_view>& names) {
     } else {
       result = graph_.add_output_to(made, graph_.unique_name(made->op.view()), type);
     }
-    result->type = type;
-    if (places.size() == 1) result->type.dtype = result_dtype(*made, type.dtype);
+    const DType given = places.size() == 1 ? result_dtype(*made, type.dtype) : type.dtype;
     const bool fits = type.shape && place.type.shape && type.shape->size() == place.type.shape->size();
     if (place.parent == nullptr) {
       place.type = type;  // PyTorch resizes what does not fit
@@ -245,8 +254,7 @@ void FunctionalWrite::to_arguments(const std::vector<std::string_view>& names) {
     } else if (!fits) {
       fail_unsupported("an out= argument that is a view has another shape than the result");
     }
-    memory_.writer().write_before(&node_);
-    memory_.write(place, stored(result, type), &node_);
+    memory_.write(place, stored(*made, i, type, given), &node_);
     memory_.set(result, place);
   }
 }

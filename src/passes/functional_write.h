@@ -22,8 +22,9 @@ class FunctionalWrite {
   bool fill(Place& place);
   void copy(Place& place, std::string_view source);
   void fill_diagonal(Place& place);
-  /// The result as it is stored, of the type that memory has.
-  Value* stored(Value* result, const Type& type);
+  Value* converted(Value* value, DType dtype);
+  /// Output number `index` of the node, which computes elements of type `given`, as one of the type that memory has.
+  Value* stored(Node& made, size_t index, const Type& type, DType given);
   Value* filled(Value* like, const Type& type, const AttrValue& value, Value* number);
   void finish(Place& place, Value* content);
 
