@@ -56,6 +56,28 @@ std::optional<Strides> part_strides(const View& view, Strides strides) {
   return strides;
 }
 
+/// Of views that nothing is written through, but which a reshape behind them may have to copy.
+std::optional<Strides> other_strides(const View& view, const Shape& of, Strides strides) {
+  const std::string_view op = view.call.op.view();
+  if (op == "unfold") {
+    const auto dim = dimension(view.call, "dimension", 0, strides.size());
+    const auto step = number(view.call, "step", 1);
+    if (!dim || !step) return std::nullopt;
+    strides.push_back(strides[*dim]);
+    strides[*dim] = strides[*dim] * Dim(*step);
+    return strides;
+  }
+  const bool fits = view.type.shape && view.type.shape->size() >= of.size();
+  if ((op != "expand" && op != "expand_as") || !fits) return std::nullopt;
+  const size_t added = view.type.shape->size() - of.size();
+  Strides result(added, Dim(0));
+  for (size_t i = 0; i < of.size(); ++i) {
+    const bool repeats = of[i].is(1) && !(*view.type.shape)[i + added].is(1);
+    result.push_back(repeats ? Dim(0) : strides[i]);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::optional<Strides> dense_strides(const Type& type) {
@@ -119,6 +141,7 @@ std::optional<Strides> view_strides(const View& view, const Type& of, const std:
       result.insert(result.begin() + static_cast<std::ptrdiff_t>(at), own);
       return result;
     }
+    case View::Kind::Opaque: return other_strides(view, *of.shape, *strides);
     default: return std::nullopt;
   }
 }

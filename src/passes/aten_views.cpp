@@ -268,13 +268,16 @@ void describe(Rule rule, const Node& node, const Viewed& input, View& view, Aten
       if (of.dtype == view.type.dtype) view.kind = same_shape ? Kind::Merged : Kind::Reshape;
       break;
     case Rule::Reshape:
-      view.kind = same_shape ? Kind::Merged
-                  : view.type.shape && input.strides && reshape_strides(*of.shape, *input.strides, *view.type.shape)
-                      ? Kind::Reshape
-                      : Kind::None;
+      if (same_shape) {
+        view.kind = Kind::Merged;
+      } else if (input.strides && view.type.shape) {
+        const bool is_view = reshape_strides(*of.shape, *input.strides, *view.type.shape).has_value();
+        view.kind = is_view ? Kind::Reshape : Kind::None;
+      }
       break;
     case Rule::Contiguous:
-      view.kind = is_dense(input) && find(node, "memory_format") == nullptr ? Kind::Same : Kind::None;
+      if (input.strides)
+        view.kind = is_dense(input) && find(node, "memory_format") == nullptr ? Kind::Same : Kind::None;
       break;
     case Rule::Permute:
     case Rule::Transpose:
@@ -413,12 +416,6 @@ std::string key_of(const AtenCall& call) {
 Value* make_view(const View& view, Value* of, AtenWriter& writer) {
   AtenCall call = view.call;
   call.inputs[view.viewed] = of;
-  if (call.op == Symbol("view") && call.overload.empty()) {  // what it looks at need not lie row by row any more
-    call.op = "reshape";
-    for (Attribute& attribute : call.attributes) {
-      if (attribute.name == "size") attribute.name = "shape";
-    }
-  }
   return writer.add(call, view.type, call.op.view());
 }
 

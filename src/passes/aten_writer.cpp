@@ -10,6 +10,9 @@ namespace {
 
 constexpr size_t kMaxAdded = 4000000;  // views of views, written by turns, can grow without end
 
+/// Whether it is more than "some size".
+bool is_known(const Dim& dim) { return dim.symbol_name() != ""; }
+
 }  // namespace
 
 AtenCall& AtenCall::with(std::string_view argument, Value* value) {
@@ -65,7 +68,9 @@ AtenInt AtenWriter::size(Value* tensor, const Type& type, size_t dim, const Node
   }
   AtenCall call("sym_size", "int", like);
   call.with("self", tensor).with("dim", AtenInt(static_cast<int64_t>(dim)));
-  return add(call, Type::number(Type::Kind::Int), "size");
+  Value* made = add(call, Type::number(Type::Kind::Int), "size");
+  if (type.shape && dim < type.shape->size() && is_known((*type.shape)[dim])) made->known_ints = {(*type.shape)[dim]};
+  return made;
 }
 
 AtenInts AtenWriter::sizes(Value* tensor, const Type& type, const Node* like) {
@@ -80,7 +85,14 @@ AtenInt AtenWriter::sum(const AtenInt& a, const AtenInt& b, const Node* like) {
   if (!a.value && !b.value && !__builtin_add_overflow(a.number, b.number, &number)) return number;
   AtenCall call("add", "", like);
   call.with("a", a).with("b", b);
-  return add(call, Type::number(Type::Kind::Int), "end", "_operator");
+  Value* made = add(call, Type::number(Type::Kind::Int), "end", "_operator");
+  const auto known = [](const AtenInt& n) -> std::optional<Dim> {
+    if (n.value == nullptr) return n.number;
+    const auto& ints = n.value->known_ints;
+    return ints && ints->size() == 1 ? std::optional(ints->front()) : std::nullopt;
+  };
+  if (const auto first = known(a), second = known(b); first && second) made->known_ints = {*first + *second};
+  return made;
 }
 
 }  // namespace tonnx

@@ -155,11 +155,24 @@ class Functionalizer {
     }
   }
 
+  /// What it looks at need not lie in memory as it did, once writes are gone.
+  static void reshape_instead(Symbol& op, std::vector<Attribute>& attributes) {
+    op = "reshape";
+    for (Attribute& attribute : attributes) {
+      if (attribute.name == "size") attribute.name = "shape";
+    }
+  }
+
   void view(Node& node) {
     const auto at = static_cast<size_t>(viewed_input(node));
     Place& parent = memory_.get(node.input(at));
     memory_.writer().write_before(node.next);
-    std::vector<View> views = views_of(node, memory_.viewed(parent, asks_strides(node)), memory_.writer());
+    const Viewed seen = memory_.viewed(parent, asks_strides(node));
+    std::vector<View> views = views_of(node, seen, memory_.writer());
+    if (node.op == Symbol("view") && node.overload.empty()) {
+      reshape_instead(node.op, node.attributes);
+      reshape_instead(views[0].call.op, views[0].call.attributes);
+    }
     const bool is_one = node.outputs().size() == 1 && views.size() == 1;
     if (is_one && views[0].kind == View::Kind::None) return redirect(node);
     if (is_one && views[0].kind == View::Kind::Merged) {
@@ -169,7 +182,7 @@ class Functionalizer {
     // a view that is not needed now is made later, where it is read: by then it may have been overwritten
     const bool is_part = views.size() != 1 || views[0].call.op != node.op;
     const bool is_needed = is_part || memory_.is_current(parent);
-    if (is_needed) redirect_view(node, at);
+    if (is_needed) redirect(node);
     bool is_used = false;
     for (size_t i = 0; i < views.size(); ++i) {
       if (node.output(i) == nullptr) continue;
@@ -187,20 +200,6 @@ class Functionalizer {
   /// Other tensors that a view needs, for their shapes.
   void resolve(Value*& value, Node& node) {
     if (Place* place = memory_.find(value)) value = memory_.any(*place, &node);
-  }
-
-  void redirect_view(Node& node, size_t viewed) {
-    const size_t before = edits_.size();
-    redirect(node);
-    const bool is_view = node.op == Symbol("view") && node.overload.empty();
-    for (size_t i = before; i < edits_.size() && is_view; ++i) {
-      if (edits_[i].index != viewed) continue;
-      // what it looks at now need not lie row by row
-      node.op = "reshape";
-      for (Attribute& attribute : node.attributes) {
-        if (attribute.name == "size") attribute.name = "shape";
-      }
-    }
   }
 
   void write(Node& node) {
