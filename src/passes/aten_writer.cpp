@@ -8,7 +8,7 @@
 namespace tonnx {
 namespace {
 
-constexpr size_t kMaxAdded = 4000000;  // views of views, written by turns, can grow without end
+constexpr size_t kMaxAdded = 500000;  // views of views, written by turns, can grow without end
 
 /// Whether it is more than "some size".
 bool is_known(const Dim& dim) { return dim.symbol_name() != ""; }
