@@ -474,8 +474,8 @@ void change_node(Node& node, int64_t target, std::vector<std::string>& obstacles
       obstacles.push_back(
           error_text("node '{}' ({}): opset {} does not have the operator", node.name, node.op.view(), target));
     } else if (entry == nullptr) {
-      obstacles.push_back(error_text("node '{}' ({}): the history of the operator is not known to tonnx", node.name,
-                                     node.op.view()));
+      obstacles.push_back(
+          error_text("node '{}' ({}): the history of the operator is not known to tonnx", node.name, node.op.view()));
     } else if (target < node.version) {
       const std::string why = step_down(node, *entry, target);
       if (!why.empty()) obstacles.push_back(why);

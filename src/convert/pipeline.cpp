@@ -8,6 +8,7 @@
 #include "base/output_file.h"
 #include "convert/opset.h"
 #include "convert/raising.h"
+#include "convert/spelling.h"
 #include "convert/support.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/pt2.h"
@@ -73,15 +74,30 @@ void prepare(Model& model, const LoweringOptions& options) {
   remove_dead_code(*model.graph);
 }
 
+namespace {
+
+void simplify_for_python(Graph& graph) {
+  cancel_moves(graph);
+  keep_whole_numbers(graph);
+  recognise_activations(graph);
+  recognise_layer_norm(graph);
+  fold_conv_bias(graph);
+  recognise_linear(graph);
+  remove_dead_code(graph);
+}
+
+PythonOptions python_options(const std::string& target) {
+  PythonOptions python;
+  python.title = fs::path(target).stem().string();
+  python.weights_file = python.title + ".safetensors";
+  return python;
+}
+
+}  // namespace
+
 GraphPtr lower_for_python(const Model& model, const LoweringOptions& options) {
   GraphPtr graph = lower(model, options);
-  cancel_moves(*graph);
-  keep_whole_numbers(*graph);
-  recognise_activations(*graph);
-  recognise_layer_norm(*graph);
-  fold_conv_bias(*graph);
-  recognise_linear(*graph);
-  remove_dead_code(*graph);
+  simplify_for_python(*graph);
   return graph;
 }
 
@@ -110,10 +126,8 @@ void convert_model(Model& model, const std::string& target, const ConvertOptions
   }
   if (extension == ".py") {
     prepare(model);
-    PythonOptions python;
-    python.title = fs::path(target).stem().string();
-    python.weights_file = python.title + ".safetensors";
-    return write_python_files(write_python(*lower_for_python(model), model, python), target, options.progress);
+    return write_python_files(write_python(*lower_for_python(model), model, python_options(target)), target,
+                              options.progress);
   }
   fail_unsupported("cannot write '{}': tonnx writes .py and .onnx", target);
 }
@@ -158,6 +172,18 @@ void convert_program(Program& program, const std::string& target, const ConvertO
     ExportOptions exporting;
     if (options.opset) exporting.raising.opset = *options.opset;
     return write_onnx(onnx_of(program, exporting), target, {.external_data = options.external_data});
+  }
+  if (extension == ".py") {
+    Graph& graph = *program.model.graph;
+    require_spelled(graph);
+    simplify_for_python(graph);
+    for (size_t i = 0; i < graph.outputs().size(); ++i) {
+      Value* output = graph.outputs()[i];
+      if (output->producer != nullptr && output->name != program.output_names[i])
+        output->name = graph.unique_name(program.output_names[i]);
+    }
+    const PythonOptions python = python_options(target);
+    return write_python_files(write_python(graph, program.model, python), target, options.progress);
   }
   fail_unsupported("cannot write '{}': tonnx writes .onnx and .py from .pt2", target);
 }

@@ -57,10 +57,11 @@ std::string docstring(const Graph& graph, const Model& origin, const PythonOptio
   if (!made_by.empty() && !origin.producer_version.empty()) made_by += " " + plain(origin.producer_version);
   const std::string from =
       origin.path.empty() ? "an ONNX model" : plain(origin.path.substr(origin.path.rfind('/') + 1));
-  text += shorten(fmt::format("Converted by tonnx from {} (opset {}{}).", from, origin.opset(""),
-                              made_by.empty() ? "" : ", made by " + made_by),
-                  kLineWidth) +
-          "\n\n";
+  std::vector<std::string> notes;
+  if (!origin.opsets.empty()) notes.push_back(fmt::format("opset {}", origin.opset("")));
+  if (!made_by.empty()) notes.push_back("made by " + made_by);
+  const std::string about = notes.empty() ? "" : fmt::format(" ({})", fmt::join(notes, ", "));
+  text += shorten(fmt::format("Converted by tonnx from {}{}.", from, about), kLineWidth) + "\n\n";
   std::vector<std::pair<std::string, std::string>> inputs, outputs;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const Value& input = *graph.inputs()[i];
