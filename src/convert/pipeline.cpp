@@ -162,6 +162,11 @@ Model onnx_of(const Program& program, const ExportOptions& options) {
   change_opset(model, options.raising.opset);
   if (!options.export_params || options.keep_initializers_as_inputs)
     make_weights_inputs(*model.graph, *program.model.graph, options.export_params);
+Model onnx_of(Program& program, const RaiseOptions& options) {
+  functionalize(*program.model.graph);
+  remove_dead_code(*program.model.graph);
+  Model model = raise(program.model, program.output_names, options);
+  change_opset(model, options.opset);
   return model;
 }
 
