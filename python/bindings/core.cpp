@@ -223,7 +223,7 @@ class LiveProgram {
       bytes.emplace(name, Bytes(memory, memory->begin(), memory->size()));
     }
     program_ = read_live_program(Bytes(owner, owner->begin(), owner->size()), bytes);
-    functionalize(*program_.model.graph);
+    make_functional(program_);
   }
 
   nb::list unsupported() const {

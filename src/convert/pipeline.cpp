@@ -162,17 +162,17 @@ Model onnx_of(const Program& program, const ExportOptions& options) {
   change_opset(model, options.raising.opset);
   if (!options.export_params || options.keep_initializers_as_inputs)
     make_weights_inputs(*model.graph, *program.model.graph, options.export_params);
-Model onnx_of(Program& program, const RaiseOptions& options) {
+  return model;
+}
+
+void make_functional(Program& program) {
   functionalize(*program.model.graph);
   remove_dead_code(*program.model.graph);
-  Model model = raise(program.model, program.output_names, options);
-  change_opset(model, options.opset);
-  return model;
 }
 
 void convert_program(Program& program, const std::string& target, const ConvertOptions& options) {
   const std::string extension = fs::path(target).extension().string();
-  functionalize(*program.model.graph);
+  make_functional(program);
   if (extension == ".onnx") {
     ExportOptions exporting;
     if (options.opset) exporting.raising.opset = *options.opset;

@@ -32,6 +32,8 @@ struct ExportOptions {
   std::map<std::string, int64_t> custom_opsets;  // versions of the domains that the nodes of symbolics are of
 };
 
+/// Nothing writes to a tensor any more; what nobody uses goes away.
+void make_functional(Program& program);
 /// A program of PyTorch, made functional, as ONNX.
 Model onnx_of(const Program& program, const ExportOptions& options);
 void convert_program(Program& program, const std::string& target, const ConvertOptions& options = {});
