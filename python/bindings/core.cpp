@@ -125,6 +125,15 @@ nb::dict node_object(const Node& node, BufferTable& buffers) {
   return result;
 }
 
+nb::list state_list(const PythonModule& module, BufferTable& buffers) {
+  nb::list state;
+  for (const StateTensor& tensor : module.state) {
+    state.append(
+        nb::make_tuple(tensor.name, describe_tensor(*tensor.tensor, buffers), tensor.transposed, tensor.trainable));
+  }
+  return state;
+}
+
 /// A model that was read, and what it was lowered to.
 class Conversion {
  public:
@@ -178,12 +187,7 @@ class Conversion {
     options.weights_file = "its weights in memory";
     for (const std::string& constructor : constructors) options.external.push_back({"", constructor, {}});
     const PythonModule module = write(options);
-    nb::list state;
-    for (const StateTensor& tensor : module.state) {
-      state.append(
-          nb::make_tuple(tensor.name, describe_tensor(*tensor.tensor, buffers_), tensor.transposed, tensor.trainable));
-    }
-    return nb::make_tuple(module.source, state, module.external_names);
+    return nb::make_tuple(module.source, state_list(module, buffers_), module.external_names);
   }
 
  private:
@@ -226,6 +230,8 @@ class LiveProgram {
     make_functional(program_);
   }
 
+  explicit LiveProgram(const std::string& path) : program_(read_pt2(path)) { make_functional(program_); }
+
   nb::list unsupported() const {
     nb::list result;
     for (const UnsupportedAten& op : find_unsupported_aten(*program_.model.graph)) {
@@ -237,8 +243,19 @@ class LiveProgram {
   Model onnx(const ExportOptions& options) { return onnx_of(program_, options); }
   std::string text() const { return print(program_.model); }
 
+  /// The module's code, and its weights; the program is of no other use afterwards.
+  nb::tuple source_and_state(const std::string& title) {
+    ready_for_python(program_);
+    PythonOptions options;
+    options.title = title;
+    options.weights_file = "its weights in memory";
+    const PythonModule module = write_python(*program_.model.graph, program_.model, options);
+    return nb::make_tuple(module.source, state_list(module, buffers_));
+  }
+
  private:
   Program program_;
+  BufferTable buffers_;
 };
 
 ExportOptions export_options(std::optional<int64_t> opset, bool export_params, bool keep_initializers_as_inputs,
@@ -294,12 +311,19 @@ NB_MODULE(_core, m) {
 
   nb::class_<Buffer>(m, "Buffer", nb::type_slots(kBufferSlots));
 
+  m.def(
+      "convert_file",
+      [](const std::string& source, const std::string& target, std::optional<int64_t> opset,
+         std::optional<bool> external_data) { convert_file(source, target, options_of(opset, {}, external_data)); },
+      nb::arg("source"), nb::arg("target"), nb::arg("opset").none(), nb::arg("external_data").none());
   m.attr("default_opset") = RaiseOptions().opset;
   nb::class_<LiveProgram>(m, "Program")
       .def_static("read",
                   [](nb::bytes json, const std::map<std::string, std::tuple<uintptr_t, size_t, nb::object>>& storages) {
                     return LiveProgram(std::move(json), storages);
                   })
+      .def_static("read_file", [](const std::string& path) { return LiveProgram(path); })
+      .def("source_and_state", &LiveProgram::source_and_state)
       .def("unsupported", [](LiveProgram& self, int64_t) { return self.unsupported(); })
       .def("text", &LiveProgram::text)
       .def(

@@ -49,16 +49,19 @@ def convert(
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     external_data: bool | None = None,
 ) -> nn.Module | None:
-    """Converts an ONNX model.
+    """Converts a model between ONNX and PyTorch.
 
-    `source` is a path, the bytes of a model, or an onnx.ModelProto. Without a target the model comes back as an
-    nn.Module in eval mode, ready to be called or trained; its weights are views of the mapped file. With one, its
-    ending says what is written: `.py` (and the weights beside it in `.safetensors`) or `.onnx`.
+    `source` is the path of an `.onnx` or `.pt2` file, the bytes of an ONNX model, or an onnx.ModelProto. Without a
+    target the model comes back as an nn.Module in eval mode, ready to be called or trained; its weights are views of
+    the mapped file. With one, its ending says what is written: `.py` (and the weights beside it in `.safetensors`) or
+    `.onnx`.
 
     `opset` and `external_data` are for a target in ONNX: the opset it is to have, and whether its weights go to a file
     of their own. `input_shapes` fixes the shapes of inputs; -1 leaves a size as it is.
     """
     with translated():
+        if isinstance(source, str | os.PathLike) and Path(source).suffix == ".pt2":
+            return _convert_program(os.fspath(source), target, opset, input_shapes, external_data)
         conversion, title = _read(source)
         if input_shapes:
             conversion.set_input_shapes({name: list(shape) for name, shape in input_shapes.items()})
@@ -73,6 +76,25 @@ def convert(
         else:
             raise Error(f"cannot write '{path}': tonnx writes .py and .onnx", "unsupported")
     return None
+
+
+def _convert_program(
+    source: str,
+    target: str | os.PathLike[str] | None,
+    opset: int | None,
+    input_shapes: Mapping[str, Sequence[int]] | None,
+    external_data: bool | None,
+) -> nn.Module | None:
+    if input_shapes:
+        raise Error("the sizes of a .pt2 file's inputs are fixed when it is exported", "unsupported")
+    if target is not None:
+        _core.convert_file(source, os.fspath(target), opset, external_data)
+        return None
+    from tonnx._build import build
+
+    title = _title(source)
+    code, state = _core.Program.read_file(source).source_and_state(title)
+    return build(code, title, state, [])
 
 
 class Unsupported(NamedTuple):
@@ -99,8 +121,12 @@ def _read(source: Source) -> tuple[_core.Conversion, str]:
         return _core.Conversion.read_bytes(source.SerializeToString(), ""), "model"
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
-        return _core.Conversion.read_file(path), re.sub(r"\W", "_", Path(path).stem) or "model"
+        return _core.Conversion.read_file(path), _title(path)
     raise TypeError(f"a model is a path, bytes or an onnx.ModelProto, not {type(source).__name__}")
+
+
+def _title(path: str) -> str:
+    return re.sub(r"\W", "_", Path(path).stem) or "model"
 
 
 def _lower(conversion: _core.Conversion) -> _registry.ExternalModules:

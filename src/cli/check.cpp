@@ -1,6 +1,7 @@
 // check.cpp - tonnx check: what keeps a model from being converted; nothing else runs.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <set>
 
@@ -8,7 +9,9 @@
 #include "cli/commands.h"
 #include "convert/opset.h"
 #include "convert/pipeline.h"
+#include "convert/raising.h"
 #include "formats/onnx/onnx.h"
+#include "formats/pt2/pt2.h"
 
 namespace tonnx::cli {
 namespace {
@@ -27,9 +30,36 @@ void count_nodes(const Graph& graph, size_t& count, std::set<std::string>& ops) 
   }
 }
 
+[[noreturn]] void fail_check(size_t nodes, size_t operators, const std::string& list) {
+  throw Error(ErrorKind::Unsupported, fmt::format("{} node{} of {} operator{} cannot be converted:{}", nodes,
+                                                  nodes == 1 ? "" : "s", operators, operators == 1 ? "" : "s", list));
+}
+
+/// A program of PyTorch, on its way to ONNX or to Python.
+void check_program(const Arguments& a) {
+  Program program = read_pt2(a.source);
+  make_functional(program);
+  size_t count = 0;
+  std::set<std::string> ops;
+  count_nodes(*program.model.graph, count, ops);
+  if (a.to == "py") {
+    ready_for_python(program);
+  } else {
+    const std::vector<UnsupportedAten> unsupported = find_unsupported_aten(*program.model.graph);
+    size_t nodes = 0;
+    for (const UnsupportedAten& op : unsupported) nodes += op.paths.size();
+    if (nodes > 0) fail_check(nodes, unsupported.size(), describe(unsupported));
+    ExportOptions options;
+    if (a.opset != 0) options.raising.opset = a.opset;
+    onnx_of(program, options);
+  }
+  fmt::print("{}: all {} nodes ({} operators) can be converted\n", a.source, count, ops.size());
+}
+
 void check(const Arguments& a) {
   in_context([&] { return "checking " + a.source; },
              [&] {
+               if (std::filesystem::path(a.source).extension() == ".pt2") return check_program(a);
                Model model = read_onnx(a.source);
                if (a.to == "onnx") {
                  if (a.opset != 0) change_opset(model, a.opset);
@@ -39,10 +69,7 @@ void check(const Arguments& a) {
                    size_t nodes = 0;
                    for (const UnsupportedOp& op : unsupported) nodes += op.nodes.size();
                    constexpr size_t kAll = size_t{1} << 20;
-                   throw Error(ErrorKind::Unsupported,
-                               fmt::format("{} node{} of {} operator{} cannot be converted:{}", nodes,
-                                           nodes == 1 ? "" : "s", unsupported.size(),
-                                           unsupported.size() == 1 ? "" : "s", describe(unsupported, kAll)));
+                   fail_check(nodes, unsupported.size(), describe(unsupported, kAll));
                  }
                }
                size_t count = 0;
@@ -58,8 +85,8 @@ void add_check(CLI::App& app, Run& run) {
   CLI::App* command =
       app.add_subcommand("check", "List every operator that cannot be converted, with its nodes, and convert nothing");
   auto a = std::make_shared<Arguments>();
-  command->add_option("source", a->source, "model.onnx")->required();
-  command->add_option("--to", a->to, "py, pt2 or onnx")
+  command->add_option("source", a->source, "model.onnx or model.pt2")->required();
+  command->add_option("--to", a->to, "py, pt2 or onnx; for a .pt2 py or onnx")
       ->capture_default_str()
       ->check(CLI::IsMember({"py", "pt2", "onnx"}));
   command->add_option("--opset", a->opset, "with --to onnx: the opset that is asked for (1 to 28)")

@@ -118,8 +118,9 @@ void add_convert(CLI::App& app, Run& run) {
   auto a = std::make_shared<Arguments>();
   command->add_option("source", a->source, "model.onnx or model.pt2");
   command->add_option("target", a->target, "model.py (its weights go to model.safetensors) or model.onnx");
-  command->add_option("--list", a->list,
-                      "a file of many conversions, `source<TAB>target` on each line; a failure is written to TARGET.err");
+  command->add_option(
+      "--list", a->list,
+      "a file of many conversions, `source<TAB>target` on each line; a failure is written to TARGET.err");
   command->add_option("--opset", a->opset, "opset of the ONNX that is written (1 to 28)")->check(CLI::Range(1, 28));
   command
       ->add_option("--input-shape", a->input_shapes,

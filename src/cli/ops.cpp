@@ -49,14 +49,17 @@ void print_markdown() {
                row.family, row.note);
   }
   fmt::print(
-      "\n## In PyTorch\n\nThe aten operators that models are lowered to, and how generated code spells them.\n\n| aten "
-      "| Python | nn module |\n|---|---|---|\n");
+      "\n## From PyTorch\n\nThe aten operators that are known: which of them go to ONNX, and how generated code spells "
+      "them. In-place and out= forms, and other names of the same operator, are brought to these first.\n\n"
+      "| aten | to ONNX | Python | nn module | notes |\n|---|---|---|---|---|\n");
   std::map<std::string, std::string> aten;
   for (const OpFamily* family : op_families()) {
     for (const AtenOp& op : family->aten) {
       const std::string spelling = op.python.empty() ? "an expression" : fmt::format("`{}`", op.python);
-      aten[std::string(op.sig.name())] = fmt::format("| {} | {} | {} |\n", op.sig.name(),
-                                                     op.python == "|" ? "`\\|`" : spelling, op.module ? "yes" : "");
+      if (op.sig.name().starts_with("tonnx::")) continue;  // made while converting, in no file
+      aten[std::string(op.sig.name())] =
+          fmt::format("| {} | {} | {} | {} | {} |\n", op.sig.name(), op.raise ? "yes" : "no",
+                      op.python == "|" ? "`\\|`" : spelling, op.module ? "yes" : "", op.note);
     }
   }
   for (const auto& [name, line] : aten) fmt::print("{}", line);

@@ -170,6 +170,17 @@ void make_functional(Program& program) {
   remove_dead_code(*program.model.graph);
 }
 
+void ready_for_python(Program& program) {
+  Graph& graph = *program.model.graph;
+  require_spelled(graph);
+  simplify_for_python(graph);
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    Value* output = graph.outputs()[i];
+    if (output->producer != nullptr && output->name != program.output_names[i])
+      output->name = graph.unique_name(program.output_names[i]);
+  }
+}
+
 void convert_program(Program& program, const std::string& target, const ConvertOptions& options) {
   const std::string extension = fs::path(target).extension().string();
   make_functional(program);
@@ -179,16 +190,9 @@ void convert_program(Program& program, const std::string& target, const ConvertO
     return write_onnx(onnx_of(program, exporting), target, {.external_data = options.external_data});
   }
   if (extension == ".py") {
-    Graph& graph = *program.model.graph;
-    require_spelled(graph);
-    simplify_for_python(graph);
-    for (size_t i = 0; i < graph.outputs().size(); ++i) {
-      Value* output = graph.outputs()[i];
-      if (output->producer != nullptr && output->name != program.output_names[i])
-        output->name = graph.unique_name(program.output_names[i]);
-    }
-    const PythonOptions python = python_options(target);
-    return write_python_files(write_python(graph, program.model, python), target, options.progress);
+    ready_for_python(program);
+    return write_python_files(write_python(*program.model.graph, program.model, python_options(target)), target,
+                              options.progress);
   }
   fail_unsupported("cannot write '{}': tonnx writes .onnx and .py from .pt2", target);
 }

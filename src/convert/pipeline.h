@@ -34,6 +34,8 @@ struct ExportOptions {
 
 /// Nothing writes to a tensor any more; what nobody uses goes away.
 void make_functional(Program& program);
+/// Brings a functional program to the form that generated code is written from.
+void ready_for_python(Program& program);
 /// A program of PyTorch, made functional, as ONNX.
 Model onnx_of(const Program& program, const ExportOptions& options);
 void convert_program(Program& program, const std::string& target, const ConvertOptions& options = {});

@@ -310,25 +310,28 @@ std::vector<UnsupportedAten> find_unsupported_aten(const Graph& aten) {
   return result;
 }
 
-Model raise(const Model& aten, const std::vector<std::string>& output_names, const RaiseOptions& options) {
-  if (const auto unsupported = find_unsupported_aten(*aten.graph); !unsupported.empty()) {
-    std::string text = "these operators cannot be converted to ONNX:";
-    for (const UnsupportedAten& op : unsupported) {
-      constexpr size_t kShown = 3;
-      std::vector<std::string> paths;
-      for (const std::string& path : op.paths) {
-        if (std::find(paths.begin(), paths.end(), path) == paths.end() && !path.empty()) paths.push_back(path);
-      }
-      text += fmt::format("\n  {}, {} time{}", shown(op.target), op.paths.size(), op.paths.size() == 1 ? "" : "s");
-      if (!paths.empty()) {
-        const size_t count = std::min(paths.size(), kShown);
-        text += fmt::format(", in {}{}", fmt::join(paths.begin(), paths.begin() + static_cast<ptrdiff_t>(count), ", "),
-                            paths.size() > count ? " ..." : "");
-      }
-      if (!op.reason.empty()) text += fmt::format(": {}", op.reason);
+std::string describe(const std::vector<UnsupportedAten>& unsupported) {
+  constexpr size_t kShown = 3;
+  std::string text;
+  for (const UnsupportedAten& op : unsupported) {
+    std::vector<std::string> paths;
+    for (const std::string& path : op.paths) {
+      if (std::find(paths.begin(), paths.end(), path) == paths.end() && !path.empty()) paths.push_back(path);
     }
-    throw Error(ErrorKind::Unsupported, text);
+    text += fmt::format("\n  {}, {} time{}", shown(op.target), op.paths.size(), op.paths.size() == 1 ? "" : "s");
+    if (!paths.empty()) {
+      const size_t count = std::min(paths.size(), kShown);
+      text += fmt::format(", in {}{}", fmt::join(paths.begin(), paths.begin() + static_cast<ptrdiff_t>(count), ", "),
+                          paths.size() > count ? " ..." : "");
+    }
+    if (!op.reason.empty()) text += fmt::format(": {}", op.reason);
   }
+  return text;
+}
+
+Model raise(const Model& aten, const std::vector<std::string>& output_names, const RaiseOptions& options) {
+  if (const auto unsupported = find_unsupported_aten(*aten.graph); !unsupported.empty())
+    throw Error(ErrorKind::Unsupported, "these operators cannot be converted to ONNX:" + describe(unsupported));
   Model model;
   model.graph = std::make_shared<Graph>();
   model.graph->name = aten.graph->name;

@@ -75,6 +75,8 @@ struct UnsupportedAten {
   std::vector<std::string> paths;  // of the modules that call it, one for each call
 };
 std::vector<UnsupportedAten> find_unsupported_aten(const Graph& aten);
+/// One line for each, with its count and the modules that it is in.
+std::string describe(const std::vector<UnsupportedAten>& unsupported);
 
 /// The ONNX model of an aten graph that was made functional, at the newest opset. Everything that is not supported is
 /// reported in one error, before anything is raised.

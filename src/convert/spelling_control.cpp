@@ -117,43 +117,16 @@ void open_while(Node& node) {
   take_outputs(node, *made);
 }
 
-/// Graphs that run once, in another mode.
-bool inline_mode(Node& node) {
-  const bool is_grad = is_higher_order(node, "wrap_with_set_grad_enabled");
-  if (!is_grad) return false;
-  const GraphPtr inside = graph_of(node, "graph");
-  const Attribute* first = node.find_attribute("operands");
-  std::vector<Value*> values;
-  if (first != nullptr && first->value.get<AttrList>() != nullptr) {
-    values = operands_of(node, "operands");
-  } else {
-    for (const Attribute& attribute : node.attributes) {
-      if (const auto* operand = attribute.value.get<Operand>()) values.push_back(node.input(operand->index));
-    }
-  }
-  ValueMap map = bound(*inside, values);
-  clone_nodes(*inside, *node.graph, &node, map);
-  for (size_t i = 0; i < node.outputs().size() && i < inside->outputs().size(); ++i) {
-    if (Value* output = node.output(i)) node.graph->replace_uses(output, copy_of(inside->outputs()[i], map));
-  }
-  return true;
-}
-
 }  // namespace
 
 void open_graphs(Graph& graph) {
   for (Node* node = graph.first(); node != nullptr;) {
     for (const GraphPtr& subgraph : subgraphs_of(*node)) open_graphs(*subgraph);
-    bool is_done = true;
-    if (is_higher_order(*node, "cond")) {
-      open_cond(*node);
-    } else if (is_higher_order(*node, "while_loop")) {
-      open_while(*node);
-    } else {
-      is_done = inline_mode(*node);
-    }
+    const bool is_cond = is_higher_order(*node, "cond"), is_while = is_higher_order(*node, "while_loop");
+    if (is_cond) open_cond(*node);
+    if (is_while) open_while(*node);
     Node* next = node->next;
-    if (is_done) graph.erase(node);
+    if (is_cond || is_while) graph.erase(node);
     node = next;
   }
 }

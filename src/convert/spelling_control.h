@@ -5,7 +5,7 @@
 namespace tonnx {
 
 /// In a program the graphs inside a node have inputs; here they use the values around them: higher_order::cond becomes
-/// tonnx::cond, while_loop tonnx::loop, and graphs that only change a mode become nodes of the graph around.
+/// tonnx::cond, and while_loop tonnx::loop.
 void open_graphs(Graph& graph);
 
 }  // namespace tonnx
