@@ -11,13 +11,13 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from tonnx._data_sizes import is_own_file, is_question_on_data, sizes_assumed
 from tonnx._dynamic import DynamicShapes, relaxed
 from tonnx._error import Error
 
@@ -177,6 +177,19 @@ def _register_encoder_decoder_cache(pair_type: type) -> None:
     )
 
 
+def _register_torchvision_shapes() -> None:
+    """torchvision leaves out the shapes of its operators where their compiled kernels are not there."""
+    if "torchvision" not in sys.modules:
+        return
+    shapes = sys.modules.get("torchvision._meta_registrations")
+    for name in ("roi_align", "roi_pool", "ps_roi_align", "ps_roi_pool", "deform_conv2d"):
+        shape = getattr(shapes, f"meta_{name}", None)
+        if shape is None or not hasattr(torch.ops.torchvision, name):
+            continue
+        if not torch._C._dispatch_has_kernel_for_dispatch_key(f"torchvision::{name}", "Meta"):
+            torch.library.register_fake(f"torchvision::{name}", shape)
+
+
 def capture(
     module: nn.Module,
     method: Callable[..., Any] | None,
@@ -185,6 +198,7 @@ def capture(
     shapes: DynamicShapes,
 ) -> torch.export.ExportedProgram:
     """Traces the module; where the first way fails, the other ways that may succeed."""
+    _register_torchvision_shapes()
     with _forward_replaced(module, method):
         try:
             return _traced(module, args, kwargs, shapes, strict=False)
@@ -196,8 +210,9 @@ def capture(
                     return attempt()
                 except Error:
                     raise
-                except Exception:
-                    continue
+                except Exception as e:
+                    if is_question_on_data(first):  # what had an answer is no reason any more
+                        raise Error(_sentence(e), "unsupported") from e
             raise Error(_sentence(first), "unsupported") from first
 
 
@@ -223,6 +238,9 @@ def _other_ways(
     if isinstance(module, torch.jit.ScriptModule):
         yield lambda: _traced_script(module, args, kwargs)
         return
+    if is_question_on_data(failure):
+        yield lambda: _traced_with_assumed_sizes(failure, module, args, kwargs, shapes)
+        return
     if "not a known type" in str(failure):
         yield lambda: _traced_with_structures(module, method, args, kwargs, shapes)
     if shapes.shapes is not None:
@@ -230,6 +248,13 @@ def _other_ways(
         if looser is not None:
             yield lambda: _traced(module, args, kwargs, looser, strict=False)
     yield lambda: _traced(module, args, kwargs, shapes, strict=True)
+
+
+def _traced_with_assumed_sizes(
+    failure: Exception, module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], shapes: DynamicShapes
+) -> torch.export.ExportedProgram:
+    with sizes_assumed(failure):
+        return _traced(module, args, kwargs, shapes, strict=False)
 
 
 def _traced_script(
@@ -276,7 +301,7 @@ def _sentence(failure: Exception) -> str:
             lines.append(line.strip())
     text = " ".join(lines[:6]) or type(failure).__name__
     place = _place_in_model(failure)
-    if type(failure).__name__ == "GuardOnDataDependentSymNode":
+    if is_question_on_data(failure):
         return (
             f"the Python code of the model decides on the values of tensors{place}; write the decision with torch.cond "
             f"or torch.where, a loop with torch.while_loop, and tell sizes apart with torch._check: {text}"
@@ -286,9 +311,8 @@ def _sentence(failure: Exception) -> str:
 
 def _place_in_model(failure: Exception) -> str:
     """The innermost line that is neither of torch nor of tonnx."""
-    own = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
     place = ""
     for frame in traceback.extract_tb(failure.__traceback__):
-        if not frame.filename.startswith((*own, "<")) and Path(frame.filename).parts[-2:-1] != ("tonnx",):
+        if not is_own_file(frame.filename):
             place = f" ({frame.filename}:{frame.lineno}, in {frame.name}: {frame.line})"
     return place

@@ -122,3 +122,36 @@ def test_mistakes_are_named(name: str) -> None:
 def test_both_forms_at_once_are_refused() -> None:
     with pytest.raises(ValueError, match="dynamic_axes or dynamic_shapes, not both"):
         tonnx.export(add, torch.rand(2, 3), dynamic_axes={"x": [0]}, dynamic_shapes={"x": {0: "n"}})
+
+
+def detect(x):
+    found = x[x > 0.5]
+    if found.numel() == 0 or len(found) > 1000:
+        return found
+    scale = 2 if len(found) != 7 else 3
+    return found.new_zeros(len(found)) + found * scale
+
+
+def test_questions_about_sizes_from_data_get_the_usual_answer(recorded: type[RecordedProgram]) -> None:  # noqa: F811
+    with pytest.warns(UserWarning, match="sizes that depend on data, .*found.numel.* == 0.* is False"):
+        tonnx.export(detect, torch.rand(10))
+    assert len(recorded.last.calls("torch.ops.aten.new_zeros.default")) == 1
+    assert recorded.last.calls("torch.ops.aten.mul.Tensor")[0]["other"] == 2
+    assert "len" not in globals()
+
+
+def test_questions_about_values_stay_errors() -> None:
+    def decide(x):
+        found = x[x > 0.5]
+        return found if found.numel() == 0 or x[0] > 0 else found * 2
+
+    text = outcome(lambda: tonnx.export(decide, torch.rand(10)))
+    assert text.startswith("the Python code of the model decides on the values of tensors")
+
+
+def test_loops_over_sizes_from_data_are_named() -> None:
+    def loop(x):
+        return torch.stack([row * 2 for row in torch.nonzero(x)])
+
+    text = outcome(lambda: tonnx.export(loop, torch.rand(10)))
+    assert "for row in torch.nonzero(x)" in text

@@ -1,0 +1,105 @@
+"""Sizes that depend on data: what the Python code of a model asks about them is answered as for any size, with a note.
+
+A detector asks whether it found nothing, or very much, and takes another way then. torch.export cannot know; but the
+usual way works for every number. So such a question is answered as if the size were no special one: equal to nothing,
+greater or less than no bound. Questions about the values of tensors are another matter, and stay errors.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+import torch
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils._sympy.symbol import SymT, symbol_is_type
+
+_OWN = (f"{Path(torch.__file__).parent}{os.sep}", f"{Path(__file__).parent}{os.sep}")
+
+
+def is_own_file(path: str) -> bool:
+    """Whether a file is one of torch or tonnx, or none at all."""
+    return path.startswith((*_OWN, "<")) or Path(path).parts[-2:-1] == ("tonnx",)
+
+
+def is_question_on_data(failure: BaseException) -> bool:
+    return type(failure).__name__ == "GuardOnDataDependentSymNode"
+
+
+def _asks_only_about_sizes(env: ShapeEnv, expression: Any) -> bool:
+    if not isinstance(expression, sympy.logic.boolalg.Boolean) or not expression.free_symbols:
+        return False
+    return all(not symbol_is_type(s, SymT.UNBACKED_INT) or s in env.size_like for s in expression.free_symbols)
+
+
+def _length(value: Any) -> Any:
+    """len() of Python must be a number that is known; that of a tensor need not."""
+    return value.shape[0] if isinstance(value, torch.Tensor) and value.dim() else builtins.len(value)
+
+
+@contextmanager
+def sizes_assumed(failure: BaseException) -> Iterator[None]:
+    """Inside, questions about data-dependent sizes have an answer; a warning lists those that had none without it."""
+    original = ShapeEnv.evaluate_sym_node
+    assumed: dict[str, str] = {}
+
+    def evaluate(env: ShapeEnv, node: Any, size_oblivious: bool = False, fallback_value: bool | None = None) -> Any:
+        if fallback_value is not None or not _asks_only_about_sizes(env, node.expr):
+            return original(env, node, size_oblivious, fallback_value)
+        try:
+            return original(env, node, size_oblivious, None)
+        except RuntimeError as e:
+            if not is_question_on_data(e):
+                raise
+            answer = isinstance(node.expr, sympy.Ne)
+            assumed.setdefault(_asking_line() or str(node.expr), str(answer))
+            return sympy.true if answer else sympy.false
+
+    changed = _give_lengths(failure.__traceback__)
+    ShapeEnv.evaluate_sym_node = evaluate  # type: ignore[method-assign,assignment]
+    try:
+        yield
+    finally:
+        ShapeEnv.evaluate_sym_node = original  # type: ignore[method-assign]
+        for namespace in changed:
+            del namespace["len"]
+    if assumed:
+        places = "; ".join(f"{place} is {answer}" for place, answer in assumed.items())
+        warnings.warn(f"the model decides on sizes that depend on data, and it is assumed that {places}", stacklevel=2)
+
+
+def _asking_line() -> str:
+    for frame in reversed(traceback.extract_stack()):
+        if not is_own_file(frame.filename):
+            return f"'{frame.line}' ({frame.filename}:{frame.lineno})"
+    return ""
+
+
+def _give_lengths(trace: TracebackType | None) -> list[dict[str, Any]]:
+    """Puts a len() that takes open sizes into the packages that the model's code is of."""
+    packages = set()
+    while trace is not None:
+        frame = trace.tb_frame
+        if not is_own_file(frame.f_code.co_filename):
+            packages.add(str(frame.f_globals.get("__name__", "")).split(".")[0])
+        trace = trace.tb_next
+    changed = []
+    for name, module in list(sys.modules.items()):
+        namespace = getattr(module, "__dict__", {})
+        if (
+            name.split(".")[0] in packages
+            and "len" not in namespace
+            and not is_own_file(namespace.get("__file__") or "<")
+        ):
+            namespace["len"] = _length
+            changed.append(namespace)
+    return changed
