@@ -55,14 +55,14 @@ def decomposed(exported: torch.export.ExportedProgram, targets: Sequence[str]) -
     return exported.run_decompositions(chosen) if chosen or changes else None
 
 
-def unsupported_text(rows: Sequence[tuple[str, int, Sequence[str]]]) -> str:
-    """The error that lists each operator, how often it occurs, and where."""
+def unsupported_text(rows: Sequence[tuple[str, int, Sequence[str], str]]) -> str:
+    """The error that lists each operator, how often it occurs, where, and why it cannot be written."""
     lines = []
-    for target, count, paths in rows:
+    for target, count, paths, reason in rows:
         places = sorted({p or "the model itself" for p in paths})
         shown = ", ".join(places[:5]) + (f" and {len(places) - 5} more" if len(places) > 5 else "")
         times = "once" if count == 1 else f"{count} times"
-        lines.append(f"  {target.removeprefix('torch.ops.')}: {times}, in {shown}")
+        lines.append(f"  {target.removeprefix('torch.ops.')}: {times}, in {shown}{f': {reason}' if reason else ''}")
     count = len(rows)
     title = "an operator has" if count == 1 else f"{count} operators have"
     advice = "register what they are in ONNX with tonnx.register_custom_op_symbolic"

@@ -15,7 +15,7 @@ class RecordedProgram:
     """What `_core.Program` is to the front end, without any conversion."""
 
     last: RecordedProgram
-    missing: Callable[[RecordedProgram], list[tuple[str, int, list[str]]]]
+    missing: Callable[[RecordedProgram], list[tuple[str, int, list[str], str]]]
 
     def __init__(self, program: dict[str, Any], storages: dict[str, tuple[int, int, object]]) -> None:
         self.program = program
@@ -26,7 +26,7 @@ class RecordedProgram:
         RecordedProgram.last = RecordedProgram(json.loads(program), storages)
         return RecordedProgram.last
 
-    def unsupported(self, opset: int) -> list[tuple[str, int, list[str]]]:
+    def unsupported(self, opset: int) -> list[tuple[str, int, list[str], str]]:
         return RecordedProgram.missing(self)
 
     def write_onnx(self, path: str, **options: Any) -> None: ...

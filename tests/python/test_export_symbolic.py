@@ -211,9 +211,9 @@ def test_names_are_checked() -> None:
 
 
 def lacks(*names: str) -> Any:
-    def missing(program: RecordedProgram) -> list[tuple[str, int, list[str]]]:
+    def missing(program: RecordedProgram) -> list[tuple[str, int, list[str], str]]:
         found = [n["target"] for n in program.graph["nodes"]]
-        return [(t, found.count(t), ["block.0"]) for t in sorted(set(found)) if t.split(".")[3] in names]
+        return [(t, found.count(t), ["block.0"], "") for t in sorted(set(found)) if t.split(".")[3] in names]
 
     return missing
 
