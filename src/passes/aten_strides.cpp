@@ -115,6 +115,31 @@ std::optional<Strides> reshape_strides(const Shape& from, const Strides& strides
   return left == 0 ? std::optional(std::move(result)) : std::nullopt;
 }
 
+std::optional<Strides> kept_strides(const Type& type, const Strides& of) {
+  if (!type.shape || type.shape->size() != of.size()) return std::nullopt;
+  // from the outermost dimension to the innermost; strides of symbolic sizes are those of rows of rows, and divide
+  std::vector<size_t> order;
+  for (size_t dim = 0; dim < of.size(); ++dim) {
+    size_t at = order.size();
+    for (size_t k = at; k-- > 0 && !(*type.shape)[dim].is(1);) {
+      if ((*type.shape)[order[k]].is(1)) continue;  // lies anywhere
+      const Dim& before = of[order[k]];
+      const auto a = of[dim].constant(), b = before.constant();
+      const bool is_outer = a && b ? *a > *b : !(of[dim] == before) && !before.is(0) && exact_div(of[dim], before);
+      if (!is_outer) break;
+      at = k;
+    }
+    order.insert(order.begin() + static_cast<std::ptrdiff_t>(at), dim);
+  }
+  Strides result(of.size());
+  Dim count = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    result[order[i]] = count;
+    count = count * (*type.shape)[order[i]];
+  }
+  return result;
+}
+
 std::optional<Strides> view_strides(const View& view, const Type& of, const std::optional<Strides>& strides) {
   if (!strides || !of.shape || of.shape->size() != strides->size()) return std::nullopt;
   Strides result;

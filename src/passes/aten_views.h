@@ -57,6 +57,8 @@ Value* put_back(const View& view, Value* part, Value* former, const Type& type, 
 
 /// Of a tensor that lies row by row.
 std::optional<Strides> dense_strides(const Type& type);
+/// Of what an elementwise operator gives for a tensor that lies in memory like this: in the same order, without gaps.
+std::optional<Strides> kept_strides(const Type& type, const Strides& of);
 std::optional<Strides> view_strides(const View& view, const Type& of, const std::optional<Strides>& strides);
 /// As PyTorch decides whether reshape gives a view: nothing where it has to copy.
 std::optional<Strides> reshape_strides(const Shape& from, const Strides& strides, const Shape& to);

@@ -1,9 +1,9 @@
 // functionalize.cpp - aten: operators that write to tensors become operators that give new ones.
 //
 // What shares memory with what follows from the operators alone, as types have no strides: inputs, initializers and the
-// results of operators that are no views lie row by row, and views have the strides that follow from there. With these,
-// reshape, flatten, contiguous and the like are views exactly where PyTorch's own rule says so. An operator that keeps
-// the strides of a permuted input (clone, elementwise ones) is the one case in which PyTorch's answer may be another.
+// results of operators that are no views lie row by row, or, where the operator is elementwise, in the order of its
+// first tensor; views have the strides that follow from there. With these, reshape, flatten, contiguous and the like
+// are views where PyTorch's own rule says so.
 #include <unordered_set>
 
 #include "base/error.h"
@@ -114,6 +114,7 @@ class Functionalizer {
     if (writes(node)) return write(node);
     if (!copies && viewed_input(node) >= 0) return view(node);
     redirect(node);
+    memory_.add_result(node);
   }
 
   void erase(Node& node) { edits_.push_back({&node, 0, nullptr}); }
@@ -174,7 +175,10 @@ class Functionalizer {
       reshape_instead(views[0].call.op, views[0].call.attributes);
     }
     const bool is_one = node.outputs().size() == 1 && views.size() == 1;
-    if (is_one && views[0].kind == View::Kind::None) return redirect(node);
+    if (is_one && views[0].kind == View::Kind::None) {
+      redirect(node);
+      return memory_.add_result(node);
+    }
     if (is_one && views[0].kind == View::Kind::Merged) {
       memory_.set(node.output(0), parent);
       return erase(node);

@@ -92,7 +92,68 @@ bool gives_floats(const Node& node) {
   return names.contains(node.op.view()) && node.find_attribute("rounding_mode") == nullptr;
 }
 
+bool promotes(const Node& node) {
+  static const std::unordered_set<std::string_view> names = {
+      "add",
+      "sub",
+      "mul",
+      "rsub",
+      "pow",
+      "fmod",
+      "remainder",
+      "floor_divide",
+      "maximum",
+      "minimum",
+      "fmax",
+      "fmin",
+      "clamp",
+      "clamp_min",
+      "clamp_max",
+      "addcmul",
+      "addcdiv",
+      "where",
+      "hypot",
+      "copysign",
+      "nextafter",
+      "gcd",
+      "lcm",
+      "bitwise_and",
+      "bitwise_or",
+      "bitwise_xor",
+      "bitwise_left_shift",
+      "bitwise_right_shift",
+      "heaviside",
+      "ldexp",
+      "square",
+      "abs",
+      "neg",
+      "sign",
+      "sgn",
+      "floor",
+      "ceil",
+      "round",
+      "trunc",
+      "frac",
+      "relu",
+      "bitwise_not",
+      "div",
+  };
+  return names.contains(node.op.view());
+}
+
 }  // namespace
+
+bool is_elementwise(const Node& node) {
+  static const Symbol aten("aten");
+  static const std::unordered_set<std::string_view> others = {
+      "clone",     "to",        "_to_copy",   "type_as",     "empty_like", "zeros_like",  "ones_like",
+      "full_like", "rand_like", "randn_like", "gelu",        "silu",       "elu",         "celu",
+      "selu",      "mish",      "softplus",   "hardtanh",    "hardswish",  "hardsigmoid", "leaky_relu",
+      "relu6",     "threshold", "lerp",       "masked_fill", "nan_to_num", "dropout",     "float_power",
+  };
+  return node.domain == aten &&
+         (promotes(node) || tells(node) || gives_floats(node) || others.contains(node.op.view()));
+}
 
 DType promoted(DType a, DType b) {
   if (a == b || category(b) < category(a)) {
@@ -114,50 +175,7 @@ DType result_dtype(const Node& node, DType otherwise) {
   }
   if (node.op == Symbol("float_power")) return is_complex(otherwise) ? otherwise : DType::Float64;
   const bool floats = gives_floats(node);
-  static const std::unordered_set<std::string_view> names = {"add",
-                                                             "sub",
-                                                             "mul",
-                                                             "rsub",
-                                                             "pow",
-                                                             "fmod",
-                                                             "remainder",
-                                                             "floor_divide",
-                                                             "maximum",
-                                                             "minimum",
-                                                             "fmax",
-                                                             "fmin",
-                                                             "clamp",
-                                                             "clamp_min",
-                                                             "clamp_max",
-                                                             "addcmul",
-                                                             "addcdiv",
-                                                             "where",
-                                                             "hypot",
-                                                             "copysign",
-                                                             "nextafter",
-                                                             "gcd",
-                                                             "lcm",
-                                                             "bitwise_and",
-                                                             "bitwise_or",
-                                                             "bitwise_xor",
-                                                             "bitwise_left_shift",
-                                                             "bitwise_right_shift",
-                                                             "heaviside",
-                                                             "ldexp",
-                                                             "square",
-                                                             "abs",
-                                                             "neg",
-                                                             "sign",
-                                                             "sgn",
-                                                             "floor",
-                                                             "ceil",
-                                                             "round",
-                                                             "trunc",
-                                                             "frac",
-                                                             "relu",
-                                                             "bitwise_not",
-                                                             "div"};
-  if (!floats && !names.contains(node.op.view())) return otherwise;
+  if (!floats && !promotes(node)) return otherwise;
   const DType common = common_dtype(node);
   if (common == DType::Undefined) return otherwise;
   return floats && !is_float(common) && !is_complex(common) ? DType::Float32 : common;

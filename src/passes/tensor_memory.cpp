@@ -2,6 +2,7 @@
 #include "passes/tensor_memory.h"
 
 #include "base/error.h"
+#include "passes/result_dtype.h"
 
 namespace tonnx {
 
@@ -52,6 +53,22 @@ const std::optional<Strides>& TensorMemory::strides_of(Place& place) {
     at.has_strides = true;
   }
   return place.strides;
+}
+
+void TensorMemory::add_result(const Node& node) {
+  Value* result = node.outputs().size() == 1 ? node.output(0) : nullptr;
+  if (result == nullptr || !is_elementwise(node)) return;
+  for (const Value* input : node.inputs()) {
+    Place* place = input && input->type.rank() == result->type.rank() ? find(input) : nullptr;
+    if (place == nullptr) continue;
+    if (place->parent == nullptr && !place->has_strides) return;  // row by row
+    const std::optional<Strides>& strides = strides_of(*place);
+    if (!strides) continue;
+    Place& made = get(result);
+    made.strides = kept_strides(made.type, *strides);
+    made.has_strides = made.strides.has_value();
+    return;
+  }
 }
 
 Viewed TensorMemory::viewed(Place& place, bool with_strides) {

@@ -44,6 +44,8 @@ class TensorMemory {
   Place& add_copy(Value* content, const Type& type);
   /// The view of a place; an equal one that is there already, or a new one without content.
   Place& add_view(Place& parent, View view);
+  /// New memory for what an elementwise node gives, where it does not lie row by row.
+  void add_result(const Node& node);
   /// The place as views_of wants to know it.
   Viewed viewed(Place& place, bool with_strides);
 
