@@ -24,6 +24,14 @@ std::optional<AtenInts> find_sizes(const Type& type) {
   return has_zero && has_unknown ? std::nullopt : std::optional(std::move(sizes));
 }
 
+/// as_strided means memory that lies row by row.
+Value* row_by_row(const View& view, Value* value, const Type& type, AtenWriter& writer) {
+  if (view.call.op != Symbol("as_strided")) return value;
+  AtenCall call("contiguous", "", view.call.like);
+  call.with("self", value);
+  return writer.add(call, type, "contiguous");
+}
+
 }  // namespace
 
 std::string key_of(const AtenCall& call) {
@@ -51,7 +59,7 @@ std::string key_of(const AtenCall& call) {
 
 Value* make_view(const View& view, Value* of, AtenWriter& writer) {
   AtenCall call = view.call;
-  call.inputs[view.viewed] = of;
+  call.inputs[view.viewed] = row_by_row(view, of, of->type, writer);
   return writer.add(call, view.type, call.op.view());
 }
 
@@ -69,7 +77,7 @@ Value* put_back(const View& view, Value* part, Value* former, const Type& type, 
       call = view.call;
       call.op = fmt::format("{}_scatter", view.call.op.view());
       call.overload = "";
-      call.inputs[view.viewed] = former;
+      call.inputs[view.viewed] = row_by_row(view, former, type, writer);
       const auto self = std::find_if(call.attributes.begin(), call.attributes.end(),
                                      [](const Attribute& a) { return a.name == "self"; });
       ensure(self != call.attributes.end(), "a view looks at nothing");

@@ -122,10 +122,10 @@ std::optional<Strides> kept_strides(const Type& type, const Strides& of) {
   for (size_t dim = 0; dim < of.size(); ++dim) {
     size_t at = order.size();
     for (size_t k = at; k-- > 0 && !(*type.shape)[dim].is(1);) {
-      if ((*type.shape)[order[k]].is(1)) continue;  // lies anywhere
       const Dim& before = of[order[k]];
+      if ((*type.shape)[order[k]].is(1) || before.is(0) || of[dim].is(0)) continue;  // lies anywhere
       const auto a = of[dim].constant(), b = before.constant();
-      const bool is_outer = a && b ? *a > *b : !(of[dim] == before) && !before.is(0) && exact_div(of[dim], before);
+      const bool is_outer = a && b ? *a > *b : !(of[dim] == before) && exact_div(of[dim], before);
       if (!is_outer) break;
       at = k;
     }

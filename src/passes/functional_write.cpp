@@ -249,8 +249,8 @@ void FunctionalWrite::to_arguments(const std::vector<std::string_view>& names) {
     const DType given = places.size() == 1 ? result_dtype(*made, type.dtype) : type.dtype;
     const bool fits = type.shape && place.type.shape && type.shape->size() == place.type.shape->size();
     if (place.parent == nullptr) {
-      place.type = type;  // PyTorch resizes what does not fit
-      place.has_strides = false;
+      if (!(place.type == type)) place.has_strides = false;  // PyTorch resizes what does not fit
+      place.type = type;
     } else if (!fits) {
       fail_unsupported("an out= argument that is a view has another shape than the result");
     }

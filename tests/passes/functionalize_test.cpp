@@ -126,6 +126,21 @@ TEST(Functionalize, ReshapeSharesMemoryWhereStridesAllowIt) {
   }
 }
 
+TEST(Functionalize, ElementwiseResultsLieAsTheirInputDoes) {
+  // PyTorch gives neg(x.t()) the strides of x.t(), so that reshape has to copy
+  const std::string body = R"(
+      %t: float32[6, 4] = aten::t(self=%x)
+      %y: float32[6, 4] = aten::neg(self=%t)
+      %r: float32[24] = aten::reshape(self=%y, shape=[-1])
+      %add_: float32[24] = aten::add_.Tensor(self=%r, other=1)
+      output %y)";
+  EXPECT_EQ(printed(body, false), printed(R"(
+      %t: float32[6, 4] = aten::t(self=%x)
+      %y: float32[6, 4] = aten::neg(self=%t)
+      output %y)",
+                                          true));
+}
+
 TEST(Functionalize, SymbolicSizes) {
   expect_functional(R"(
       %v: float32[m*n] = aten::view(self=%d, size=[-1])
