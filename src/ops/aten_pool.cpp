@@ -1,37 +1,379 @@
-// aten_pool.cpp - PyTorch's pooling as ONNX.
-#include <algorithm>
+// aten_pool.cpp - PyTorch's pools over sliding windows as ONNX.
+#include <numeric>
 
+#include "ops/aten_window.h"
 #include "ops/raises.h"
 
 namespace tonnx {
+namespace {
+
+/// The arguments of a pool. Where the sizes are known ceil_mode is written as pads behind: runtimes do not agree
+/// on what it means for windows that reach past the end.
+struct Pool {
+  std::vector<int64_t> kernel, strides, padding, dilations;
+  std::vector<int64_t> behind;  // pads behind
+  bool ceil_mode = false;       // that is left to the runtime
+
+  std::vector<Attribute> attributes() const {
+    std::vector<int64_t> pads = padding;
+    pads.insert(pads.end(), behind.begin(), behind.end());
+    std::vector<Attribute> result{attr("kernel_shape", kernel)};
+    add_unless(result, "strides", strides, 1);
+    add_unless(result, "pads", pads, 0);
+    add_unless(result, "dilations", dilations, 1);
+    if (ceil_mode) result.push_back(attr("ceil_mode", int64_t{1}));
+    return result;
+  }
+  /// Whether windows reach past what PyTorch counts as pads.
+  bool is_extended() const { return ceil_mode || behind != padding; }
+};
+
+/// As many windows as PyTorch has: none starts in the pads behind.
+int64_t window_count(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil) {
+  const int64_t room = size + 2 * padding - dilation * (kernel - 1) - 1;
+  int64_t count = (room + (ceil ? stride - 1 : 0)) / stride + 1;
+  if (ceil && (count - 1) * stride >= size + padding) --count;
+  return count;
+}
+
+Pool pool_of(const AtenNode& n, bool has_dilation) {
+  const int64_t spatial = spatial_of(n);
+  Pool pool;
+  pool.kernel = each(n.ints("kernel_size"), spatial);
+  pool.strides = each(n.ints("stride"), spatial);
+  if (pool.strides.empty()) pool.strides = pool.kernel;
+  pool.padding = pool.behind = each(n.ints("padding"), spatial);
+  pool.dilations = has_dilation ? each(n.ints("dilation"), spatial) : std::vector<int64_t>(pool.kernel.size(), 1);
+  if (!n.flag("ceil_mode")) return pool;
+  const Shape& shape = n.shape("self");
+  for (size_t i = 0; i < pool.kernel.size(); ++i) {
+    require(pool.strides[i] > 0, "a stride of {}", pool.strides[i]);
+    const auto size = shape.at(shape.size() - pool.kernel.size() + i).constant();
+    if (!size) {
+      pool.ceil_mode = true;
+      continue;
+    }
+    const int64_t count =
+        window_count(*size, pool.kernel[i], pool.strides[i], pool.padding[i], pool.dilations[i], true);
+    const int64_t reach = (count - 1) * pool.strides[i] + pool.dilations[i] * (pool.kernel[i] - 1) + 1;
+    pool.behind[i] = std::max(reach - *size - pool.padding[i], pool.padding[i]);
+    // no more windows than PyTorch has, and no pads of a whole window
+    if (window_count(*size + pool.behind[i] - pool.padding[i], pool.kernel[i], pool.strides[i], pool.padding[i],
+                     pool.dilations[i], false) != count ||
+        pool.behind[i] >= pool.kernel[i]) {
+      pool.behind[i] = pool.padding[i];
+      pool.ceil_mode = true;
+    }
+  }
+  if (pool.ceil_mode) pool.behind = pool.padding;
+  return pool;
+}
+
+/// The elements of a plane that a value has, as a list of one.
+IntArg plane_size(OnnxBuilder& onnx, Value* x, int64_t spatial) {
+  IntArg size = 1;
+  const int64_t rank = onnx.rank(x);
+  for (int64_t axis = rank - spatial; axis < rank; ++axis) size = onnx.mul(size, onnx.size(x, axis));
+  return size;
+}
+
+/// ONNX counts in the whole tensor, PyTorch in each plane.
+Value* plane_indices(OnnxBuilder& onnx, Value* indices, Value* x, int64_t spatial) {
+  if (onnx.shape(x)[0].is(1) && onnx.shape(x)[1].is(1)) return indices;
+  return onnx("Mod", {indices, onnx.list(plane_size(onnx, x, spatial))});
+}
+
+/// A type that runtimes pool, and that holds the same numbers.
+DType max_type(const AtenNode& n, DType dtype) {
+  if (is_float(dtype) || dtype == DType::Int8 || dtype == DType::UInt8) return dtype;
+  if (info(dtype).bits >= 64) n.cannot("a pool of {}", name_of(dtype));
+  return DType::Float64;
+}
+
+Values max_pooled(const AtenNode& n, OnnxBuilder& onnx, const std::vector<Attribute>& attributes, int64_t spatial) {
+  const DType dtype = n.dtype("self"), kernel = max_type(n, dtype);
+  const Batched in = batched(onnx, n.input_as("self", kernel), spatial);
+  const bool wants_indices = n.output_count() > 1 && n.wants_output(1);
+  if (!wants_indices) return {in.undo(onnx, onnx.cast(onnx("MaxPool", {in.x}, attributes), dtype)), nullptr};
+  const Values y = onnx.all(2, "MaxPool", {in.x}, attributes);
+  return {in.undo(onnx, onnx.cast(y[0], dtype)), in.undo(onnx, plane_indices(onnx, y[1], in.x, spatial))};
+}
+
+}  // namespace
 
 Values raise_max_pool(const AtenNode& n, OnnxBuilder& onnx) {
-  const std::string& name = n.node().op.str();
-  const int64_t spatial = name[name.find("pool") + 4] - '0';
-  const auto each = [&](std::vector<int64_t> values) {
-    if (values.size() == 1) values.resize(static_cast<size_t>(spatial), values[0]);
-    return values;
-  };
-  const std::vector<int64_t> kernel = each(n.ints("kernel_size"));
-  std::vector<int64_t> strides = each(n.ints("stride")), pads = each(n.ints("padding"));
-  if (strides.empty()) strides = kernel;
-  pads.insert(pads.end(), pads.begin(), pads.begin() + spatial);
-  std::vector<Attribute> attributes{{"kernel_shape", kernel}, {"strides", strides}, {"pads", pads}};
-  if (const auto dilations = each(n.ints("dilation"));
-      std::any_of(dilations.begin(), dilations.end(), [](int64_t d) { return d != 1; }))
-    attributes.push_back({"dilations", dilations, AttrType::None, {}, {}});
-  if (n.flag("ceil_mode")) attributes.push_back({"ceil_mode", int64_t{1}, AttrType::None, {}, {}});
-  const bool is_added = n.rank("self") == spatial + 1;
-  Value* x = is_added ? onnx.unsqueeze(n.input("self"), {0}) : n.input("self");
-  Value* y = onnx("MaxPool", {x}, std::move(attributes));
-  return is_added ? onnx.squeeze(y, {0}) : y;
+  return max_pooled(n, onnx, pool_of(n, true).attributes(), spatial_of(n));
 }
 
-Values raise_adaptive_avg_pool(const AtenNode& n, OnnxBuilder& onnx) {
-  const std::vector<int64_t> sizes = n.ints("output_size");
-  if (std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size != 1; }))
-    n.cannot("an adaptive pool to another size than 1");
-  return onnx("GlobalAveragePool", {n.input("self")});
+namespace {
+
+/// What the mean of each window of the whole kernel is to be multiplied by, where PyTorch divides by something else: by
+/// the elements that lie in the input or in its pads. Nothing where a size is not known.
+Value* find_share(const AtenNode& n, OnnxBuilder& onnx, const Pool& pool, DType dtype) {
+  const size_t spatial = pool.kernel.size();
+  const Shape& shape = n.shape("self");
+  std::vector<double> shares{1};
+  std::vector<int64_t> dims;
+  for (size_t i = 0; i < spatial; ++i) {
+    const auto size = shape.at(shape.size() - spatial + i).constant();
+    if (!size) return nullptr;
+    const int64_t count = window_count(*size, pool.kernel[i], pool.strides[i], pool.padding[i], 1, true);
+    std::vector<double> more;
+    for (const double share : shares) {
+      for (int64_t at = 0; at < count; ++at) {
+        const int64_t start = at * pool.strides[i] - pool.padding[i];
+        const int64_t end = std::min(start + pool.kernel[i], *size + pool.padding[i]);
+        more.push_back(share * static_cast<double>(pool.kernel[i]) / static_cast<double>(end - start));
+      }
+    }
+    shares = std::move(more);
+    dims.push_back(count);
+  }
+  return onnx.numbers(dtype, std::move(dims), shares);
 }
+
+}  // namespace
+
+Values raise_avg_pool(const AtenNode& n, OnnxBuilder& onnx) {
+  const int64_t spatial = spatial_of(n);
+  const Pool pool = pool_of(n, false);
+  const int64_t divisor = spatial > 1 ? n.find_i("divisor_override").value_or(0) : 0;  // 0: none
+  const bool is_padded = pool.behind != std::vector<int64_t>(pool.behind.size(), 0) || pool.ceil_mode;
+  const bool counts_pads = n.flag("count_include_pad") || divisor != 0;
+  const DType dtype = n.dtype("self");
+  if (!is_float(dtype)) n.cannot("a mean of {}", name_of(dtype));
+  std::vector<Attribute> attributes = pool.attributes();
+  if (is_padded && counts_pads) attributes.push_back(attr("count_include_pad", int64_t{1}));
+  const Batched in = batched(onnx, n.input("self"), spatial);
+  Value* y = onnx("AveragePool", {in.x}, std::move(attributes));
+  if (divisor != 0) {
+    if (pool.ceil_mode) n.cannot("divisor_override with ceil_mode and sizes that are not known");
+    const int64_t all = std::accumulate(pool.kernel.begin(), pool.kernel.end(), int64_t{1}, std::multiplies<>());
+    if (divisor != all)
+      y = onnx("Mul", {y, onnx.number(dtype, static_cast<double>(all) / static_cast<double>(divisor))});
+  } else if (counts_pads && pool.is_extended()) {
+    Value* share = find_share(n, onnx, pool, dtype);
+    if (share == nullptr) n.cannot("ceil_mode with pads that count, and sizes that are not known");
+    y = onnx("Mul", {y, share});
+  }
+  return in.undo(onnx, y);
+}
+
+namespace {
+
+/// The windows of an adaptive pool along one dimension.
+struct Span {
+  int64_t start, end;
+};
+std::vector<Span> adaptive_spans(int64_t in, int64_t out) {
+  std::vector<Span> spans;
+  for (int64_t i = 0; i < out; ++i) spans.push_back({i * in / out, ((i + 1) * in + out - 1) / out});
+  return spans;
+}
+
+/// For each window the places in the plane that it covers. Shorter windows repeat their first place.
+struct WindowTable {
+  int64_t windows = 1, longest = 0;
+  std::vector<int64_t> places;
+  std::vector<int64_t> counts;  // how many of each window's are its own
+};
+
+WindowTable table_of(const AtenNode& n, const std::vector<int64_t>& in, const std::vector<int64_t>& out) {
+  std::vector<std::vector<int64_t>> windows{{0}};
+  for (size_t d = 0; d < in.size(); ++d) {
+    const std::vector<Span> spans = adaptive_spans(in[d], out[d]);
+    std::vector<std::vector<int64_t>> next;
+    for (const std::vector<int64_t>& window : windows) {
+      for (const Span& span : spans) {
+        std::vector<int64_t>& made = next.emplace_back();
+        for (const int64_t place : window) {
+          for (int64_t i = span.start; i < span.end; ++i) made.push_back(place * in[d] + i);
+        }
+      }
+    }
+    windows = std::move(next);
+  }
+  WindowTable table;
+  table.windows = static_cast<int64_t>(windows.size());
+  for (const auto& window : windows) table.longest = std::max(table.longest, static_cast<int64_t>(window.size()));
+  if (table.windows * table.longest > int64_t{1} << 22) n.cannot("an adaptive pool with so many and large windows");
+  for (const auto& window : windows) {
+    table.places.insert(table.places.end(), window.begin(), window.end());
+    table.places.insert(table.places.end(), static_cast<size_t>(table.longest) - window.size(), window.front());
+    table.counts.push_back(static_cast<int64_t>(window.size()));
+  }
+  return table;
+}
+
+/// An adaptive pool whose sizes are known.
+struct Adaptive {
+  std::vector<int64_t> in, out;
+
+  bool is_global() const {
+    return std::all_of(out.begin(), out.end(), [](int64_t size) { return size == 1; });
+  }
+  /// Whether all windows are of one size and do not overlap.
+  bool is_regular() const {
+    for (size_t i = 0; i < in.size(); ++i) {
+      if (out[i] == 0 || in[i] % out[i] != 0) return false;
+    }
+    return true;
+  }
+  std::vector<Attribute> attributes() const {
+    std::vector<int64_t> kernel;
+    for (size_t i = 0; i < in.size(); ++i) kernel.push_back(in[i] / out[i]);
+    std::vector<Attribute> result{attr("kernel_shape", kernel)};
+    add_unless(result, "strides", kernel, 1);
+    return result;
+  }
+};
+
+/// Nothing where a size that matters is only known at run time.
+std::optional<Adaptive> find_adaptive(const AtenNode& n, int64_t spatial) {
+  n.ignore({"output_size"});
+  Adaptive result;
+  const Shape &x = n.shape("self"), &y = n.output_shape();
+  for (int64_t i = -spatial; i < 0; ++i) {
+    const auto in = (x.end() + i)->constant(), out = (y.end() + i)->constant();
+    if (!in || !out) return std::nullopt;
+    result.in.push_back(*in);
+    result.out.push_back(*out);
+  }
+  return result;
+}
+
+bool is_global(const AtenNode& n, int64_t spatial) {
+  const Shape& y = n.output_shape();
+  return std::all_of(y.end() - spatial, y.end(), [](const Dim& size) { return size.is(1); });
+}
+
+std::vector<int64_t> last_axes(int64_t rank, int64_t count) {
+  std::vector<int64_t> axes;
+  for (int64_t axis = rank - count; axis < rank; ++axis) axes.push_back(axis);
+  return axes;
+}
+
+/// The windows of every plane, side by side: [..., windows, longest].
+Value* gathered(OnnxBuilder& onnx, Value* x, const WindowTable& table, int64_t spatial) {
+  IntArgs flat(static_cast<size_t>(onnx.rank(x) - spatial), 0);
+  flat.emplace_back(-1);
+  Value* planes = spatial == 1 ? x : onnx("Reshape", {x, onnx.list(flat)});
+  auto places = std::make_shared<Tensor>(*make_ints(table.places));
+  places->dims = {table.windows, table.longest};
+  return onnx.gather(planes, onnx.constant(places, "windows"), onnx.rank(planes) - 1);
+}
+
+Value* mean_of_windows(const AtenNode& n, OnnxBuilder& onnx, const Adaptive& pool, int64_t spatial) {
+  const WindowTable table = table_of(n, pool.in, pool.out);
+  Value* windows = gathered(onnx, n.input("self"), table, spatial);
+  const DType dtype = onnx.dtype(windows);
+  const int64_t last = onnx.rank(windows) - 1;
+  std::vector<double> own, shares;
+  for (const int64_t count : table.counts) {
+    for (int64_t i = 0; i < table.longest; ++i) own.push_back(i < count ? 1 : 0);
+    shares.push_back(1.0 / static_cast<double>(count));
+  }
+  if (std::find(own.begin(), own.end(), 0) == own.end()) {
+    windows = onnx.reduce("ReduceMean", windows, {last}, false);
+  } else {
+    Value* mask = onnx.numbers(DType::Bool, {table.windows, table.longest}, own);
+    windows = onnx.where(mask, windows, onnx.number(dtype, 0));
+    windows = onnx.reduce("ReduceSum", windows, {last}, false);
+    windows = onnx("Mul", {windows, onnx.numbers(dtype, {table.windows}, shares)});
+  }
+  return onnx.reshape(windows, n.output_shape());
+}
+
+}  // namespace
+
+Values raise_adaptive_avg_pool(const AtenNode& n, OnnxBuilder& onnx) {
+  const int64_t spatial = spatial_of(n);
+  Value* x = n.input("self");
+  if (is_global(n, spatial)) {
+    n.ignore({"output_size"});
+    if (onnx.rank(x) == spatial + 2) return onnx("GlobalAveragePool", {x});
+    return onnx.reduce("ReduceMean", x, last_axes(onnx.rank(x), spatial), true);
+  }
+  const auto pool = find_adaptive(n, spatial);
+  if (!pool) n.cannot("an adaptive pool whose sizes are only known at run time");
+  if (!pool->is_regular()) return mean_of_windows(n, onnx, *pool, spatial);
+  const Batched in = batched(onnx, x, spatial);
+  return in.undo(onnx, onnx("AveragePool", {in.x}, pool->attributes()));
+}
+
+Values raise_adaptive_max_pool(const AtenNode& n, OnnxBuilder& onnx) {
+  const int64_t spatial = spatial_of(n);
+  Value* x = n.input("self");
+  if (is_global(n, spatial) && !n.wants_output(1) && onnx.rank(x) == spatial + 2 && is_float(onnx.dtype(x))) {
+    n.ignore({"output_size"});
+    return {onnx("GlobalMaxPool", {x}), nullptr};
+  }
+  const auto pool = find_adaptive(n, spatial);
+  if (!pool) n.cannot("an adaptive pool whose sizes are only known at run time");
+  if (pool->is_regular()) return max_pooled(n, onnx, pool->attributes(), spatial);
+  const WindowTable table = table_of(n, pool->in, pool->out);
+  Value* windows = gathered(onnx, x, table, spatial);
+  const int64_t last = onnx.rank(windows) - 1;
+  Values result{onnx.reshape(onnx.reduce("ReduceMax", windows, {last}, false), n.output_shape()), nullptr};
+  if (!n.wants_output(1)) return result;
+  Value* at = onnx("ArgMax", {windows}, {attr("axis", last), attr("keepdims", int64_t{0})});
+  std::vector<int64_t> starts;
+  for (int64_t i = 0; i < table.windows; ++i) starts.push_back(i * table.longest);
+  Value* place = onnx("Add", {at, onnx.ints(starts)});
+  result[1] = onnx.reshape(onnx.gather(onnx.ints(table.places), place, 0), n.output_shape(1));
+  return result;
+}
+
+namespace {
+
+/// Every element goes to its place in a plane of zeros.
+Values raise_max_unpool(const AtenNode& n, OnnxBuilder& onnx) {
+  const int64_t spatial = spatial_of(n);
+  n.ignore({"output_size"});
+  if (spatial == 3) n.ignore({"stride", "padding"});
+  Value *x = n.input("self"), *indices = n.input("indices");
+  IntArgs flat(static_cast<size_t>(onnx.rank(x) - spatial), 0);
+  flat.emplace_back(-1);
+  Value* list = onnx.list(flat);
+  const Shape& shape = n.output_shape();
+  Shape planes(shape.begin(), shape.end() - spatial);
+  Dim size(1);
+  for (auto at = shape.end() - spatial; at != shape.end(); ++at) size = size * *at;
+  planes.push_back(size);
+  Value* zeros = onnx.expand(onnx.number(onnx.dtype(x), 0), planes);
+  Value* y = onnx("ScatterElements", {zeros, onnx("Reshape", {indices, list}), onnx("Reshape", {x, list})},
+                  {attr("axis", onnx.rank(x) - spatial)});
+  return onnx.reshape(y, shape);
+}
+
+constexpr AtenOp kAten[] = {
+    {.sig = "aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
+     .python = "F.adaptive_avg_pool1d",
+     .raise = raise_adaptive_avg_pool},
+    {.sig = "aten::adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
+     .python = "F.adaptive_avg_pool3d",
+     .raise = raise_adaptive_avg_pool},
+    {.sig = "aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
+     .python = "torch.ops.aten.adaptive_max_pool1d",
+     .raise = raise_adaptive_max_pool},
+    {.sig = "aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
+     .python = "torch.ops.aten.adaptive_max_pool2d",
+     .raise = raise_adaptive_max_pool},
+    {.sig = "aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)",
+     .python = "torch.ops.aten.adaptive_max_pool3d",
+     .raise = raise_adaptive_max_pool},
+    {.sig = "aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor",
+     .python = "torch.ops.aten.max_unpool2d",
+     .raise = raise_max_unpool},
+    {.sig = "aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> "
+            "Tensor",
+     .python = "torch.ops.aten.max_unpool3d",
+     .raise = raise_max_unpool},
+};
+
+}  // namespace
+
+extern const OpFamily kAtenPoolOps;
+constinit const OpFamily kAtenPoolOps{"aten_pool", {}, kAten};
 
 }  // namespace tonnx

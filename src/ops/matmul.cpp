@@ -300,7 +300,8 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::matmul(Tensor self, Tensor other) -> Tensor", .python = "@"},
+    {.sig = "aten::matmul(Tensor self, Tensor other) -> Tensor", .python = "@",
+     .raise = raise_matmul},
     {.sig = "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
      .python = "F.linear",
      .module = module_linear,

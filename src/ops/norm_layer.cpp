@@ -7,6 +7,7 @@
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -310,18 +311,22 @@ constexpr AtenOp kAten[] = {
     {.sig = "aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
             "running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor",
      .emit = emit_instance_norm,
-     .module = module_instance_norm},
+     .module = module_instance_norm,
+     .raise = raise_instance_norm},
     {.sig = "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
             "eps=1.0000000000000001e-05, bool cudnn_enable=True) -> Tensor",
      .emit = emit_layer_norm,
-     .module = module_layer_norm},
+     .module = module_layer_norm,
+     .raise = raise_layer_norm},
     {.sig = "aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
      .emit = emit_layer_norm,
-     .module = module_layer_norm},
+     .module = module_layer_norm,
+     .raise = raise_rms_norm},
     {.sig = "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float "
             "eps=1.0000000000000001e-05, bool cudnn_enabled=True) -> Tensor",
      .emit = emit_group_norm,
-     .module = module_group_norm},
+     .module = module_group_norm,
+     .raise = raise_group_norm},
 };
 
 }  // namespace

@@ -70,6 +70,10 @@ extern const OpFamily kMlOps;
 extern const OpFamily kMlFeatureOps;
 extern const OpFamily kMlLinearOps;
 extern const OpFamily kMlTreeOps;
+extern const OpFamily kAtenConvOps;
+extern const OpFamily kAtenMatMulOps;
+extern const OpFamily kAtenPoolOps;
+extern const OpFamily kAtenNormOps;
 
 namespace {
 
@@ -139,6 +143,10 @@ constexpr const OpFamily* kFamilies[] = {
     &kMlFeatureOps,
     &kMlLinearOps,
     &kMlTreeOps,
+    &kAtenConvOps,
+    &kAtenMatMulOps,
+    &kAtenPoolOps,
+    &kAtenNormOps,
 };
 // clang-format on
 
