@@ -31,11 +31,12 @@ Type represented(const Type& type) {
   return result;
 }
 
-/// A raising that gives something else than PyTorch is our mistake, and found here rather than by the one who runs it.
+/// A raising that gives something else than PyTorch, or a file that says something else than what its nodes do, is found
+/// here rather than by the one who runs it.
 void check_result(const Node& node, size_t i, const Type& wanted, const Type& found) {
   const auto differ = [&] {
-    throw Error(ErrorKind::Internal, fmt::format("{} gives {} as output {}, and {} is wanted", target_of(node),
-                                                 text_of(found), i, text_of(wanted)));
+    fail_invalid("{} gives {} as output {}, and the program says {}", target_of(node), text_of(found), i,
+                 text_of(wanted));
   };
   if (found.kind != Type::Kind::Tensor) return;
   if (found.dtype != DType::Undefined && found.dtype != wanted.dtype) differ();
@@ -62,7 +63,7 @@ Value* Raising::weight_of(const Value* aten) {
 Value* Raising::value_of(const Value* aten) {
   if (Value* const* known = values_.find(aten)) return *known;
   if (aten->constant) return weight_of(aten);
-  ensure(is_number(aten) && aten->known_ints.has_value(), "a value of the aten graph was not raised");
+  require(is_number(aten) && aten->known_ints.has_value(), "the value '{}' is not a tensor, and not a size", aten->name);
   return OnnxBuilder(*this).list(int_of(aten->known_ints->front()));
 }
 
