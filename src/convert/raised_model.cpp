@@ -145,6 +145,7 @@ void finish_raised(Model& model, const std::vector<Value*>& outputs, const std::
   Graph& graph = *model.graph;
   add_outputs(graph, outputs, output_names);
   make_initializers(graph, graph);
+  share_nodes(graph);
   remove_dead_code(graph);
   Naming(graph).name_nodes(graph);
   model.ir_version = 8;

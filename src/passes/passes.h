@@ -16,6 +16,9 @@ void inline_functions(Model& model);
 /// ONNX: masks that are asked more than once which of their elements are set are asked once.
 void share_nonzero(Graph& graph);
 
+/// ONNX: of nodes that compute the same of the same one is left.
+void share_nodes(Graph& graph);
+
 /// Removes nodes whose outputs nobody uses, and, in aten, initializers that nobody uses.
 void remove_dead_code(Graph& graph);
 
