@@ -3,12 +3,22 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "convert/kernel_types.h"
 #include "convert/raising.h"
 
 namespace tonnx {
 
 Values OnnxBuilder::all(size_t count, std::string_view op, const std::vector<Value*>& inputs,
                         std::vector<Attribute> attributes) {
+  if (const auto kernel = find_kernel_type(op, inputs, target_opset())) {
+    std::vector<Value*> wide = inputs;
+    for (size_t i = kernel->first_input; i < wide.size(); ++i) {
+      if (wide[i] != nullptr && dtype(wide[i]) == kernel->from) wide[i] = cast(wide[i], kernel->to);
+    }
+    Values results = all(count, op, wide, std::move(attributes));
+    if (kernel->gives_same) results[0] = cast(results[0], kernel->from);
+    return results;
+  }
   Node* made = raising_->append(op, inputs, std::move(attributes));
   Graph& graph = raising_->onnx();
   const Node* source = raising_->current();

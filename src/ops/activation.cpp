@@ -5,6 +5,7 @@
 #include "ops/elementwise.h"
 #include "ops/emission.h"
 #include "ops/eval.h"
+#include "ops/expansion.h"
 #include "ops/raises.h"
 
 namespace tonnx {
@@ -190,6 +191,54 @@ void down_clip_11(OnnxEdit& edit) {
   edit.node().resize_inputs(1);
 }
 
+// The younger ones in older operators, as their function bodies in the standard have them.
+
+/// x / 2 * (1 + erf(x / sqrt(2))), or its approximation by tanh.
+bool older_gelu(const NodeView& n, OnnxEdit& edit) {
+  Expansion make(edit);
+  Value* x = n.node().input(0);
+  const DType dtype = n.dtype("X");
+  const auto number = [&](double value) { return make.number(dtype, value); };
+  Value* half = make("Mul", {x, number(0.5)});
+  if (n.s("approximate") == "none") {
+    Value* erf = make("Erf", {make("Div", {x, number(std::sqrt(2.0))})});
+    return edit.replace_with({make("Mul", {half, make("Add", {erf, number(1)})})});
+  }
+  Value* cube = make("Mul", {make("Mul", {x, x}), x});
+  Value* inner = make("Add", {x, make("Mul", {cube, number(0.044715)})});
+  Value* tanh = make("Tanh", {make("Mul", {inner, number(std::sqrt(2 / std::acos(-1.0)))})});
+  return edit.replace_with({make("Mul", {half, make("Add", {tanh, number(1)})})});
+}
+
+bool older_hard_swish(const NodeView& n, OnnxEdit& edit) {
+  Value* x = n.node().input(0);
+  Value* gate = edit.before("HardSigmoid", {x}, {{"alpha", 1.0 / 6}, {"beta", 0.5}});
+  return edit.replace_with({edit.before("Mul", {x, gate})});
+}
+
+bool older_mish(const NodeView& n, OnnxEdit& edit) {
+  Value* x = n.node().input(0);
+  return edit.replace_with({edit.before("Mul", {x, edit.before("Tanh", {edit.before("Softplus", {x})})})});
+}
+
+bool older_swish(const NodeView& n, OnnxEdit& edit) {
+  Value* x = n.node().input(0);
+  Expansion make(edit);
+  const double alpha = n.f("alpha");
+  Value* scaled = alpha == 1 ? x : make("Mul", {x, make.number(n.dtype("X"), alpha)});
+  return edit.replace_with({make("Mul", {x, make("Sigmoid", {scaled})})});
+}
+
+/// alpha * elu(x / alpha)
+bool older_celu(const NodeView& n, OnnxEdit& edit) {
+  Value* x = n.node().input(0);
+  Expansion make(edit);
+  const double alpha = n.f("alpha");
+  if (alpha == 1) return edit.replace_with({make("Elu", {x})});
+  Value* factor = make.number(n.dtype("X"), alpha);
+  return edit.replace_with({make("Mul", {make("Elu", {make("Div", {x, factor})}), factor})});
+}
+
 /// `torch.clamp(x, min=0.0, max=6.0)`
 std::string emit_clamp(const Emission& e) {
   std::string text = "torch.clamp(" + e.text("self");
@@ -224,14 +273,33 @@ constexpr OpsetStep kClipHistory[] = {
 };
 
 constexpr OnnxOp kOnnx[] = {
-    unary("Celu(T X, *, float alpha=1.0) -> T Y", 12, kCeluHistory, lower_celu),
+    {.sig = "Celu(T X, *, float alpha=1.0) -> T Y",
+     .since = 12,
+     .history = kCeluHistory,
+     .infer = infer_same_as_first,
+     .lower = lower_celu,
+     .before_since = older_celu},
     unary("Clip(T input, T? min, T? max) -> T output", 1, kClipHistory, lower_clip, infer_same_as_first, eval_clip),
     unary("Elu(T X, *, float alpha=1.0) -> T Y", 1, kSince1Types22, lower_elu),
-    unary("Gelu(T X, *, str approximate=\"none\") -> T Y", 20, {}, lower_gelu),
+    {.sig = "Gelu(T X, *, str approximate=\"none\") -> T Y",
+     .since = 20,
+     .infer = infer_same_as_first,
+     .lower = lower_gelu,
+     .before_since = older_gelu},
     unary("HardSigmoid(T X, *, float alpha=0.2, float beta=0.5) -> T Y", 1, kSince1Types22, lower_hard_sigmoid),
-    unary("HardSwish(T X) -> T Y", 14, kTypes22, lower_unary<"hardswish">),
+    {.sig = "HardSwish(T X) -> T Y",
+     .since = 14,
+     .history = kTypes22,
+     .infer = infer_same_as_first,
+     .lower = lower_unary<"hardswish">,
+     .before_since = older_hard_swish},
     unary("LeakyRelu(T X, *, float alpha=0.01) -> T Y", 1, kLeakyReluHistory, lower_leaky_relu),
-    unary("Mish(T X) -> T Y", 18, kTypes22, lower_unary<"mish">),
+    {.sig = "Mish(T X) -> T Y",
+     .since = 18,
+     .history = kTypes22,
+     .infer = infer_same_as_first,
+     .lower = lower_unary<"mish">,
+     .before_since = older_mish},
     unary("PRelu(T X, T slope) -> T Y", 1, kPReluHistory, lower_prelu),
     unary("Relu(T X) -> T Y", 1, kReluHistory, lower_unary<"relu">, infer_same_as_first, eval_relu),
     unary("Selu(T X, *, float alpha=1.67326319217681884765625, float gamma=1.05070102214813232421875) -> T Y", 1,
@@ -241,33 +309,55 @@ constexpr OnnxOp kOnnx[] = {
     unary("Softplus(T X) -> T Y", 1, kTypes22, lower_unary<"softplus">),
     unary("Softsign(T input) -> T output", 1, kTypes22, lower_softsign),
     unary("SwiGLU(T A, T B, *, float alpha=1.0) -> T Y", 28, {}, lower_swiglu),
-    unary("Swish(T X, *, float alpha=1.0) -> T Y", 24, {}, lower_swish),
+    {.sig = "Swish(T X, *, float alpha=1.0) -> T Y",
+     .since = 24,
+     .infer = infer_same_as_first,
+     .lower = lower_swish,
+     .before_since = older_swish},
     unary("Tanh(T input) -> T output", 1, kSince1, lower_unary<"tanh">, infer_same_as_first, eval_tanh),
     unary("ThresholdedRelu(T X, *, float alpha=1.0) -> T Y", 10, kTypes22, lower_thresholded_relu),
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::celu(Tensor self, Scalar alpha=1.) -> Tensor", .python = "F.celu"},
-    {.sig = "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", .emit = emit_clamp},
-    {.sig = "aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", .emit = emit_clamp},
+    {.sig = "aten::celu(Tensor self, Scalar alpha=1.) -> Tensor", .python = "F.celu", .raise = raise_celu},
+    {.sig = "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+     .emit = emit_clamp,
+     .raise = raise_clamp},
+    {.sig = "aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+     .emit = emit_clamp,
+     .raise = raise_clamp},
     {.sig = "aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
-     .python = "F.elu"},
-    {.sig = "aten::gelu(Tensor self, *, str approximate=\"none\") -> Tensor", .python = "F.gelu"},
-    {.sig = "aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", .python = "F.hardshrink"},
-    {.sig = "aten::hardsigmoid(Tensor self) -> Tensor", .python = "F.hardsigmoid"},
-    {.sig = "aten::hardswish(Tensor self) -> Tensor", .python = "F.hardswish"},
-    {.sig = "aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", .python = "F.leaky_relu"},
-    {.sig = "aten::mish(Tensor self) -> Tensor", .python = "F.mish"},
-    {.sig = "aten::prelu(Tensor self, Tensor weight) -> Tensor", .python = "F.prelu", .module = module_prelu},
-    {.sig = "aten::relu(Tensor self) -> Tensor", .python = "F.relu", .raise = raise_unary<"Relu">},
-    {.sig = "aten::relu6(Tensor self) -> Tensor", .python = "F.relu6"},
-    {.sig = "aten::selu(Tensor self) -> Tensor", .python = "F.selu"},
-    {.sig = "aten::sigmoid(Tensor self) -> Tensor", .python = "torch.sigmoid"},
-    {.sig = "aten::silu(Tensor self) -> Tensor", .python = "F.silu"},
-    {.sig = "aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", .python = "F.softplus"},
-    {.sig = "aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", .python = "F.softshrink"},
-    {.sig = "aten::tanh(Tensor self) -> Tensor", .python = "torch.tanh"},
-    {.sig = "aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", .python = "F.threshold"},
+     .python = "F.elu",
+     .raise = raise_elu},
+    {.sig = "aten::gelu(Tensor self, *, str approximate=\"none\") -> Tensor", .python = "F.gelu", .raise = raise_gelu},
+    {.sig = "aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+     .python = "F.hardshrink",
+     .raise = raise_hardshrink},
+    {.sig = "aten::hardsigmoid(Tensor self) -> Tensor", .python = "F.hardsigmoid", .raise = raise_hardsigmoid},
+    {.sig = "aten::hardswish(Tensor self) -> Tensor", .python = "F.hardswish", .raise = raise_hardswish},
+    {.sig = "aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
+     .python = "F.leaky_relu",
+     .raise = raise_leaky_relu},
+    {.sig = "aten::mish(Tensor self) -> Tensor", .python = "F.mish", .raise = raise_mish},
+    {.sig = "aten::prelu(Tensor self, Tensor weight) -> Tensor",
+     .python = "F.prelu",
+     .module = module_prelu,
+     .raise = raise_prelu},
+    {.sig = "aten::relu(Tensor self) -> Tensor", .python = "F.relu", .raise = raise_relu},
+    {.sig = "aten::relu6(Tensor self) -> Tensor", .python = "F.relu6", .raise = raise_relu6},
+    {.sig = "aten::selu(Tensor self) -> Tensor", .python = "F.selu", .raise = raise_selu},
+    {.sig = "aten::sigmoid(Tensor self) -> Tensor", .python = "torch.sigmoid", .raise = raise_unary<"Sigmoid">},
+    {.sig = "aten::silu(Tensor self) -> Tensor", .python = "F.silu", .raise = raise_silu},
+    {.sig = "aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+     .python = "F.softplus",
+     .raise = raise_softplus},
+    {.sig = "aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+     .python = "F.softshrink",
+     .raise = raise_softshrink},
+    {.sig = "aten::tanh(Tensor self) -> Tensor", .python = "torch.tanh", .raise = raise_unary<"Tanh">},
+    {.sig = "aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+     .python = "F.threshold",
+     .raise = raise_threshold},
 };
 
 }  // namespace

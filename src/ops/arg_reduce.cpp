@@ -6,6 +6,7 @@
 #include "ops/kernel_type.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -71,8 +72,12 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", .python = ".argmax"},
-    {.sig = "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", .python = ".argmin"},
+    {.sig = "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+     .python = ".argmax",
+     .raise = raise_arg_extreme},
+    {.sig = "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+     .python = ".argmin",
+     .raise = raise_arg_extreme},
 };
 
 }  // namespace

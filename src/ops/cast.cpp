@@ -7,6 +7,7 @@
 #include "ops/elementwise.h"
 #include "ops/emission.h"
 #include "ops/eval.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -230,12 +231,16 @@ constexpr OnnxOp kOnnx[] = {
 constexpr AtenOp kAten[] = {
     {.sig = "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
             "memory_format=None) -> Tensor(a)",
-     .python = ".to"},
+     .python = ".to",
+     .raise = raise_to},
     {.sig = "aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", .python = ".view"},
-    {.sig = "aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", .python = "torch.frexp"},
+    {.sig = "aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
+     .python = "torch.frexp",
+     .raise = raise_frexp},
     {.sig = "aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
-     .python = "torch.nan_to_num"},
-    {.sig = "aten::exp2(Tensor self) -> Tensor", .python = "torch.exp2"},
+     .python = "torch.nan_to_num",
+     .raise = raise_nan_to_num},
+    {.sig = "aten::exp2(Tensor self) -> Tensor", .python = "torch.exp2", .raise = raise_exp2},
 };
 
 }  // namespace

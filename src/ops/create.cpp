@@ -11,6 +11,7 @@
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 
@@ -233,31 +234,40 @@ constexpr OnnxOp kOnnx[] = {
 constexpr AtenOp kAten[] = {
     {.sig = "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
-     .emit = emit_factory},
+     .emit = emit_factory,
+     .raise = raise_filled},
     {.sig = "aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None) -> Tensor",
-     .emit = emit_factory},
+     .emit = emit_factory,
+     .raise = raise_filled},
     {.sig = "aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None) -> Tensor",
-     .emit = emit_factory},
+     .emit = emit_factory,
+     .raise = raise_filled},
     {.sig = "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None) -> Tensor",
-     .emit = emit_factory},
+     .emit = emit_factory,
+     .raise = raise_arange},
     {.sig = "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     .emit = emit_factory},
+     .emit = emit_factory,
+     .raise = raise_arange},
     {.sig = "aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
             "bool? pin_memory=None) -> Tensor",
-     .emit = emit_factory},
+     .emit = emit_factory,
+     .raise = raise_eye},
     {.sig = "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     .python = "torch.full_like"},
+     .python = "torch.full_like",
+     .raise = raise_filled},
     {.sig = "aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     .python = "torch.zeros_like"},
+     .python = "torch.zeros_like",
+     .raise = raise_filled},
     {.sig = "aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     .python = "torch.ones_like"},
+     .python = "torch.ones_like",
+     .raise = raise_filled},
 };
 
 }  // namespace

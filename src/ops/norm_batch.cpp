@@ -233,10 +233,12 @@ constexpr AtenOp kAten[] = {
      .emit = emit_lrn},
     {.sig = "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
             "Tensor",
-     .python = ".var"},
+     .python = ".var",
+     .raise = raise_var},
     {.sig = "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
             "Tensor",
-     .python = ".std"},
+     .python = ".std",
+     .raise = raise_var},
 };
 
 }  // namespace

@@ -74,6 +74,14 @@ extern const OpFamily kAtenConvOps;
 extern const OpFamily kAtenMatMulOps;
 extern const OpFamily kAtenPoolOps;
 extern const OpFamily kAtenNormOps;
+extern const OpFamily kAtenUnaryOps;
+extern const OpFamily kAtenBinaryOps;
+extern const OpFamily kAtenCompareOps;
+extern const OpFamily kAtenComplexOps;
+extern const OpFamily kAtenCastOps;
+extern const OpFamily kAtenActivationOps;
+extern const OpFamily kAtenCreateOps;
+extern const OpFamily kAtenReduceOps;
 
 namespace {
 
@@ -147,6 +155,14 @@ constexpr const OpFamily* kFamilies[] = {
     &kAtenMatMulOps,
     &kAtenPoolOps,
     &kAtenNormOps,
+    &kAtenUnaryOps,
+    &kAtenBinaryOps,
+    &kAtenCompareOps,
+    &kAtenComplexOps,
+    &kAtenCastOps,
+    &kAtenActivationOps,
+    &kAtenCreateOps,
+    &kAtenReduceOps,
 };
 // clang-format on
 

@@ -6,6 +6,7 @@
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 
@@ -266,7 +267,8 @@ constexpr OnnxOp kOnnx[] = {
 
 constexpr AtenOp kAten[] = {
     {.sig = "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
-     .python = "torch.aminmax"},
+     .python = "torch.aminmax",
+     .raise = raise_aminmax},
     {.sig = "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) "
             "-> Tensor",
      .python = ".repeat_interleave"},

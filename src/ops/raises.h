@@ -23,7 +23,109 @@ Values raise_matmul(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_linear(const AtenNode& n, OnnxBuilder& onnx);
 // aten_shape.cpp
 Values raise_reshaped(const AtenNode& n, OnnxBuilder& onnx);
+// aten_unary.cpp
+Value* truncated(Value* x, OnnxBuilder& onnx);
+Value* expm1(Value* x, OnnxBuilder& onnx);
+Value* log1p(Value* x, OnnxBuilder& onnx);
+Value* arc_tangent(Value* y, Value* x, OnnxBuilder& onnx);
+/// The magnitude, which is not negative, with the sign of another.
+Value* signed_as(Value* magnitude, Value* sign, OnnxBuilder& onnx);
+/// One node, of an operator that ONNX Runtime has for float32 only.
+Value* apply_unary(std::string_view op, Value* x, OnnxBuilder& onnx);
+Values raise_math(const AtenNode& n, OnnxBuilder& onnx, std::string_view op);
+template <FixedText Op>
+Values raise_math(const AtenNode& n, OnnxBuilder& onnx) {
+  return raise_math(n, onnx, Op.value);
+}
+Values raise_abs(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_rounded(const AtenNode& n, OnnxBuilder& onnx, std::string_view op);
+template <FixedText Op>
+Values raise_rounded(const AtenNode& n, OnnxBuilder& onnx) {
+  return raise_rounded(n, onnx, Op.value);
+}
+Values raise_trunc(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_sign(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_rsqrt(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_square(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_exp2(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_log10(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_logical_not(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_bitwise_not(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_is_float_value(const AtenNode& n, OnnxBuilder& onnx);
 // aten_binary.cpp
 Values raise_add(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_sub(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_rsub(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_mul(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_div(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_remainder(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_fmod(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_pow(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_maximum(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_minimum(const AtenNode& n, OnnxBuilder& onnx);
+// aten_complex.cpp
+Values raise_complex_binary(const AtenNode& n, OnnxBuilder& onnx);
+// aten_compare.cpp
+Values raise_comparison(const AtenNode& n, OnnxBuilder& onnx, std::string_view op);
+template <FixedText Op>
+Values raise_compare(const AtenNode& n, OnnxBuilder& onnx) {
+  return raise_comparison(n, onnx, Op.value);
+}
+Values raise_ne(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_logical(const AtenNode& n, OnnxBuilder& onnx, std::string_view op);
+template <FixedText Op>
+Values raise_logical(const AtenNode& n, OnnxBuilder& onnx) {
+  return raise_logical(n, onnx, Op.value);
+}
+Values raise_bitwise(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_shift(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_where(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_clamp(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_nan_to_num(const AtenNode& n, OnnxBuilder& onnx);
+// aten_cast.cpp
+Values raise_to(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_frexp(const AtenNode& n, OnnxBuilder& onnx);
+// aten_activation.cpp
+Value* softplus(Value* x, OnnxBuilder& onnx);
+Value* leaky_relu(Value* x, double slope, OnnxBuilder& onnx);
+Values raise_celu(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_elu(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_gelu(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_hardshrink(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_hardsigmoid(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_hardswish(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_leaky_relu(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_mish(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_prelu(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_relu(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_relu6(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_selu(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_silu(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_softplus(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_softshrink(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_threshold(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_softmax(const AtenNode& n, OnnxBuilder& onnx);
+// aten_reduce.cpp
+Values raise_reduction(const AtenNode& n, OnnxBuilder& onnx, std::string_view op);
+template <FixedText Op>
+Values raise_reduce(const AtenNode& n, OnnxBuilder& onnx) {
+  return raise_reduction(n, onnx, Op.value);
+}
+Values raise_mean(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_any(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_all(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_logsumexp(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_vector_norm(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_arg_extreme(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_extreme_dim(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_aminmax(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_var(const AtenNode& n, OnnxBuilder& onnx);
+// aten_create.cpp
+Values raise_filled(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_arange(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_eye(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_hann_window(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_hamming_window(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_blackman_window(const AtenNode& n, OnnxBuilder& onnx);
 
 }  // namespace tonnx

@@ -11,6 +11,7 @@
 #include "ops/kernel_type.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -367,23 +368,37 @@ constexpr OnnxOp kOnnx[] = {
 
 constexpr AtenOp kAten[] = {
     {.sig = "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     .python = ".sum"},
-    {.sig = "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", .python = ".sum"},
+     .python = ".sum",
+     .raise = raise_reduce<"ReduceSum">},
+    {.sig = "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+     .python = ".sum",
+     .raise = raise_reduce<"ReduceSum">},
     {.sig = "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     .python = ".mean"},
-    {.sig = "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", .python = ".mean"},
-    {.sig = "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", .python = ".amax"},
-    {.sig = "aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", .python = ".amin"},
+     .python = ".mean",
+     .raise = raise_mean},
+    {.sig = "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", .python = ".mean", .raise = raise_mean},
+    {.sig = "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+     .python = ".amax",
+     .raise = raise_reduce<"ReduceMax">},
+    {.sig = "aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+     .python = ".amin",
+     .raise = raise_reduce<"ReduceMin">},
     {.sig = "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     .python = ".prod"},
-    {.sig = "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", .python = ".prod"},
-    {.sig = "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", .python = "torch.logsumexp"},
+     .python = ".prod",
+     .raise = raise_reduce<"ReduceProd">},
+    {.sig = "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+     .python = ".prod",
+     .raise = raise_reduce<"ReduceProd">},
+    {.sig = "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+     .python = "torch.logsumexp",
+     .raise = raise_logsumexp},
     {.sig = "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
             "dtype=None) -> Tensor",
-     .python = "torch.linalg.vector_norm"},
-    {.sig = "aten::square(Tensor self) -> Tensor", .python = "torch.square"},
-    {.sig = "aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", .python = ".any"},
-    {.sig = "aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", .python = ".all"},
+     .python = "torch.linalg.vector_norm",
+     .raise = raise_vector_norm},
+    {.sig = "aten::square(Tensor self) -> Tensor", .python = "torch.square", .raise = raise_square},
+    {.sig = "aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", .python = ".any", .raise = raise_any},
+    {.sig = "aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", .python = ".all", .raise = raise_all},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/emission.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -378,14 +379,21 @@ constexpr AtenOp kAten[] = {
      .python = "torch.fft.rfft"},
     {.sig = "aten::fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
      .python = "torch.fft.irfft"},
-    {.sig = "aten::view_as_complex(Tensor(a) self) -> Tensor(a)", .python = "torch.view_as_complex"},
-    {.sig = "aten::view_as_real(Tensor(a) self) -> Tensor(a)", .python = "torch.view_as_real"},
-    {.sig = "aten::log10(Tensor self) -> Tensor", .python = "torch.log10"},
-    {.sig = "aten::hann_window.periodic(int window_length, bool periodic, *, " FACTORY, .emit = emit_factory},
+    {.sig = "aten::view_as_complex(Tensor(a) self) -> Tensor(a)",
+     .python = "torch.view_as_complex",
+     .raise = raise_nothing},
+    {.sig = "aten::view_as_real(Tensor(a) self) -> Tensor(a)", .python = "torch.view_as_real", .raise = raise_nothing},
+    {.sig = "aten::log10(Tensor self) -> Tensor", .python = "torch.log10", .raise = raise_log10},
+    {.sig = "aten::hann_window.periodic(int window_length, bool periodic, *, " FACTORY,
+     .emit = emit_factory,
+     .raise = raise_hann_window},
     {.sig = "aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, "
             "*, " FACTORY,
-     .emit = emit_factory},
-    {.sig = "aten::blackman_window.periodic(int window_length, bool periodic, *, " FACTORY, .emit = emit_factory},
+     .emit = emit_factory,
+     .raise = raise_hamming_window},
+    {.sig = "aten::blackman_window.periodic(int window_length, bool periodic, *, " FACTORY,
+     .emit = emit_factory,
+     .raise = raise_blackman_window},
 };
 #undef FACTORY
 

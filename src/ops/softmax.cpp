@@ -6,6 +6,7 @@
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -106,8 +107,12 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", .emit = emit_softmax},
-    {.sig = "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", .emit = emit_softmax},
+    {.sig = "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+     .emit = emit_softmax,
+     .raise = raise_softmax},
+    {.sig = "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+     .emit = emit_softmax,
+     .raise = raise_softmax},
 };
 
 }  // namespace

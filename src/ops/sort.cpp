@@ -4,6 +4,7 @@
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -89,9 +90,11 @@ constexpr AtenOp kAten[] = {
             "Tensor indices)",
      .python = "torch.sort"},
     {.sig = "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-     .python = "torch.max"},
+     .python = "torch.max",
+     .raise = raise_extreme_dim},
     {.sig = "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-     .python = "torch.min"},
+     .python = "torch.min",
+     .raise = raise_extreme_dim},
 };
 
 }  // namespace

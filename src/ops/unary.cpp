@@ -4,6 +4,7 @@
 
 #include "ops/elementwise.h"
 #include "ops/eval.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -151,36 +152,38 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::abs(Tensor self) -> Tensor", .python = "torch.abs"},
-    {.sig = "aten::acos(Tensor self) -> Tensor", .python = "torch.acos"},
-    {.sig = "aten::acosh(Tensor self) -> Tensor", .python = "torch.acosh"},
-    {.sig = "aten::asin(Tensor self) -> Tensor", .python = "torch.asin"},
-    {.sig = "aten::asinh(Tensor self) -> Tensor", .python = "torch.asinh"},
-    {.sig = "aten::atan(Tensor self) -> Tensor", .python = "torch.atan"},
-    {.sig = "aten::atanh(Tensor self) -> Tensor", .python = "torch.atanh"},
-    {.sig = "aten::bitwise_not(Tensor self) -> Tensor", .python = "~"},
-    {.sig = "aten::ceil(Tensor self) -> Tensor", .python = "torch.ceil"},
-    {.sig = "aten::cos(Tensor self) -> Tensor", .python = "torch.cos"},
-    {.sig = "aten::cosh(Tensor self) -> Tensor", .python = "torch.cosh"},
-    {.sig = "aten::erf(Tensor self) -> Tensor", .python = "torch.erf"},
-    {.sig = "aten::exp(Tensor self) -> Tensor", .python = "torch.exp"},
-    {.sig = "aten::floor(Tensor self) -> Tensor", .python = "torch.floor"},
-    {.sig = "aten::isinf(Tensor self) -> Tensor", .python = "torch.isinf"},
-    {.sig = "aten::isnan(Tensor self) -> Tensor", .python = "torch.isnan"},
-    {.sig = "aten::isneginf(Tensor self) -> Tensor", .python = "torch.isneginf"},
-    {.sig = "aten::isposinf(Tensor self) -> Tensor", .python = "torch.isposinf"},
-    {.sig = "aten::log(Tensor self) -> Tensor", .python = "torch.log"},
-    {.sig = "aten::logical_not(Tensor self) -> Tensor", .python = "torch.logical_not"},
-    {.sig = "aten::neg(Tensor self) -> Tensor", .python = "-"},
-    {.sig = "aten::reciprocal(Tensor self) -> Tensor", .python = "torch.reciprocal"},
-    {.sig = "aten::round(Tensor self) -> Tensor", .python = "torch.round"},
-    {.sig = "aten::rsqrt(Tensor self) -> Tensor", .python = "torch.rsqrt"},
-    {.sig = "aten::sign(Tensor self) -> Tensor", .python = "torch.sign"},
-    {.sig = "aten::sin(Tensor self) -> Tensor", .python = "torch.sin"},
-    {.sig = "aten::sinh(Tensor self) -> Tensor", .python = "torch.sinh"},
-    {.sig = "aten::sqrt(Tensor self) -> Tensor", .python = "torch.sqrt"},
-    {.sig = "aten::tan(Tensor self) -> Tensor", .python = "torch.tan"},
-    {.sig = "aten::trunc(Tensor self) -> Tensor", .python = "torch.trunc"},
+    {.sig = "aten::abs(Tensor self) -> Tensor", .python = "torch.abs", .raise = raise_abs},
+    {.sig = "aten::acos(Tensor self) -> Tensor", .python = "torch.acos", .raise = raise_math<"Acos">},
+    {.sig = "aten::acosh(Tensor self) -> Tensor", .python = "torch.acosh", .raise = raise_math<"Acosh">},
+    {.sig = "aten::asin(Tensor self) -> Tensor", .python = "torch.asin", .raise = raise_math<"Asin">},
+    {.sig = "aten::asinh(Tensor self) -> Tensor", .python = "torch.asinh", .raise = raise_math<"Asinh">},
+    {.sig = "aten::atan(Tensor self) -> Tensor", .python = "torch.atan", .raise = raise_math<"Atan">},
+    {.sig = "aten::atanh(Tensor self) -> Tensor", .python = "torch.atanh", .raise = raise_math<"Atanh">},
+    {.sig = "aten::bitwise_not(Tensor self) -> Tensor", .python = "~", .raise = raise_bitwise_not},
+    {.sig = "aten::ceil(Tensor self) -> Tensor", .python = "torch.ceil", .raise = raise_rounded<"Ceil">},
+    {.sig = "aten::cos(Tensor self) -> Tensor", .python = "torch.cos", .raise = raise_unary<"Cos">},
+    {.sig = "aten::cosh(Tensor self) -> Tensor", .python = "torch.cosh", .raise = raise_math<"Cosh">},
+    {.sig = "aten::erf(Tensor self) -> Tensor", .python = "torch.erf", .raise = raise_math<"Erf">},
+    {.sig = "aten::exp(Tensor self) -> Tensor", .python = "torch.exp", .raise = raise_unary<"Exp">},
+    {.sig = "aten::floor(Tensor self) -> Tensor", .python = "torch.floor", .raise = raise_rounded<"Floor">},
+    {.sig = "aten::isinf(Tensor self) -> Tensor", .python = "torch.isinf", .raise = raise_is_float_value},
+    {.sig = "aten::isnan(Tensor self) -> Tensor", .python = "torch.isnan", .raise = raise_is_float_value},
+    {.sig = "aten::isneginf(Tensor self) -> Tensor", .python = "torch.isneginf", .raise = raise_is_float_value},
+    {.sig = "aten::isposinf(Tensor self) -> Tensor", .python = "torch.isposinf", .raise = raise_is_float_value},
+    {.sig = "aten::log(Tensor self) -> Tensor", .python = "torch.log", .raise = raise_unary<"Log">},
+    {.sig = "aten::logical_not(Tensor self) -> Tensor", .python = "torch.logical_not", .raise = raise_logical_not},
+    {.sig = "aten::neg(Tensor self) -> Tensor", .python = "-", .raise = raise_unary<"Neg">},
+    {.sig = "aten::reciprocal(Tensor self) -> Tensor",
+     .python = "torch.reciprocal",
+     .raise = raise_unary<"Reciprocal">},
+    {.sig = "aten::round(Tensor self) -> Tensor", .python = "torch.round", .raise = raise_rounded<"Round">},
+    {.sig = "aten::rsqrt(Tensor self) -> Tensor", .python = "torch.rsqrt", .raise = raise_rsqrt},
+    {.sig = "aten::sign(Tensor self) -> Tensor", .python = "torch.sign", .raise = raise_sign},
+    {.sig = "aten::sin(Tensor self) -> Tensor", .python = "torch.sin", .raise = raise_unary<"Sin">},
+    {.sig = "aten::sinh(Tensor self) -> Tensor", .python = "torch.sinh", .raise = raise_math<"Sinh">},
+    {.sig = "aten::sqrt(Tensor self) -> Tensor", .python = "torch.sqrt", .raise = raise_unary<"Sqrt">},
+    {.sig = "aten::tan(Tensor self) -> Tensor", .python = "torch.tan", .raise = raise_math<"Tan">},
+    {.sig = "aten::trunc(Tensor self) -> Tensor", .python = "torch.trunc", .raise = raise_trunc},
 };
 
 }  // namespace
