@@ -92,6 +92,23 @@ std::vector<Value*> AtenNode::inputs(std::string_view name) const {
   return result;
 }
 
+std::vector<Value*> AtenNode::operands(std::string_view name) const {
+  std::vector<Value*> result = inputs(name);
+  OnnxBuilder onnx(*raising_);
+  const auto* list = value(name).get<AttrList>();
+  for (size_t i = 0; i < result.size(); ++i) {
+    const AttrValue& item = (*list)[i];
+    const Value* aten = aten_value(item);
+    if (aten != nullptr && aten->type.kind == Type::Kind::Int) {
+      result[i] = raising_->value_of(aten);
+    } else if (const auto* number = item.get<int64_t>()) {
+      result[i] = onnx.ints({*number});
+    }
+    require(result[i] != nullptr, "an item of argument '{}' is None", name);
+  }
+  return result;
+}
+
 Value* AtenNode::input_as(std::string_view name, DType dtype) const {
   const AttrValue& argument = value(name);
   OnnxBuilder onnx(*raising_);

@@ -8,6 +8,7 @@
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -238,19 +239,25 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", .emit = emit_dims},
-    {.sig = "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", .python = ".transpose"},
-    {.sig = "aten::t(Tensor(a) self) -> Tensor(a)", .python = ".t"},
-    {.sig = "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", .python = ".unsqueeze"},
-    {.sig = "aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", .python = ".squeeze"},
-    {.sig = "aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", .emit = emit_squeeze_dims},
-    {.sig = "aten::squeeze(Tensor(a) self) -> Tensor(a)", .python = ".squeeze"},
-    {.sig = "aten::flip(Tensor self, int[] dims) -> Tensor", .emit = emit_dims},
+    {.sig = "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", .emit = emit_dims, .raise = raise_permute},
+    {.sig = "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+     .python = ".transpose",
+     .raise = raise_transpose},
+    {.sig = "aten::t(Tensor(a) self) -> Tensor(a)", .python = ".t", .raise = raise_matrix_transpose},
+    {.sig = "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", .python = ".unsqueeze", .raise = raise_unsqueeze},
+    {.sig = "aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", .python = ".squeeze", .raise = raise_squeeze},
+    {.sig = "aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+     .emit = emit_squeeze_dims,
+     .raise = raise_squeeze},
+    {.sig = "aten::squeeze(Tensor(a) self) -> Tensor(a)", .python = ".squeeze", .raise = raise_squeeze},
+    {.sig = "aten::flip(Tensor self, int[] dims) -> Tensor", .emit = emit_dims, .raise = raise_flip},
     {.sig = "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
      .python = "torch.argsort"},
     {.sig = "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
      .python = ".index_fill"},
-    {.sig = "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", .python = ".masked_scatter"},
+    {.sig = "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+     .python = ".masked_scatter",
+     .raise = raise_masked_scatter},
 };
 
 }  // namespace

@@ -210,7 +210,9 @@ constexpr AtenOp kAten[] = {
     {.sig = "aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
      .python = "torch.where",
      .raise = raise_where},
-    {.sig = "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", .python = ".masked_fill"},
+    {.sig = "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+     .python = ".masked_fill",
+     .raise = raise_masked_fill},
 };
 
 }  // namespace

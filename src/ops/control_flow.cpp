@@ -10,6 +10,7 @@
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -334,16 +335,18 @@ constexpr AtenOp kAten[] = {
     // `keep_on`
     // is given), what is carried, and `scans` tensors that are stacked.
     {.sig = "tonnx::loop(SymInt? count, Tensor? keep_on, Tensor[] initial, int scans) -> Tensor[]", .python = "for"},
-    {.sig = "_operator::eq(SymInt a, SymInt b) -> bool", .python = "=="},
-    {.sig = "_operator::ne(SymInt a, SymInt b) -> bool", .python = "!="},
-    {.sig = "_operator::lt(SymInt a, SymInt b) -> bool", .python = "<"},
-    {.sig = "_operator::le(SymInt a, SymInt b) -> bool", .python = "<="},
-    {.sig = "_operator::gt(SymInt a, SymInt b) -> bool", .python = ">"},
-    {.sig = "_operator::ge(SymInt a, SymInt b) -> bool", .python = ">="},
+    {.sig = "_operator::eq(SymInt a, SymInt b) -> bool", .python = "==", .raise = raise_relation<"Equal">},
+    {.sig = "_operator::ne(SymInt a, SymInt b) -> bool", .python = "!=", .raise = raise_relation<"NotEqual">},
+    {.sig = "_operator::lt(SymInt a, SymInt b) -> bool", .python = "<", .raise = raise_relation<"Less">},
+    {.sig = "_operator::le(SymInt a, SymInt b) -> bool", .python = "<=", .raise = raise_relation<"LessOrEqual">},
+    {.sig = "_operator::gt(SymInt a, SymInt b) -> bool", .python = ">", .raise = raise_relation<"Greater">},
+    {.sig = "_operator::ge(SymInt a, SymInt b) -> bool", .python = ">=", .raise = raise_relation<"GreaterOrEqual">},
     {.sig = "tonnx::both(bool a, bool b) -> bool", .emit = emit_both},
     {.sig = "tonnx::either(bool a, bool b) -> bool", .emit = emit_either},
     {.sig = "tonnx::count_if(Tensor condition, SymInt count) -> SymInt", .emit = emit_count_if},
-    {.sig = "aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)", .python = "torch.movedim"},
+    {.sig = "aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+     .python = "torch.movedim",
+     .raise = raise_movedim},
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "ops/kernel_type.h"
 #include "ops/opset_step.h"
 #include "ops/quantize.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 
@@ -347,15 +348,19 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor", .python = "torch.index_select"},
+    {.sig = "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
+     .python = "torch.index_select",
+     .raise = raise_index_select},
     {.sig = "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-     .python = "torch.gather"},
-    {.sig = "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", .emit = emit_index},
-    {.sig = "aten::nonzero(Tensor self) -> Tensor", .python = "torch.nonzero"},
+     .python = "torch.gather",
+     .raise = raise_gather},
+    {.sig = "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", .emit = emit_index, .raise = raise_index},
+    {.sig = "aten::nonzero(Tensor self) -> Tensor", .python = "torch.nonzero", .raise = raise_nonzero},
     {.sig = "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool "
             "sparse=False) -> Tensor",
      .emit = emit_embedding,
-     .module = module_embedding},
+     .module = module_embedding,
+     .raise = raise_embedding},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -219,12 +220,17 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::cat(Tensor[] tensors, int dim=0) -> Tensor", .python = "torch.cat"},
-    {.sig = "aten::stack(Tensor[] tensors, int dim=0) -> Tensor", .python = "torch.stack"},
+    {.sig = "aten::cat(Tensor[] tensors, int dim=0) -> Tensor", .python = "torch.cat", .raise = raise_cat},
+    {.sig = "aten::stack(Tensor[] tensors, int dim=0) -> Tensor", .python = "torch.stack", .raise = raise_stack},
     {.sig = "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
-     .python = "torch.split"},
-    {.sig = "aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", .python = ".chunk"},
-    {.sig = "aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", .python = "torch.unbind"},
+     .python = "torch.split",
+     .raise = raise_split_with_sizes},
+    {.sig = "aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
+     .python = ".chunk",
+     .raise = raise_split},
+    {.sig = "aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+     .python = "torch.unbind",
+     .raise = raise_unbind},
 };
 
 }  // namespace

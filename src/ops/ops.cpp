@@ -82,6 +82,14 @@ extern const OpFamily kAtenCastOps;
 extern const OpFamily kAtenActivationOps;
 extern const OpFamily kAtenCreateOps;
 extern const OpFamily kAtenReduceOps;
+extern const OpFamily kAtenShapeOps;
+extern const OpFamily kAtenSliceOps;
+extern const OpFamily kAtenJoinOps;
+extern const OpFamily kAtenPadOps;
+extern const OpFamily kAtenIndexOps;
+extern const OpFamily kAtenIndexPutOps;
+extern const OpFamily kAtenSizeOps;
+extern const OpFamily kAtenControlFlowOps;
 
 namespace {
 
@@ -163,6 +171,14 @@ constexpr const OpFamily* kFamilies[] = {
     &kAtenActivationOps,
     &kAtenCreateOps,
     &kAtenReduceOps,
+    &kAtenShapeOps,
+    &kAtenSliceOps,
+    &kAtenJoinOps,
+    &kAtenPadOps,
+    &kAtenIndexOps,
+    &kAtenIndexPutOps,
+    &kAtenSizeOps,
+    &kAtenControlFlowOps,
 };
 // clang-format on
 

@@ -426,7 +426,9 @@ constexpr AtenOp kAten[] = {
     {.sig = "aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
      .emit = emit_pool,
      .raise = raise_adaptive_avg_pool},
-    {.sig = "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", .python = ".unfold"},
+    {.sig = "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
+     .python = ".unfold",
+     .raise = raise_unfold},
 };
 
 }  // namespace

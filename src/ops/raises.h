@@ -127,5 +127,65 @@ Values raise_eye(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_hann_window(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_hamming_window(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_blackman_window(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_expand(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_unsqueeze(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_squeeze(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_permute(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_transpose(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_matrix_transpose(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_movedim(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_view_dtype(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_repeat(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_flip(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_unfold(const AtenNode& n, OnnxBuilder& onnx);
+// aten_binary.cpp
+Values raise_add(const AtenNode& n, OnnxBuilder& onnx);
+// aten_slice.cpp
+Values raise_slice(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_select(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_narrow(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_split_with_sizes(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_split(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_unbind(const AtenNode& n, OnnxBuilder& onnx);
+// aten_join.cpp
+Values raise_cat(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_stack(const AtenNode& n, OnnxBuilder& onnx);
+// aten_pad.cpp
+Values raise_constant_pad(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_pad(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_pixel_shuffle(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_pixel_unshuffle(const AtenNode& n, OnnxBuilder& onnx);
+// aten_index.cpp
+Values raise_index(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_index_select(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_gather(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_embedding(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_nonzero(const AtenNode& n, OnnxBuilder& onnx);
+// aten_index_put.cpp
+Values raise_index_put(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_masked_fill(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_masked_scatter(const AtenNode& n, OnnxBuilder& onnx);
+// aten_size.cpp
+Values raise_number_floor_div(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_number_mod(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_number_neg(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_number_true_div(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_sym_size(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_sym_numel(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_number_op(const AtenNode& n, OnnxBuilder& onnx, std::string_view op);
+template <FixedText Op>
+Values raise_number(const AtenNode& n, OnnxBuilder& onnx) {
+  return raise_number_op(n, onnx, Op.value);
+}
+Values raise_number_compare(const AtenNode& n, OnnxBuilder& onnx, std::string_view op);
+template <FixedText Op>
+Values raise_relation(const AtenNode& n, OnnxBuilder& onnx) {
+  return raise_number_compare(n, onnx, Op.value);
+}
+Values raise_rounded(const AtenNode& n, OnnxBuilder& onnx, std::string_view op);
+template <FixedText Op>
+Values raise_integer(const AtenNode& n, OnnxBuilder& onnx) {
+  return raise_rounded(n, onnx, Op.value);
+}
 
 }  // namespace tonnx

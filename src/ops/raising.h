@@ -122,6 +122,8 @@ class AtenNode {
   Value* input(std::string_view name) const;
   Value* find_input(std::string_view name) const;  // null where None
   std::vector<Value*> inputs(std::string_view name) const;
+  /// A list of tensors and numbers as `OnnxBuilder::inline_graph` takes them: integers are lists of one.
+  std::vector<Value*> operands(std::string_view name) const;
   /// The same, of another element type.
   Value* input_as(std::string_view name, DType dtype) const;
 

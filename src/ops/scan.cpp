@@ -4,6 +4,7 @@
 #include "ops/kernel_type.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -65,7 +66,9 @@ constexpr OnnxOp kOnnx[] = {
 constexpr AtenOp kAten[] = {
     {.sig = "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", .python = "torch.cumsum"},
     {.sig = "aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", .python = "torch.cumprod"},
-    {.sig = "aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", .python = ".narrow"},
+    {.sig = "aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
+     .python = ".narrow",
+     .raise = raise_narrow},
 };
 
 }  // namespace

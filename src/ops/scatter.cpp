@@ -7,6 +7,7 @@
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -176,8 +177,11 @@ constexpr AtenOp kAten[] = {
             "include_self=True) -> Tensor",
      .python = "torch.scatter_reduce"},
     {.sig = "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-     .emit = emit_index_put},
-    {.sig = "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", .python = ".expand_as"},
+     .emit = emit_index_put,
+     .raise = raise_index_put},
+    {.sig = "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+     .python = ".expand_as",
+     .raise = raise_expand},
 };
 
 }  // namespace

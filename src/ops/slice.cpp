@@ -9,6 +9,7 @@
 #include "ops/kernel_type.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -354,10 +355,12 @@ constexpr AtenOp kAten[] = {
     {.sig = "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
             "Tensor(a)",
      .emit = emit_subscript,
-     .subscript = true},
+     .subscript = true,
+     .raise = raise_slice},
     {.sig = "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
      .emit = emit_subscript,
-     .subscript = true},
+     .subscript = true,
+     .raise = raise_select},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -95,8 +96,12 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", .python = "F.pixel_shuffle"},
-    {.sig = "aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", .python = "F.pixel_unshuffle"},
+    {.sig = "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
+     .python = "F.pixel_shuffle",
+     .raise = raise_pixel_shuffle},
+    {.sig = "aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
+     .python = "F.pixel_unshuffle",
+     .raise = raise_pixel_unshuffle},
 };
 
 }  // namespace
