@@ -48,7 +48,7 @@ Values raise_number_compare(const AtenNode& n, OnnxBuilder& onnx, std::string_vi
 }
 
 /// math.floor and math.ceil give integers.
-Values raise_rounded(const AtenNode& n, OnnxBuilder& onnx, std::string_view op) {
+Values raise_rounded_size(const AtenNode& n, OnnxBuilder& onnx, std::string_view op) {
   return at_least_1d(onnx, onnx.cast(onnx(op, {as_float(n, "a")}), DType::Int64));
 }
 

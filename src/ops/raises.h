@@ -182,10 +182,10 @@ template <FixedText Op>
 Values raise_relation(const AtenNode& n, OnnxBuilder& onnx) {
   return raise_number_compare(n, onnx, Op.value);
 }
-Values raise_rounded(const AtenNode& n, OnnxBuilder& onnx, std::string_view op);
+Values raise_rounded_size(const AtenNode& n, OnnxBuilder& onnx, std::string_view op);
 template <FixedText Op>
 Values raise_integer(const AtenNode& n, OnnxBuilder& onnx) {
-  return raise_rounded(n, onnx, Op.value);
+  return raise_rounded_size(n, onnx, Op.value);
 }
 
 }  // namespace tonnx
