@@ -1,58 +1,145 @@
-"""Operators that tonnx lacks: PyTorch takes them apart, only these; what is left is named in an error."""
+"""Operators that tonnx lacks: PyTorch takes apart these alone, each where it stands; an error names what is left."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import copy
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch.fx import GraphModule, Node
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils import _pytree as pytree
+
+Decomposition = Callable[..., Any]
+Way = tuple[Decomposition, bool]  # the second: whether composite operators inside stay whole, as torch.export has them
 
 
 def _operator_of(target: str) -> Any:
-    """The operator that a target of the program names, or None."""
-    parts = target.removeprefix("torch.ops.").split(".")
-    if not target.startswith("torch.ops.") or len(parts) != 3:
-        return None
-    found: Any = torch.ops
-    for part in parts:
-        found = getattr(found, part, None)
+    """The operator that the core calls `namespace::name.overload`, or None; the overload may be left out."""
+    namespace, _, rest = target.partition("::")
+    name, _, overload = rest.partition(".")
+    packet = getattr(getattr(torch.ops, namespace, None), name, None) if name else None
+    found = getattr(packet, overload or "default", None)
     return found if isinstance(found, torch._ops.OpOverload) else None
 
 
-def _decomposition_of(operator: Any, table: dict[Any, Callable[..., Any]]) -> Callable[..., Any] | None:
-    if operator in table:
-        return table[operator]
-    if operator._can_decompose():
+def _ways_to_decompose(target: Any) -> list[Way]:
+    """How PyTorch writes the operator in terms of others of ATen, the best way first."""
+    from torch._decomp import core_aten_decompositions, decomposition_table
 
-        def decompose(*args: Any, **kwargs: Any) -> Any:
-            return operator.decompose(*args, **kwargs)
-
-        return decompose
-    return None
+    tables = (core_aten_decompositions(), decomposition_table)
+    ways: list[Way] = [(table[target], True) for table in tables if target in table]
+    return [*ways, (target, False)] if target._can_decompose() else ways
 
 
-def _functional_form(operator: Any) -> Any:
-    """The operator of which this one is the in-place form: run_decompositions makes the one of the other."""
-    name = operator._schema.name.split("::")[1]
-    packet = getattr(getattr(torch.ops, operator.namespace), name.removesuffix("_"), None)
-    return getattr(packet, operator._overloadname, None) if name.endswith("_") else None
+def _in_place_form(target: Any) -> Any:
+    """The operator that writes its result into its first argument, where the core named the one that returns it."""
+    packet = getattr(getattr(torch.ops, target.namespace), f"{target._schema.name.split('::')[1]}_", None)
+    return getattr(packet, target._overloadname, None)
+
+
+def _written_back(decomposition: Decomposition) -> Decomposition:
+    return lambda self, *args, **kwargs: self.copy_(decomposition(self, *args, **kwargs))
 
 
 def decomposed(exported: torch.export.ExportedProgram, targets: Sequence[str]) -> torch.export.ExportedProgram | None:
     """The program with these operators written in terms of others; None where PyTorch knows no way for any of them."""
-    from torch._decomp import decomposition_table, global_decomposition_table
+    chosen: dict[Any, list[Way]] = {}
+    for target in filter(None, map(_operator_of, targets)):
+        ways = _ways_to_decompose(target)
+        if ways:
+            chosen[target] = ways
+            chosen[_in_place_form(target)] = [(_written_back(way), whole) for way, whole in ways]
+    if not chosen:
+        return None
+    result = copy.copy(exported)  # the graph is changed, and it may be the user's
+    result._graph_module = copy.deepcopy(exported.graph_module)
+    changed = False
+    for module in _graph_modules(result.graph_module):
+        for node in [n for n in module.graph.nodes if n.target in chosen]:
+            changed = any(_replace(module, node, *way) for way in chosen[node.target]) or changed
+    return result if changed else None
 
-    known = {**global_decomposition_table["post_autograd"], **decomposition_table}
-    chosen = {}
-    changes = False
-    for operator in filter(None, map(_operator_of, targets)):
-        functional = _functional_form(operator)
-        changes = changes or functional is not None
-        for form in filter(None, (operator, functional)):
-            decomposition = _decomposition_of(form, known)
-            if decomposition is not None:
-                chosen[form] = decomposition
-    return exported.run_decompositions(chosen) if chosen or changes else None
+
+def _graph_modules(root: GraphModule) -> Iterator[GraphModule]:
+    for module in root.modules():
+        if isinstance(module, GraphModule):
+            yield module
+
+
+def _replace(module: GraphModule, node: Node, decomposition: Decomposition, whole: bool) -> bool:
+    """Traces the decomposition on the types of the node's arguments, and puts what comes out in the node's place."""
+    leaves, structure = pytree.tree_flatten((node.args, node.kwargs))
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Node)]
+    nodes = [leaves[i] for i in places]
+
+    def call(*values: Any) -> Any:
+        filled = list(leaves)
+        for place, value in zip(places, values):
+            filled[place] = value
+        args, kwargs = pytree.tree_unflatten(filled, structure)
+        result = decomposition(*args, **kwargs)
+        return tuple(result) if isinstance(result, tuple) else result  # a named one would be traced as a call
+
+    values = [n.meta["val"] for n in nodes]
+    try:
+        traced = make_fx(call, tracing_mode="real", pre_dispatch=whole, _allow_non_fake_inputs=True)(*values)
+    except Exception:  # the core's own list then says that the operator is not there
+        return False
+    targets = [n.target for n in traced.graph.nodes if isinstance(n.target, torch._ops.OpOverload)]
+    if node.target in targets or any(t.namespace == "prims" for t in targets):
+        return False
+    _inline(module, node, traced, nodes)
+    return True
+
+
+def _inline(module: GraphModule, node: Node, traced: GraphModule, arguments: Sequence[Node]) -> None:
+    graph = module.graph
+    copies: dict[Node, Any] = {}
+    given = iter(arguments)
+    origin = {k: node.meta[k] for k in ("nn_module_stack", "stack_trace") if k in node.meta}
+    result: Any = None
+    with graph.inserting_before(node):
+        for inner in traced.graph.nodes:
+            if inner.op == "placeholder":
+                copies[inner] = next(given)
+            elif inner.op == "output":
+                result = torch.fx.map_arg(inner.args[0], lambda n: copies[n])
+            else:
+                copies[inner] = graph.node_copy(inner, lambda n: copies[n])
+                copies[inner].meta = {**inner.meta, **origin}
+                if inner.op == "get_attr":
+                    _copy_attribute(module, traced, copies[inner])
+    _use_instead(node, result)
+    graph.erase_node(node)
+
+
+def _copy_attribute(module: GraphModule, traced: GraphModule, node: Node) -> None:
+    value = operator.attrgetter(str(node.target))(traced)
+    name, i = f"{str(node.target).replace('.', '_')}_0", 0
+    while hasattr(module, name):
+        name, i = f"{name.rsplit('_', 1)[0]}_{i + 1}", i + 1
+    setattr(module, name, value)
+    node.target = name
+    node.meta.setdefault("val", value)
+
+
+def _use_instead(node: Node, result: Any) -> None:
+    if (
+        isinstance(result, list | tuple)
+        and len(result) == 1
+        and any(u.target is not operator.getitem for u in node.users)
+    ):
+        (result,) = result
+    if isinstance(result, Node):
+        node.replace_all_uses_with(result)
+        return
+    for user in list(node.users):
+        if user.target is operator.getitem and isinstance(result, list | tuple):
+            user.replace_all_uses_with(result[user.args[1]])  # type: ignore[index]
+            user.graph.erase_node(user)
 
 
 def unsupported_text(rows: Sequence[tuple[str, int, Sequence[str], str]]) -> str:
@@ -62,7 +149,7 @@ def unsupported_text(rows: Sequence[tuple[str, int, Sequence[str], str]]) -> str
         places = sorted({p or "the model itself" for p in paths})
         shown = ", ".join(places[:5]) + (f" and {len(places) - 5} more" if len(places) > 5 else "")
         times = "once" if count == 1 else f"{count} times"
-        lines.append(f"  {target.removeprefix('torch.ops.')}: {times}, in {shown}{f': {reason}' if reason else ''}")
+        lines.append(f"  {target}: {times}, in {shown}{f': {reason}' if reason else ''}")
     count = len(rows)
     title = "an operator has" if count == 1 else f"{count} operators have"
     advice = "register what they are in ONNX with tonnx.register_custom_op_symbolic"

@@ -73,7 +73,8 @@ class Program:
         exported = self.exported
         graph = ProgramGraph(self, exported.graph_module).json()
         input_specs = [self._input_spec(s) for s in exported.graph_signature.input_specs]
-        output_specs = [self._output_spec(s) for s in exported.graph_signature.output_specs]
+        specs = zip(exported.graph_signature.output_specs, graph["outputs"])
+        output_specs = [_output_spec(spec, argument) for spec, argument in specs]
         for argument, spec in self.lifted:
             graph["inputs"].insert(0, argument)
             input_specs.insert(0, spec)
@@ -161,23 +162,6 @@ class Program:
         else:
             self.add_constant(target, constants[target])
 
-    def _output_spec(self, spec: OutputSpec) -> Json:
-        kind, argument, target = spec.kind, spec.arg, spec.target
-        if kind is OutputKind.USER_OUTPUT:
-            return {"user_output": {"arg": _argument_spec(argument, self.aliases_by_name())}}
-        name = {"name": self.aliases_by_name().get(argument.name, argument.name)}
-        key = _MUTATIONS.get(kind)
-        if key is not None:
-            return {key[0]: {"arg": name, key[1]: target}}
-        if kind is OutputKind.TOKEN:
-            return {"token": {"arg": name}}
-        if kind is OutputKind.LOSS_OUTPUT:
-            return {"loss_output": {"arg": name}}
-        raise Error(f"an exported program whose outputs are gradients ({kind.name.lower()})", "unsupported")
-
-    def aliases_by_name(self) -> dict[str, str]:
-        return {a.name: b.name for a, b in self.aliases.items()}
-
 
 _MUTATIONS = {
     OutputKind.BUFFER_MUTATION: ("buffer_mutation", "buffer_name"),
@@ -187,15 +171,29 @@ if hasattr(OutputKind, "PARAMETER_MUTATION"):
     _MUTATIONS[OutputKind.PARAMETER_MUTATION] = ("parameter_mutation", "parameter_name")
 
 
+def _output_spec(spec: OutputSpec, argument: Json) -> Json:
+    """The graph says which value it is: the name in the signature may be that of one that is the same."""
+    kind = spec.kind
+    if kind is OutputKind.USER_OUTPUT:
+        return {"user_output": {"arg": argument}}
+    name = argument["as_tensor"]
+    key = _MUTATIONS.get(kind)
+    if key is not None:
+        return {key[0]: {"arg": name, key[1]: spec.target}}
+    if kind is OutputKind.TOKEN:
+        return {"token": {"arg": name}}
+    if kind is OutputKind.LOSS_OUTPUT:
+        return {"loss_output": {"arg": name}}
+    raise Error(f"an exported program whose outputs are gradients ({kind.name.lower()})", "unsupported")
+
+
 def _constant_json(value: Any) -> Json:
     simple = SIMPLE_ARGUMENTS.get(type(value))
     return simple(value) if simple is not None else {"as_string": str(value)}
 
 
-def _argument_spec(argument: Any, aliases: Mapping[str, str] | None = None) -> Json:
-    if isinstance(argument, ConstantArgument):
-        return _constant_json(argument.value)
-    name = argument.name if aliases is None else aliases.get(argument.name, argument.name)
+def _argument_spec(argument: Any) -> Json:
+    name = argument.name
     if isinstance(argument, SymIntArgument):
         return {"as_sym_int": {"as_name": name}}
     if isinstance(argument, SymFloatArgument):

@@ -211,26 +211,53 @@ def test_names_are_checked() -> None:
 
 
 def lacks(*names: str) -> Any:
+    """The core reports operators that write to their arguments as those that return their results."""
+
     def missing(program: RecordedProgram) -> list[tuple[str, int, list[str], str]]:
-        found = [n["target"] for n in program.graph["nodes"]]
-        return [(t, found.count(t), ["block.0"], "") for t in sorted(set(found)) if t.split(".")[3] in names]
+        parts = [n["target"].split(".") for n in program.graph["nodes"]]
+        found = [f"{p[2]}::{p[3].rstrip('_')}.{p[4]}" for p in parts if p[3].rstrip("_") in names]
+        return [(t, found.count(t), ["block.0"], "") for t in sorted(set(found))]
 
     return missing
 
 
+def targets_of(program: type[RecordedProgram]) -> list[str]:
+    return [n["target"].split(".")[3] for n in program.last.graph["nodes"]]
+
+
 def test_only_what_is_lacking_is_decomposed(recorded: type[RecordedProgram]) -> None:  # noqa: F811
     recorded.missing = lacks("silu")  # type: ignore[assignment]
-    tonnx.export(lambda x: nn.functional.linear(nn.functional.silu(x), x), torch.rand(3, 3))
-    targets = [n["target"].split(".")[3] for n in recorded.last.graph["nodes"]]
-    assert targets == ["sigmoid", "mul", "linear"]
+    net = nn.Sequential(nn.Linear(3, 3), nn.SiLU(), nn.BatchNorm1d(3))
+    tonnx.export(net, torch.rand(3, 3), dynamic_axes={"input": {0: "n"}})
+    targets = targets_of(recorded)
+    assert "silu" not in targets
+    assert {"linear", "sigmoid", "mul", "batch_norm"} <= set(targets)
+    stacks = {n["metadata"]["nn_module_stack"] for n in recorded.last.graph["nodes"] if ".sigmoid." in n["target"]}
+    assert [s.split(";")[-1].split(",")[1] for s in stacks] == ["1"]
 
 
-def test_in_place_forms_are_decomposed(recorded: type[RecordedProgram]) -> None:  # noqa: F811
-    recorded.missing = lacks("addcmul_", "addcmul")  # type: ignore[assignment]
+def test_the_users_program_is_not_changed(recorded: type[RecordedProgram]) -> None:  # noqa: F811
+    recorded.missing = lacks("silu")  # type: ignore[assignment]
+    exported = torch.export.export(nn.SiLU(), (torch.rand(3),))
+    before = str(exported.graph)
+    tonnx.export(exported)
+    assert "silu" not in targets_of(recorded)
+    assert str(exported.graph) == before
+
+
+def test_operators_that_write_to_their_argument_are_decomposed(recorded: type[RecordedProgram]) -> None:  # noqa: F811
+    recorded.missing = lacks("addcmul")  # type: ignore[assignment]
     tonnx.export(lambda x: x.clone().addcmul_(x, x), torch.rand(3))
-    targets = [n["target"].split(".")[3] for n in recorded.last.graph["nodes"]]
+    targets = targets_of(recorded)
     assert "addcmul_" not in targets
-    assert "mul" in targets
+    assert {"mul", "copy_"} <= set(targets)
+
+
+def test_operators_of_several_results_are_decomposed(recorded: type[RecordedProgram]) -> None:  # noqa: F811
+    recorded.missing = lacks("aminmax", "split")  # type: ignore[assignment]
+    tonnx.export(lambda x: (*torch.aminmax(x, dim=0), *torch.split(x, 2)), torch.rand(4, 3))
+    assert set(targets_of(recorded)) >= {"amin", "amax", "split_with_sizes"}
+    assert len(recorded.last.graph["outputs"]) == 4
 
 
 def test_what_is_left_is_listed(recorded: type[RecordedProgram]) -> None:  # noqa: F811
@@ -242,7 +269,7 @@ def test_what_is_left_is_listed(recorded: type[RecordedProgram]) -> None:  # noq
 
     assert outcome(lambda: tonnx.export(use, torch.rand(3))) == (
         "2 operators have no conversion to ONNX:\n"
-        "  tonnx_test.affine.default: 2 times, in block.0\n"
-        "  tonnx_test.pair.default: once, in block.0\n"
+        "  tonnx_test::affine.default: 2 times, in block.0\n"
+        "  tonnx_test::pair.default: once, in block.0\n"
         "  register what they are in ONNX with tonnx.register_custom_op_symbolic"
     )

@@ -415,7 +415,9 @@ void GraphReader::add_outputs(Node& node, const Json& json) {
 
 void GraphReader::add_output(Node& node, const Json& json) {
   const std::string_view name = text_of(get(json, "name"), "a name");
-  define(name, graph_.add_output_to(&node, graph_.unique_name(name), type_of(name)));
+  // what a symbolic of the user's own makes on its way has no type in PyTorch
+  const bool is_known = node.domain != Symbol("tonnx") || tensors_.find(name) != tensors_.end();
+  define(name, graph_.add_output_to(&node, graph_.unique_name(name), is_known ? type_of(name) : Type{}));
 }
 
 /// The path of the module that the node is in names it.
