@@ -31,8 +31,8 @@ Type represented(const Type& type) {
   return result;
 }
 
-/// A raising that gives something else than PyTorch, or a file that says something else than what its nodes do, is found
-/// here rather than by the one who runs it.
+/// A raising that gives something else than PyTorch, or a file that says something else than what its nodes do, is
+/// found here rather than by the one who runs it.
 void check_result(const Node& node, size_t i, const Type& wanted, const Type& found) {
   const auto differ = [&] {
     fail_invalid("{} gives {} as output {}, and the program says {}", target_of(node), text_of(found), i,
@@ -63,7 +63,8 @@ Value* Raising::weight_of(const Value* aten) {
 Value* Raising::value_of(const Value* aten) {
   if (Value* const* known = values_.find(aten)) return *known;
   if (aten->constant) return weight_of(aten);
-  require(is_number(aten) && aten->known_ints.has_value(), "the value '{}' is not a tensor, and not a size", aten->name);
+  require(is_number(aten) && aten->known_ints.has_value(), "the value '{}' is not a tensor, and not a size",
+          aten->name);
   return OnnxBuilder(*this).list(int_of(aten->known_ints->front()));
 }
 
@@ -207,7 +208,11 @@ void Raising::raise_onnx_op(const Node& node) {
                                          output ? represented(output->type) : Type{});
     if (output != nullptr) define(output, result);
   }
-  if (is_standard) complete(*made);
+  // inference of what nobody knows would replace what PyTorch knows
+  const bool is_known = std::all_of(inputs.begin(), inputs.end(), [](const Value* input) {
+    return !input || input->type.kind != Type::Kind::Unknown;
+  });
+  if (is_standard && is_known) complete(*made);
 }
 
 void Raising::raise_node(const Node& node) {
