@@ -16,6 +16,15 @@ Decomposition = Callable[..., Any]
 Way = tuple[Decomposition, bool]  # the second: whether composite operators inside stay whole, as torch.export has them
 
 
+_ORIGIN = "decomposed_from"
+
+
+def _name_of(target: Any) -> str:
+    """An operator as the core calls it."""
+    overload = "" if target._overloadname == "default" else f".{target._overloadname}"
+    return f"{target._schema.name}{overload}"
+
+
 def _operator_of(target: str) -> Any:
     """The operator that the core calls `namespace::name.overload`, or None; the overload may be left out."""
     namespace, _, rest = target.partition("::")
@@ -99,7 +108,8 @@ def _inline(module: GraphModule, node: Node, traced: GraphModule, arguments: Seq
     graph = module.graph
     copies: dict[Node, Any] = {}
     given = iter(arguments)
-    origin = {k: node.meta[k] for k in ("nn_module_stack", "stack_trace") if k in node.meta}
+    origin = {k: node.meta[k] for k in ("nn_module_stack", "stack_trace", _ORIGIN) if k in node.meta}
+    origin.setdefault(_ORIGIN, _name_of(node.target))
     result: Any = None
     with graph.inserting_before(node):
         for inner in traced.graph.nodes:
@@ -142,14 +152,28 @@ def _use_instead(node: Node, result: Any) -> None:
             user.graph.erase_node(user)
 
 
-def unsupported_text(rows: Sequence[tuple[str, int, Sequence[str], str]]) -> str:
+def _origins(exported: torch.export.ExportedProgram) -> dict[str, set[str]]:
+    """Of which operators of the model those are a part that came out of a decomposition."""
+    result: dict[str, set[str]] = {}
+    for module in _graph_modules(exported.graph_module):
+        for node in module.graph.nodes:
+            if _ORIGIN in node.meta and isinstance(node.target, torch._ops.OpOverload):
+                result.setdefault(_name_of(node.target), set()).add(node.meta[_ORIGIN])
+    return result
+
+
+def unsupported_text(
+    rows: Sequence[tuple[str, int, Sequence[str], str]], exported: torch.export.ExportedProgram
+) -> str:
     """The error that lists each operator, how often it occurs, where, and why it cannot be written."""
+    origins = _origins(exported)
     lines = []
     for target, count, paths, reason in rows:
         places = sorted({p or "the model itself" for p in paths})
         shown = ", ".join(places[:5]) + (f" and {len(places) - 5} more" if len(places) > 5 else "")
         times = "once" if count == 1 else f"{count} times"
-        lines.append(f"  {target}: {times}, in {shown}{f': {reason}' if reason else ''}")
+        part = f" (of {', '.join(sorted(origins[target]))})" if target in origins else ""
+        lines.append(f"  {target}{part}: {times}, in {shown}{f': {reason}' if reason else ''}")
     count = len(rows)
     title = "an operator has" if count == 1 else f"{count} operators have"
     advice = "register what they are in ONNX with tonnx.register_custom_op_symbolic"

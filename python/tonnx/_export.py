@@ -256,5 +256,5 @@ def _program_of(
             program = _core.Program.read(*program_json(exported, extra, opset, functions))
             missing = program.unsupported(opset)
     if missing:
-        raise Error(unsupported_text(missing), "unsupported")
+        raise Error(unsupported_text(missing, exported), "unsupported")
     return OnnxProgram(program, options, exported, names.inputs, names.outputs)
