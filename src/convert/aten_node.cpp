@@ -114,6 +114,10 @@ Value* AtenNode::input_as(std::string_view name, DType dtype) const {
   OnnxBuilder onnx(*raising_);
   if (const auto* i = argument.get<int64_t>()) return onnx.integer(dtype, *i);
   if (const auto number = number_of(argument)) return onnx.number(dtype, *number);
+  // whoever knows that they are pairs asks for them as they are
+  if (const Value* found = aten_value(argument);
+      info(dtype).kind == 'c' || (found && info(found->type.dtype).kind == 'c'))
+    fail_unsupported("'{}' is a tensor of complex numbers", name);
   return onnx.cast(input(name), dtype);
 }
 

@@ -22,6 +22,8 @@ bool is_number(const Value* value) { return value && value->type.kind == Type::K
 
 bool is_onnx_op(const Node& node) { return node.domain == Symbol("tonnx") && node.op == Symbol("onnx_op"); }
 
+bool is_complex(const Type& type) { return type.is_tensor() && info(type.dtype).kind == 'c'; }
+
 /// PyTorch's complex numbers are pairs of floats in ONNX, in a last dimension of their own.
 Type represented(const Type& type) {
   Type result = type;
@@ -35,6 +37,9 @@ Type represented(const Type& type) {
 /// found here rather than by the one who runs it.
 void check_result(const Node& node, size_t i, const Type& wanted, const Type& found) {
   const auto differ = [&] {
+    const auto is_pairs = [](const Value* value) { return value != nullptr && is_complex(value->type); };
+    if (std::any_of(node.inputs().begin(), node.inputs().end(), is_pairs) || is_pairs(node.output(i)))
+      fail_unsupported("{} of complex numbers", target_of(node));
     fail_invalid("{} gives {} as output {}, and the program says {}", target_of(node), text_of(found), i,
                  text_of(wanted));
   };
@@ -53,8 +58,15 @@ void check_result(const Node& node, size_t i, const Type& wanted, const Type& fo
 Value* Raising::weight_of(const Value* aten) {
   auto [at, fresh] = weights_.try_emplace(aten, nullptr);
   if (fresh) {
-    if (represented(aten->type).dtype != aten->type.dtype) fail_unsupported("the weight '{}' is complex", aten->name);
-    at->second = root_->add_initializer(aten->name, aten->constant);
+    TensorPtr tensor = aten->constant;
+    if (is_complex(aten->type)) {
+      auto pairs = std::make_shared<Tensor>(*tensor);
+      pairs->dtype = represented(aten->type).dtype;
+      pairs->dims.push_back(2);
+      pairs->source = {};
+      tensor = std::move(pairs);
+    }
+    at->second = root_->add_initializer(aten->name, std::move(tensor));
     at->second->trainable = aten->trainable;
   }
   return at->second;
@@ -344,13 +356,11 @@ Model raise(const Model& aten, const std::vector<std::string>& output_names, con
   Raising raising(*model.graph, options);
   for (const Value* input : aten.graph->inputs()) {
     const bool is_tensor = input->type.is_tensor();
-    if (is_tensor && represented(input->type).dtype != input->type.dtype)
-      fail_unsupported("the input '{}' is complex, which no runtime takes: give its real and imaginary parts",
-                       input->name);
     const DType number = input->type.kind == Type::Kind::Float  ? DType::Float32
                          : input->type.kind == Type::Kind::Bool ? DType::Bool
                                                                 : DType::Int64;
-    Value* made = model.graph->add_input(input->name, is_tensor ? input->type : Type::tensor(number, Shape{}));
+    Value* made =
+        model.graph->add_input(input->name, is_tensor ? represented(input->type) : Type::tensor(number, Shape{}));
     if (is_tensor) {
       raising.define(input, made);
     } else {
@@ -360,9 +370,6 @@ Model raise(const Model& aten, const std::vector<std::string>& output_names, con
   raising.raise_nodes(*aten.graph);
   std::vector<Value*> outputs;
   for (const Value* output : aten.graph->outputs()) {
-    if (represented(output->type).dtype != output->type.dtype)
-      fail_unsupported("the output '{}' is complex, which no runtime gives: return its real and imaginary parts",
-                       output->name);
     Value* value = raising.value_of(output);
     outputs.push_back(is_number(output) ? OnnxBuilder(raising).scalar(value) : value);
   }

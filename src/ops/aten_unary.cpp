@@ -202,6 +202,8 @@ Value* signed_as(Value* magnitude, Value* sign, OnnxBuilder& onnx) {
   return onnx.where(sign_bit(sign, onnx), onnx("Neg", {magnitude}), magnitude);
 }
 
+Values raise_neg(const AtenNode& n, OnnxBuilder& onnx) { return onnx("Neg", {n.input("self")}); }
+
 Values raise_abs(const AtenNode& n, OnnxBuilder& onnx) {
   if (is_complex(n.dtype("self"))) return onnx.reduce("ReduceL2", n.input("self"), {n.rank("self")}, false);
   if (n.dtype("self") == DType::Bool) return n.input("self");

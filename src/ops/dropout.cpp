@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/emission.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -122,10 +123,12 @@ constexpr OnnxOp kOnnx[] = {
 constexpr AtenOp kAten[] = {
     {.sig = "aten::dropout(Tensor input, float p, bool train) -> Tensor",
      .emit = emit_dropout,
-     .module = module_dropout},
+     .module = module_dropout,
+     .raise = raise_dropout},
     {.sig = "aten::rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     .python = "torch.rand_like"},
+     .python = "torch.rand_like",
+     .raise = raise_random},
 };
 
 }  // namespace

@@ -90,6 +90,8 @@ extern const OpFamily kAtenIndexOps;
 extern const OpFamily kAtenIndexPutOps;
 extern const OpFamily kAtenSizeOps;
 extern const OpFamily kAtenControlFlowOps;
+extern const OpFamily kAtenRandomOps;
+extern const OpFamily kAtenScanOps;
 
 namespace {
 
@@ -179,6 +181,8 @@ constexpr const OpFamily* kFamilies[] = {
     &kAtenIndexPutOps,
     &kAtenSizeOps,
     &kAtenControlFlowOps,
+    &kAtenRandomOps,
+    &kAtenScanOps,
 };
 // clang-format on
 

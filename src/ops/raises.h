@@ -37,6 +37,7 @@ template <FixedText Op>
 Values raise_math(const AtenNode& n, OnnxBuilder& onnx) {
   return raise_math(n, onnx, Op.value);
 }
+Values raise_neg(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_abs(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_rounded(const AtenNode& n, OnnxBuilder& onnx, std::string_view op);
 template <FixedText Op>
@@ -120,6 +121,14 @@ Values raise_arg_extreme(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_extreme_dim(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_aminmax(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_var(const AtenNode& n, OnnxBuilder& onnx);
+// aten_scan.cpp
+Values raise_cumsum(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_cumprod(const AtenNode& n, OnnxBuilder& onnx);
+// aten_random.cpp
+Values raise_dropout(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_random(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_bernoulli(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_multinomial(const AtenNode& n, OnnxBuilder& onnx);
 // aten_create.cpp
 Values raise_filled(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_arange(const AtenNode& n, OnnxBuilder& onnx);

@@ -5,6 +5,7 @@
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/emission.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -184,19 +185,25 @@ constexpr OnnxOp kOnnx[] = {
 
 #define FACTORY "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::randn(SymInt[] size, *, " FACTORY ") -> Tensor", .emit = emit_factory},
-    {.sig = "aten::rand(SymInt[] size, *, " FACTORY ") -> Tensor", .emit = emit_factory},
+    {.sig = "aten::randn(SymInt[] size, *, " FACTORY ") -> Tensor", .emit = emit_factory, .raise = raise_random},
+    {.sig = "aten::rand(SymInt[] size, *, " FACTORY ") -> Tensor", .emit = emit_factory, .raise = raise_random},
     {.sig = "aten::randn.generator(SymInt[] size, *, Generator? generator, " FACTORY ") -> Tensor",
-     .emit = emit_with_generator},
+     .emit = emit_with_generator,
+     .raise = raise_random},
     {.sig = "aten::rand.generator(SymInt[] size, *, Generator? generator, " FACTORY ") -> Tensor",
-     .emit = emit_with_generator},
+     .emit = emit_with_generator,
+     .raise = raise_random},
     {.sig = "aten::randn_like(Tensor self, *, " FACTORY ", MemoryFormat? memory_format=None) -> Tensor",
-     .python = "torch.randn_like"},
-    {.sig = "aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", .python = "torch.bernoulli"},
+     .python = "torch.randn_like",
+     .raise = raise_random},
+    {.sig = "aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+     .python = "torch.bernoulli",
+     .raise = raise_bernoulli},
     {.sig =
          "aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> "
          "Tensor",
-     .python = "torch.multinomial"},
+     .python = "torch.multinomial",
+     .raise = raise_multinomial},
     {.sig = "aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
             "str? side=None, Tensor? sorter=None) -> Tensor",
      .python = "torch.searchsorted"},

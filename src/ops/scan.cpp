@@ -64,8 +64,12 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", .python = "torch.cumsum"},
-    {.sig = "aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", .python = "torch.cumprod"},
+    {.sig = "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+     .python = "torch.cumsum",
+     .raise = raise_cumsum},
+    {.sig = "aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+     .python = "torch.cumprod",
+     .raise = raise_cumprod},
     {.sig = "aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
      .python = ".narrow",
      .raise = raise_narrow},

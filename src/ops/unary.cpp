@@ -172,7 +172,7 @@ constexpr AtenOp kAten[] = {
     {.sig = "aten::isposinf(Tensor self) -> Tensor", .python = "torch.isposinf", .raise = raise_is_float_value},
     {.sig = "aten::log(Tensor self) -> Tensor", .python = "torch.log", .raise = raise_unary<"Log">},
     {.sig = "aten::logical_not(Tensor self) -> Tensor", .python = "torch.logical_not", .raise = raise_logical_not},
-    {.sig = "aten::neg(Tensor self) -> Tensor", .python = "-", .raise = raise_unary<"Neg">},
+    {.sig = "aten::neg(Tensor self) -> Tensor", .python = "-", .raise = raise_neg},
     {.sig = "aten::reciprocal(Tensor self) -> Tensor",
      .python = "torch.reciprocal",
      .raise = raise_unary<"Reciprocal">},
