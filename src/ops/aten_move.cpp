@@ -30,7 +30,8 @@ constexpr Lack kLacks[] = {
     {"ReduceMin", kBFloat16 | kSmallInts | kWideUnsigned | kBool},
     {"Equal", kBFloat16 | kSmallInts | kWideUnsigned},
     {"Less", kBFloat16 | kSmallInts | kWideUnsigned | kBool},
-    {"ScatterElements", kBool},
+    // writing that reduces
+    {"ScatterReduce", kBFloat16 | kSmallInts | kWideUnsigned | kBool | dtype_set(DType::Float16)},
 };
 
 }  // namespace

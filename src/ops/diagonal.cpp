@@ -7,6 +7,7 @@
 #include "ops/kernel_type.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -59,8 +60,8 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::tril(Tensor self, SymInt diagonal=0) -> Tensor", .python = ".tril"},
-    {.sig = "aten::triu(Tensor self, SymInt diagonal=0) -> Tensor", .python = ".triu"},
+    {.sig = "aten::tril(Tensor self, SymInt diagonal=0) -> Tensor", .python = ".tril", .raise = raise_tril},
+    {.sig = "aten::triu(Tensor self, SymInt diagonal=0) -> Tensor", .python = ".triu", .raise = raise_triu},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/emission.h"
+#include "ops/raises.h"
 #include "ops/window.h"
 
 namespace tonnx {
@@ -215,7 +216,8 @@ constexpr AtenOp kAten[] = {
             "int[2] stride) -> Tensor",
      .emit = emit_col2im},
     {.sig = "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-     .python = "torch.index_add"},
+     .python = "torch.index_add",
+     .raise = raise_index_add},
 };
 
 }  // namespace

@@ -88,6 +88,10 @@ extern const OpFamily kAtenJoinOps;
 extern const OpFamily kAtenPadOps;
 extern const OpFamily kAtenIndexOps;
 extern const OpFamily kAtenIndexPutOps;
+extern const OpFamily kAtenDiagonalOps;
+extern const OpFamily kAtenScatterOps;
+extern const OpFamily kAtenSortOps;
+extern const OpFamily kAtenSearchOps;
 extern const OpFamily kAtenSizeOps;
 extern const OpFamily kAtenControlFlowOps;
 extern const OpFamily kAtenRandomOps;
@@ -179,6 +183,10 @@ constexpr const OpFamily* kFamilies[] = {
     &kAtenPadOps,
     &kAtenIndexOps,
     &kAtenIndexPutOps,
+    &kAtenDiagonalOps,
+    &kAtenScatterOps,
+    &kAtenSortOps,
+    &kAtenSearchOps,
     &kAtenSizeOps,
     &kAtenControlFlowOps,
     &kAtenRandomOps,

@@ -271,7 +271,8 @@ constexpr AtenOp kAten[] = {
      .raise = raise_aminmax},
     {.sig = "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) "
             "-> Tensor",
-     .python = ".repeat_interleave"},
+     .python = ".repeat_interleave",
+     .raise = raise_repeat_interleave},
 };
 
 }  // namespace

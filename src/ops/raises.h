@@ -174,6 +174,23 @@ Values raise_nonzero(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_index_put(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_masked_fill(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_masked_scatter(const AtenNode& n, OnnxBuilder& onnx);
+// aten_diagonal.cpp
+Values raise_tril(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_triu(const AtenNode& n, OnnxBuilder& onnx);
+// aten_scatter.cpp
+Values raise_scatter(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_scatter_add(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_scatter_reduce(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_index_add(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_index_fill(const AtenNode& n, OnnxBuilder& onnx);
+// aten_sort.cpp
+Values raise_sort(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_argsort(const AtenNode& n, OnnxBuilder& onnx);
+// aten_search.cpp
+Values raise_searchsorted(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_unique(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_unique_dim(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_repeat_interleave(const AtenNode& n, OnnxBuilder& onnx);
 // aten_size.cpp
 Values raise_number_floor_div(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_number_mod(const AtenNode& n, OnnxBuilder& onnx);

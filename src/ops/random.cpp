@@ -206,7 +206,8 @@ constexpr AtenOp kAten[] = {
      .raise = raise_multinomial},
     {.sig = "aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
             "str? side=None, Tensor? sorter=None) -> Tensor",
-     .python = "torch.searchsorted"},
+     .python = "torch.searchsorted",
+     .raise = raise_searchsorted},
 };
 #undef FACTORY
 

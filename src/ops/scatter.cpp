@@ -168,14 +168,19 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", .python = "torch.scatter"},
+    {.sig = "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+     .python = "torch.scatter",
+     .raise = raise_scatter},
     {.sig = "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-     .python = "torch.scatter"},
+     .python = "torch.scatter",
+     .raise = raise_scatter},
     {.sig = "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-     .python = "torch.scatter_add"},
+     .python = "torch.scatter_add",
+     .raise = raise_scatter_add},
     {.sig = "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
             "include_self=True) -> Tensor",
-     .python = "torch.scatter_reduce"},
+     .python = "torch.scatter_reduce",
+     .raise = raise_scatter_reduce},
     {.sig = "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
      .emit = emit_index_put,
      .raise = raise_index_put},

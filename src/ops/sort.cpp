@@ -88,7 +88,8 @@ constexpr OnnxOp kOnnx[] = {
 constexpr AtenOp kAten[] = {
     {.sig = "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, "
             "Tensor indices)",
-     .python = "torch.sort"},
+     .python = "torch.sort",
+     .raise = raise_sort},
     {.sig = "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
      .python = "torch.max",
      .raise = raise_extreme_dim},

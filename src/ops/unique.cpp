@@ -4,6 +4,7 @@
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -79,10 +80,12 @@ constexpr OnnxOp kOnnx[] = {
 constexpr AtenOp kAten[] = {
     {.sig = "aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> "
             "(Tensor, Tensor, Tensor)",
-     .emit = emit_unique},
+     .emit = emit_unique,
+     .raise = raise_unique},
     {.sig = "aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
             "return_counts=False) -> (Tensor, Tensor, Tensor)",
-     .emit = emit_unique},
+     .emit = emit_unique,
+     .raise = raise_unique_dim},
 };
 
 }  // namespace
