@@ -160,6 +160,7 @@ Model onnx_of(const Program& program, const ExportOptions& options) {
       version = given->second;
   }
   change_opset(model, options.raising.opset);
+  remove_dead_code(*model.graph);
   if (!options.export_params || options.keep_initializers_as_inputs)
     make_weights_inputs(*model.graph, *program.model.graph, options.export_params);
   return model;

@@ -69,6 +69,15 @@ Pool pool_of(const AtenNode& n, bool has_dilation) {
   return pool;
 }
 
+/// The spatial dimensions as one.
+Shape flat_planes(const Shape& shape, int64_t spatial) {
+  Shape planes(shape.begin(), shape.end() - spatial);
+  Dim size(1);
+  for (auto at = shape.end() - spatial; at != shape.end(); ++at) size = size * *at;
+  planes.push_back(size);
+  return planes;
+}
+
 /// The elements of a plane that a value has, as a list of one.
 IntArg plane_size(OnnxBuilder& onnx, Value* x, int64_t spatial) {
   IntArg size = 1;
@@ -255,9 +264,7 @@ std::vector<int64_t> last_axes(int64_t rank, int64_t count) {
 
 /// The windows of every plane, side by side: [..., windows, longest].
 Value* gathered(OnnxBuilder& onnx, Value* x, const WindowTable& table, int64_t spatial) {
-  IntArgs flat(static_cast<size_t>(onnx.rank(x) - spatial), 0);
-  flat.emplace_back(-1);
-  Value* planes = spatial == 1 ? x : onnx("Reshape", {x, onnx.list(flat)});
+  Value* planes = onnx.reshape(x, flat_planes(onnx.shape(x), spatial));
   auto places = std::make_shared<Tensor>(*make_ints(table.places));
   places->dims = {table.windows, table.longest};
   return onnx.gather(planes, onnx.constant(places, "windows"), onnx.rank(planes) - 1);
@@ -332,18 +339,11 @@ Values raise_max_unpool(const AtenNode& n, OnnxBuilder& onnx) {
   n.ignore({"output_size"});
   if (spatial == 3) n.ignore({"stride", "padding"});
   Value *x = n.input("self"), *indices = n.input("indices");
-  IntArgs flat(static_cast<size_t>(onnx.rank(x) - spatial), 0);
-  flat.emplace_back(-1);
-  Value* list = onnx.list(flat);
-  const Shape& shape = n.output_shape();
-  Shape planes(shape.begin(), shape.end() - spatial);
-  Dim size(1);
-  for (auto at = shape.end() - spatial; at != shape.end(); ++at) size = size * *at;
-  planes.push_back(size);
-  Value* zeros = onnx.expand(onnx.number(onnx.dtype(x), 0), planes);
-  Value* y = onnx("ScatterElements", {zeros, onnx("Reshape", {indices, list}), onnx("Reshape", {x, list})},
+  Value* zeros = onnx.expand(onnx.number(onnx.dtype(x), 0), flat_planes(n.output_shape(), spatial));
+  const Shape flat = flat_planes(onnx.shape(x), spatial);
+  Value* y = onnx("ScatterElements", {zeros, onnx.reshape(indices, flat), onnx.reshape(x, flat)},
                   {attr("axis", onnx.rank(x) - spatial)});
-  return onnx.reshape(y, shape);
+  return onnx.reshape(y, n.output_shape());
 }
 
 constexpr AtenOp kAten[] = {

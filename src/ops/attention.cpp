@@ -6,6 +6,7 @@
 #include "ops/emission.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
+#include "ops/older_forms.h"
 #include "ops/opset_step.h"
 #include "ops/raises.h"
 
@@ -312,13 +313,15 @@ constexpr OnnxOp kOnnx[] = {
      .since = 23,
      .history = kHistory,
      .infer = infer_attention,
-     .lower = lower_attention},
+     .lower = lower_attention,
+     .before_since = attention_in_older},
 };
 
 constexpr AtenOp kAten[] = {
     {.sig = "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
             "dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
-     .emit = emit_attention},
+     .emit = emit_attention,
+     .raise = raise_attention},
     {.sig = "aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)",
      .emit = emit_unflatten,
      .raise = raise_reshaped},

@@ -6,6 +6,7 @@
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/lowering.h"
+#include "ops/older_forms.h"
 #include "ops/opset_step.h"
 #include "ops/raises.h"
 
@@ -56,7 +57,8 @@ constexpr OnnxOp kOnnx[] = {
     {.sig = "Trilu(T input, I? k, *, int upper=1) -> T output",
      .since = 14,
      .infer = infer_same_as_first,
-     .lower = lower_trilu},
+     .lower = lower_trilu,
+     .before_since = trilu_in_older},
 };
 
 constexpr AtenOp kAten[] = {

@@ -6,6 +6,7 @@
 #include "ops/emission.h"
 #include "ops/raises.h"
 #include "ops/window.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -214,7 +215,8 @@ constexpr OnnxOp kOnnx[] = {
 constexpr AtenOp kAten[] = {
     {.sig = "aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, "
             "int[2] stride) -> Tensor",
-     .emit = emit_col2im},
+     .emit = emit_col2im,
+     .raise = raise_col2im},
     {.sig = "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
      .python = "torch.index_add",
      .raise = raise_index_add},

@@ -5,6 +5,7 @@
 #include "ops/elementwise.h"
 #include "ops/emission.h"
 #include "ops/window.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -372,9 +373,11 @@ constexpr OnnxOp kOnnx[] = {
 constexpr AtenOp kAten[] = {
     {.sig = "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
             "align_corners) -> Tensor",
-     .emit = emit_grid_sampler},
+     .emit = emit_grid_sampler,
+     .raise = raise_grid_sampler},
     {.sig = "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
-     .python = "F.affine_grid"},
+     .python = "F.affine_grid",
+     .raise = raise_affine_grid},
 };
 
 }  // namespace

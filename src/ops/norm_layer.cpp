@@ -6,6 +6,7 @@
 #include "ops/emission.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
+#include "ops/older_forms.h"
 #include "ops/opset_step.h"
 #include "ops/raises.h"
 
@@ -241,25 +242,11 @@ void up_scale_per_channel(OnnxEdit& edit) {
   }
 }
 
+/// Opset 18 to 20 cannot say it where the channels of a group have scales of their own.
 void down_scale_per_group(OnnxEdit& edit) {
-  require_default(edit, "stash_type", 1);
   const int64_t groups = edit.i("num_groups", 0);
-  const auto channels = find_channels(edit);
-  if (channels == groups) return;
-  for (size_t i = 1; i < 3; ++i) {
-    const auto values = edit.const_floats(i);
-    if (!values || groups < 1 || values->size() % static_cast<size_t>(groups) != 0) {
-      edit.cannot("opset 18 has one scale for each group, and those of the channels are not constant");
-    }
-    const size_t each = values->size() / static_cast<size_t>(groups);
-    std::vector<double> shared;
-    for (size_t at = 0; at < values->size(); ++at) {
-      if (at % each == 0) shared.push_back((*values)[at]);
-      if ((*values)[at] != shared.back()) edit.cannot("opset 18 has one scale for each group, and the channels differ");
-    }
-    const DType dtype = edit.node().input(i)->constant->dtype;
-    edit.node().set_input(i, edit.constant(make_floats(dtype, {groups}, shared), i == 1 ? "scale" : "bias"));
-  }
+  if (find_channels(edit) != groups) return down_group_norm(edit);
+  require_default(edit, "stash_type", 1);
 }
 
 Values lower_mean_variance_norm(const OnnxNode& n, AtenBuilder& aten) {
@@ -290,16 +277,19 @@ constexpr OnnxOp kOnnx[] = {
             "-> (T Y, U? Mean, U? InvStdDev)",
      .since = 17,
      .infer = infer_layer_norm,
-     .lower = lower_layer_norm},
+     .lower = lower_layer_norm,
+     .before_since = layer_norm_in_older},
     {.sig = "GroupNormalization(T X, T scale, T bias, *, float epsilon=1e-05, int num_groups, int stash_type=1) -> T Y",
      .since = 18,
      .history = kGroupNormHistory,
      .infer = infer_group_norm,
-     .lower = lower_group_norm},
+     .lower = lower_group_norm,
+     .before_since = group_norm_in_older},
     {.sig = "RMSNormalization(T X, V scale, *, int axis=-1, float epsilon=1e-05, int stash_type=1) -> V Y",
      .since = 23,
      .infer = infer_rms_norm,
-     .lower = lower_rms_norm},
+     .lower = lower_rms_norm,
+     .before_since = rms_norm_in_older},
     {.sig = "MeanVarianceNormalization(T X, *, ints axes=[0, 2, 3]) -> T Y",
      .since = 9,
      .history = kMeanVarianceHistory,

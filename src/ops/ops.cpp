@@ -96,6 +96,9 @@ extern const OpFamily kAtenSizeOps;
 extern const OpFamily kAtenControlFlowOps;
 extern const OpFamily kAtenRandomOps;
 extern const OpFamily kAtenScanOps;
+extern const OpFamily kAtenRecurrentOps;
+extern const OpFamily kAtenGridOps;
+extern const OpFamily kAtenResizeOps;
 
 namespace {
 
@@ -191,6 +194,9 @@ constexpr const OpFamily* kFamilies[] = {
     &kAtenControlFlowOps,
     &kAtenRandomOps,
     &kAtenScanOps,
+    &kAtenRecurrentOps,
+    &kAtenGridOps,
+    &kAtenResizeOps,
 };
 // clang-format on
 

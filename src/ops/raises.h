@@ -18,9 +18,19 @@ Values raise_layer_norm(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_group_norm(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_instance_norm(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_batch_norm(const AtenNode& n, OnnxBuilder& onnx);
+// aten_attention.cpp
+Values raise_attention(const AtenNode& n, OnnxBuilder& onnx);
 // aten_matmul.cpp
 Values raise_matmul(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_linear(const AtenNode& n, OnnxBuilder& onnx);
+// aten_resize.cpp
+Values raise_upsample(const AtenNode& n, OnnxBuilder& onnx);
+// aten_grid.cpp
+Values raise_col2im(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_grid_sampler(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_affine_grid(const AtenNode& n, OnnxBuilder& onnx);
+// aten_recurrent.cpp
+Values raise_recurrent(const AtenNode& n, OnnxBuilder& onnx);
 // aten_shape.cpp
 Values raise_reshaped(const AtenNode& n, OnnxBuilder& onnx);
 // aten_unary.cpp

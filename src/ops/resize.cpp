@@ -9,6 +9,7 @@
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 
@@ -444,18 +445,18 @@ constexpr OnnxOp kOnnx[] = {
 #define SMOOTH(op) \
   "aten::" op ".vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
 constexpr AtenOp kAten[] = {
-    {.sig = NEAREST("upsample_nearest1d"), .emit = emit_interpolate},
-    {.sig = NEAREST("upsample_nearest2d"), .emit = emit_interpolate},
-    {.sig = NEAREST("upsample_nearest3d"), .emit = emit_interpolate},
-    {.sig = NEAREST("_upsample_nearest_exact1d"), .emit = emit_interpolate},
-    {.sig = NEAREST("_upsample_nearest_exact2d"), .emit = emit_interpolate},
-    {.sig = NEAREST("_upsample_nearest_exact3d"), .emit = emit_interpolate},
-    {.sig = SMOOTH("upsample_linear1d"), .emit = emit_interpolate},
-    {.sig = SMOOTH("upsample_bilinear2d"), .emit = emit_interpolate},
-    {.sig = SMOOTH("upsample_trilinear3d"), .emit = emit_interpolate},
-    {.sig = SMOOTH("upsample_bicubic2d"), .emit = emit_interpolate},
-    {.sig = SMOOTH("_upsample_bilinear2d_aa"), .emit = emit_interpolate},
-    {.sig = SMOOTH("_upsample_bicubic2d_aa"), .emit = emit_interpolate},
+    {.sig = NEAREST("upsample_nearest1d"), .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = NEAREST("upsample_nearest2d"), .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = NEAREST("upsample_nearest3d"), .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = NEAREST("_upsample_nearest_exact1d"), .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = NEAREST("_upsample_nearest_exact2d"), .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = NEAREST("_upsample_nearest_exact3d"), .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = SMOOTH("upsample_linear1d"), .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = SMOOTH("upsample_bilinear2d"), .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = SMOOTH("upsample_trilinear3d"), .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = SMOOTH("upsample_bicubic2d"), .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = SMOOTH("_upsample_bilinear2d_aa"), .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = SMOOTH("_upsample_bicubic2d_aa"), .emit = emit_interpolate, .raise = raise_upsample},
 };
 #undef NEAREST
 #undef SMOOTH
