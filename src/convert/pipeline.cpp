@@ -159,6 +159,7 @@ Model onnx_of(const Program& program, const ExportOptions& options) {
     if (const auto given = options.custom_opsets.find(domain); given != options.custom_opsets.end())
       version = given->second;
   }
+  if (!options.raising.training) fuse_batch_norm(*model.graph);
   change_opset(model, options.raising.opset);
   remove_dead_code(*model.graph);
   if (!options.export_params || options.keep_initializers_as_inputs)

@@ -93,6 +93,7 @@ Values raise_batch_norm(const AtenNode& n, OnnxBuilder& onnx) {
   n.ignore({"cudnn_enabled", "running_mean", "running_var"});
   const double momentum = n.f("momentum");
   const DType dtype = n.dtype("input");
+  if (n.rank("input") < 2) n.cannot("a batch of single numbers");
   const Affine affine = affine_of(n, onnx, n.shape("input").at(1), dtype);
   if (!n.flag("training")) return normalized_by_running(n, onnx, affine);
   Value *x = n.input("input"), *mean = n.find_input("running_mean"), *variance = n.find_input("running_var");

@@ -116,7 +116,7 @@ std::vector<Attribute> resize_attributes(const AtenNode& n, const Mode& mode) {
   if (mode.is_cubic) attributes.push_back(attr("cubic_coeff_a", mode.antialias ? -0.5 : -0.75));
   if (mode.antialias) {
     attributes.push_back(attr("antialias", int64_t{1}));
-    if (mode.is_cubic) attributes.push_back(attr("exclude_outside", int64_t{1}));
+    attributes.push_back(attr("exclude_outside", int64_t{1}));
   }
   return attributes;
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/scratch.h"
 #include "ops/eval.h"
 
 namespace tonnx {
@@ -72,16 +73,20 @@ void walk(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides,
 }  // namespace
 
 TensorPtr strided(const Tensor& x, std::vector<int64_t> dims, const std::vector<int64_t>& strides, int64_t offset) {
-  NewTensor result(x.dtype, dims);
   const int bits = info(x.dtype).bits;
   if (bits < 8) {
+    NewTensor result(x.dtype, dims);
     walk(dims, strides, offset,
          [&](int64_t to, int64_t from) { set_element_bits(x.dtype, result.data(), to, element_bits(x, from)); });
     return result.done();
   }
   const auto size = static_cast<size_t>(bits / 8);
+  auto tensor = std::make_shared<Tensor>();
+  tensor->dtype = x.dtype;
+  tensor->dims = dims;
+  Scratch room(static_cast<size_t>(byte_size(x.dtype, count_of(dims))));
   const uint8_t* source = x.data.data();
-  uint8_t* target = result.data();
+  uint8_t* target = room.data();
   const auto copy = [&]<size_t N>() {
     walk(dims, strides, offset, [&](int64_t to, int64_t from) {
       std::memcpy(target + static_cast<size_t>(to) * N, source + static_cast<size_t>(from) * N, N);
@@ -94,7 +99,8 @@ TensorPtr strided(const Tensor& x, std::vector<int64_t> dims, const std::vector<
     case 8: copy.template operator()<8>(); break;
     default: copy.template operator()<16>(); break;
   }
-  return result.done();
+  tensor->data = room.done();
+  return tensor;
 }
 
 Results eval_same_elements(const NodeView& n) {

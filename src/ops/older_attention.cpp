@@ -18,7 +18,7 @@ bool may_forbid_rows(const Value* mask) {
     return numbers && std::isfinite(numbers->front());
   };
   if (mask->constant && mask->constant->count() <= int64_t{1} << 24) {
-    const auto numbers = floats_of(*mask->constant);
+    const auto numbers = floats_of(*mask->constant, mask->constant->count());
     if (!numbers || mask->constant->dims.empty()) return true;
     const auto width = static_cast<size_t>(std::max<int64_t>(mask->constant->dims.back(), 1));
     const double forbidden = mask->constant->dtype == DType::Bool ? 0 : kNever;

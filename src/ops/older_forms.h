@@ -13,10 +13,7 @@ bool rms_norm_in_older(const NodeView& n, OnnxEdit& edit);
 void down_group_norm(OnnxEdit& edit);
 // older_attention.cpp
 bool attention_in_older(const NodeView& n, OnnxEdit& edit);
-// older_activation.cpp
-bool gelu_in_older(const NodeView& n, OnnxEdit& edit);
-bool mish_in_older(const NodeView& n, OnnxEdit& edit);
-bool hard_swish_in_older(const NodeView& n, OnnxEdit& edit);
+// older_trilu.cpp
 bool trilu_in_older(const NodeView& n, OnnxEdit& edit);
 
 }  // namespace tonnx

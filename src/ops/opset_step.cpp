@@ -65,7 +65,10 @@ Node* OnnxEdit::make(std::string_view op, const std::vector<Value*>& inputs, std
   const bool is_standard = dot == std::string_view::npos;
   Node* made = graph().add_node(is_standard ? "" : op.substr(0, dot), is_standard ? op : op.substr(dot + 1), before);
   made->version = !is_standard ? 1 : upwards_ ? to_ : to_ - 1;
-  made->name = node_->name.empty() ? "" : fmt::format("{}/{}", node_->name, op);
+  if (!node_->name.empty()) {
+    const auto same = std::count_if(created_.begin(), created_.end(), [&](const Node* each) { return each->op == made->op; });
+    made->name = same == 0 ? fmt::format("{}/{}", node_->name, op) : fmt::format("{}/{}_{}", node_->name, op, same + 1);
+  }
   for (Attribute& attribute : attributes)
     made->set_attribute(attribute.name, std::move(attribute.value), attribute.type);
   for (Value* input : inputs) made->add_input(input);

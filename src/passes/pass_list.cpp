@@ -9,6 +9,7 @@ std::span<const PassInfo> pass_list() {
       {"functionalize", "makes operators that write to tensors operators that give new ones, and drops their aliases"},
       {"share_nonzero", "makes one NonZero of those that ask the same mask"},
       {"share_nodes", "makes one node of those that compute the same of the same inputs"},
+      {"fuse_batch_norm", "makes a normalisation by constants behind a convolution a part of its weights"},
       {"remove_dead_code", "removes nodes and constants that nobody uses"},
       {"cancel_moves", "removes pairs of nodes that undo each other, such as unsqueeze and squeeze"},
       {"keep_whole_numbers", "drops the way of whole numbers from a float type through an integer type and back"},

@@ -22,6 +22,10 @@ void share_nodes(Graph& graph);
 /// Removes nodes whose outputs nobody uses, and, in aten, initializers that nobody uses.
 void remove_dead_code(Graph& graph);
 
+/// ONNX: a normalisation by constants behind a convolution, or a product with a constant matrix, becomes a part of its
+/// weights.
+void fuse_batch_norm(Graph& graph);
+
 /// aten: operators that write to tensors become operators that give new ones, and each operator has one name. Returns
 /// the names of the inputs and initializers that the graph writes to: nobody outside of it sees these writes any more.
 std::vector<std::string> functionalize(Graph& graph);

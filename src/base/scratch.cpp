@@ -1,0 +1,84 @@
+// scratch.cpp - room for large results in temporary files.
+#include "base/scratch.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace tonnx {
+namespace {
+
+constexpr size_t kLarge = size_t{1} << 20;
+
+class ScratchFile : public ByteOwner {
+ public:
+  ScratchFile(int fd, void* data, size_t size) : fd_(fd), data_(data), size_(size) {}
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+  ~ScratchFile() override {
+    munmap(data_, size_);
+    close(fd_);
+  }
+  int fd() const override { return fd_; }
+  const uint8_t* begin() const override { return static_cast<const uint8_t*>(data_); }
+  size_t size() const override { return size_; }
+  uint8_t* writable() const { return static_cast<uint8_t*>(data_); }
+
+ private:
+  int fd_;
+  void* data_;
+  size_t size_;
+};
+
+/// A file that goes away with us; -1 where there is none to be had.
+int open_unnamed() {
+  const char* wish = std::getenv("TMPDIR");
+  for (const std::string folder : {wish ? wish : "", "/var/tmp", "/tmp"}) {
+    if (folder.empty()) continue;
+    const int fd = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0) return fd;
+    std::string name = folder + "/tonnx-XXXXXX";
+    const int named = mkostemp(name.data(), O_CLOEXEC);
+    if (named < 0) continue;
+    unlink(name.c_str());
+    return named;
+  }
+  return -1;
+}
+
+std::shared_ptr<const ScratchFile> find_file(size_t size) {
+  const int fd = open_unnamed();
+  if (fd < 0) return nullptr;
+  // a full disk is to be found out now, and not by a write to the mapping
+  if (posix_fallocate(fd, 0, static_cast<off_t>(size)) == 0) {
+    void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (data != MAP_FAILED) return std::make_shared<const ScratchFile>(fd, data, size);
+  }
+  close(fd);
+  return nullptr;
+}
+
+}  // namespace
+
+Scratch::Scratch(size_t size) : size_(size) {
+  if (size >= kLarge) {
+    if (const auto file = find_file(size)) {
+      data_ = file->writable();
+      file_ = file;
+      return;
+    }
+  }
+  buffer_.resize(size);
+  data_ = buffer_.data();
+}
+
+Bytes Scratch::done() {
+  if (file_ == nullptr) return Bytes::own(std::move(buffer_));
+  const uint8_t* begin = file_->begin();
+  return Bytes(std::move(file_), begin, size_);
+}
+
+}  // namespace tonnx

@@ -1,0 +1,24 @@
+// scratch.h - room for large results, which the system may move out of memory.
+#pragma once
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace tonnx {
+
+/// Bytes to be filled once. Past a megabyte they lie in a temporary file without a name, where one can be had.
+class Scratch {
+ public:
+  explicit Scratch(size_t size);
+  uint8_t* data() { return data_; }
+  /// Hands the bytes over.
+  Bytes done();
+
+ private:
+  std::vector<uint8_t> buffer_;
+  std::shared_ptr<const ByteOwner> file_;
+  uint8_t* data_ = nullptr;
+  size_t size_;
+};
+
+}  // namespace tonnx
