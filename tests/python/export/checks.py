@@ -1,10 +1,14 @@
 """Exports a small function or module, and compares ONNX Runtime with PyTorch."""
 
+import subprocess
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import onnx
 import onnxruntime as ort
 import torch
-import tonnx
+from conftest import cli_command
 
 
 class _Call(torch.nn.Module):
@@ -24,7 +28,14 @@ def exported(function, *args, dynamic=None, opset=None):
     if dynamic is not None:
         shapes = tuple(dynamic) if isinstance(function, torch.nn.Module) else (tuple(dynamic),)
     program = torch.export.export(module, args, dynamic_shapes=shapes)
-    model = tonnx.export(program, args, opset_version=opset).model_proto
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "model.pt2", Path(folder) / "model.onnx"
+        torch.export.save(program, source)
+        command = [*cli_command(), "convert", str(source), str(target)]
+        done = subprocess.run(command + (["--opset", str(opset)] if opset else []), capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+        model = onnx.load(target)
     onnx.checker.check_model(model, full_check=True)
     return model
 
