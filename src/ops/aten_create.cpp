@@ -50,6 +50,7 @@ Values raise_linspace(const AtenNode& n, OnnxBuilder& onnx) {
   n.ignore({"steps"});
   ignore_placement(n);
   const DType dtype = n.output_dtype();
+  n.ignore({"start", "end"});
   if (n.output_shape()[0].is(0)) return onnx.numbers(dtype, {0}, {});
   if (is_float(dtype)) return onnx.cast(spaced(n, onnx, dtype == DType::Float64 ? dtype : DType::Float32), dtype);
   // the ends are cut to integers before, the elements after
@@ -72,6 +73,7 @@ Values raise_logspace(const AtenNode& n, OnnxBuilder& onnx) {
   ignore_placement(n);
   const DType dtype = n.output_dtype();
   const DType wide = DType::Float64;
+  n.ignore({"start", "end", "base"});
   if (n.output_shape()[0].is(0)) return onnx.numbers(dtype, {0}, {});
   if (!is_float(dtype)) n.cannot("logspace of integers");
   return onnx.cast(onnx("Pow", {onnx.number(wide, n.f("base")), spaced(n, onnx, wide)}), dtype);

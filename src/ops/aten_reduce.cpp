@@ -279,7 +279,7 @@ Values raise_all(const AtenNode& n, OnnxBuilder& onnx) { return raise_equal_all(
 Values raise_logsumexp(const AtenNode& n, OnnxBuilder& onnx) {
   if (info(n.output_dtype()).kind == 'c') n.cannot("reductions of complex numbers");
   Value* x = n.input_as("self", n.output_dtype());
-  return onnx.rank(x) == 0 ? x : reduce(onnx, "ReduceLogSumExp", x, reduced(n));
+  return reduce(onnx, "ReduceLogSumExp", x, reduced(n));
 }
 
 Values raise_vector_norm(const AtenNode& n, OnnxBuilder& onnx) {

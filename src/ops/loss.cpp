@@ -4,6 +4,7 @@
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -93,10 +94,12 @@ constexpr OnnxOp kOnnx[] = {
 constexpr AtenOp kAten[] = {
     {.sig = "aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
             "ignore_index=-100) -> Tensor",
-     .emit = emit_loss},
+     .emit = emit_loss,
+     .raise = raise_nll_loss},
     {.sig = "aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
             "ignore_index=-100, float label_smoothing=0.) -> Tensor",
-     .emit = emit_loss},
+     .emit = emit_loss,
+     .raise = raise_cross_entropy_loss},
 };
 
 }  // namespace

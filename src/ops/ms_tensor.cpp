@@ -4,6 +4,7 @@
 #include "ops/expansion.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -214,7 +215,9 @@ constexpr OnnxOp kOnnx[] = {
 
 constexpr AtenOp kAten[] = {
     {.sig = "aten::linalg_inv(Tensor A) -> Tensor", .python = "torch.linalg.inv"},
-    {.sig = "aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor", .python = "torch.cdist"},
+    {.sig = "aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor",
+     .python = "torch.cdist",
+     .raise = raise_cdist},
 };
 
 }  // namespace

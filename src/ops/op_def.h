@@ -75,10 +75,10 @@ struct AtenOp {
   /// How generated code spells it: `torch.cumsum` a function, `.view` a method, `+` an infix or prefix operator, `r-`
   /// an infix operator with its sides swapped.
   std::string_view python = {};
-  EmitFn emit = nullptr;      // where neither fits
-  ModuleFn module = nullptr;  // which nn.Module it is, where its weights are constants
-  bool subscript = false;     // x[...]: one on top of another is written as one
-  RaiseFn raise = nullptr;    // its meaning as ONNX nodes of the newest opset; null: not supported
+  EmitFn emit = nullptr;       // where neither fits
+  ModuleFn module = nullptr;   // which nn.Module it is, where its weights are constants
+  bool subscript = false;      // x[...]: one on top of another is written as one
+  RaiseFn raise = nullptr;     // its meaning as ONNX nodes of the newest opset; null: not supported
   std::string_view note = {};  // limits, and why it cannot be raised
 };
 

@@ -94,6 +94,9 @@ extern const OpFamily kAtenSortOps;
 extern const OpFamily kAtenSearchOps;
 extern const OpFamily kAtenSizeOps;
 extern const OpFamily kAtenControlFlowOps;
+extern const OpFamily kAtenDistanceOps;
+extern const OpFamily kAtenNllOps;
+extern const OpFamily kAtenLossOps;
 extern const OpFamily kAtenRandomOps;
 extern const OpFamily kAtenScanOps;
 extern const OpFamily kAtenRecurrentOps;
@@ -192,6 +195,9 @@ constexpr const OpFamily* kFamilies[] = {
     &kAtenSearchOps,
     &kAtenSizeOps,
     &kAtenControlFlowOps,
+    &kAtenDistanceOps,
+    &kAtenNllOps,
+    &kAtenLossOps,
     &kAtenRandomOps,
     &kAtenScanOps,
     &kAtenRecurrentOps,

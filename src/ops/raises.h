@@ -139,6 +139,16 @@ Values raise_dropout(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_random(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_bernoulli(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_multinomial(const AtenNode& n, OnnxBuilder& onnx);
+// aten_loss.cpp
+/// The mean or the sum of the elements, as the argument `reduction` says.
+Values reduced_loss(const AtenNode& n, OnnxBuilder& onnx, Value* loss);
+// aten_nll.cpp
+Values raise_nll_loss(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_cross_entropy_loss(const AtenNode& n, OnnxBuilder& onnx);
+// aten_distance.cpp
+/// The p-norm of a - b + eps along the last dimension.
+Value* pair_distance(Value* a, Value* b, double p, double eps, bool keepdim, OnnxBuilder& onnx);
+Values raise_cdist(const AtenNode& n, OnnxBuilder& onnx);
 // aten_create.cpp
 Values raise_filled(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_arange(const AtenNode& n, OnnxBuilder& onnx);
