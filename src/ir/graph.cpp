@@ -122,11 +122,16 @@ bool Graph::is_taken(const std::string& wanted) const {
 
 std::string Graph::unique_name(std::string_view wish) {
   std::string candidate(wish);
-  if (!is_taken(candidate)) return candidate;
-  unsigned& last_tried = names_.try_emplace(candidate, 1).first->second;
-  do {
-    candidate = fmt::format("{}_{}", wish, ++last_tried);
-  } while (is_taken(candidate));
+  if (is_taken(candidate)) {
+    unsigned& last_tried = names_.try_emplace(candidate, 1).first->second;
+    do {
+      candidate = fmt::format("{}_{}", wish, ++last_tried);
+    } while (is_taken(candidate));
+  }
+  // nodes that come later in the graphs around must not take it either
+  for (Graph* graph = owner ? owner->graph : nullptr; graph != nullptr;
+       graph = graph->owner ? graph->owner->graph : nullptr)
+    graph->names_.try_emplace(candidate, 1);
   return candidate;
 }
 

@@ -1,4 +1,5 @@
 // aten_loss.cpp - PyTorch's losses between a tensor and its target as ONNX.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -157,8 +158,9 @@ Values raise_triplet_margin_loss(const AtenNode& n, OnnxBuilder& onnx) {
 Values raise_multi_margin_loss(const AtenNode& n, OnnxBuilder& onnx) {
   Loss loss(n, onnx);
   const double p = n.f("p");
-  const int64_t rank = n.rank("self"), classes = rank - 1;
+  const int64_t rank = std::max<int64_t>(n.rank("self"), 1), classes = rank - 1;
   Value *x = loss.input("self"), *target = n.input("target");
+  if (n.rank("self") == 0) x = onnx.unsqueeze(x, {0});
   if (n.rank("target") == rank) target = onnx.squeeze(target, {0});
   Value* place = onnx.unsqueeze(target, {classes});
   Value* right = onnx("GatherElements", {x, place}, {{"axis", classes}});
@@ -174,10 +176,10 @@ Values raise_multi_margin_loss(const AtenNode& n, OnnxBuilder& onnx) {
 /// The classes of each row end at the first negative one.
 Values raise_multilabel_margin_loss(const AtenNode& n, OnnxBuilder& onnx) {
   Loss loss(n, onnx);
-  const int64_t rank = n.rank("self");
-  if (rank == 0) n.cannot("a tensor without dimensions");
-  const int64_t last = rank - 1;
+  const int64_t rank = std::max<int64_t>(n.rank("self"), 1), last = rank - 1;
   Value *x = loss.input("self"), *target = n.input_as("target", DType::Int64);
+  if (n.rank("self") == 0) x = onnx.unsqueeze(x, {0});
+  if (n.rank("target") == 0) target = onnx.unsqueeze(target, {0});
   Value* zero = onnx.integer(DType::Int64, 0);
   Value* ends = onnx.cast(onnx("Less", {target, zero}), DType::Int64);
   Value* is_valid = onnx("Equal", {onnx("CumSum", {ends, onnx.integer(DType::Int64, last)}), zero});

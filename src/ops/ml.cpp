@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ops/emission.h"
 #include "ops/lowering.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 
@@ -114,7 +115,7 @@ constexpr OnnxOp kOnnx[] = {
 };
 constexpr AtenOp kAten[] = {
     {.sig = "aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", .python = "torch.linalg.solve"},
-    {.sig = "aten::special_ndtri(Tensor self) -> Tensor", .python = "torch.special.ndtri"},
+    {.sig = "aten::special_ndtri(Tensor self) -> Tensor", .python = "torch.special.ndtri", .raise = raise_ndtri},
 };
 
 }  // namespace

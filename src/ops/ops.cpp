@@ -94,6 +94,9 @@ extern const OpFamily kAtenSortOps;
 extern const OpFamily kAtenSearchOps;
 extern const OpFamily kAtenSizeOps;
 extern const OpFamily kAtenControlFlowOps;
+extern const OpFamily kAtenLoopOps;
+extern const OpFamily kAtenBesselOps;
+extern const OpFamily kAtenGammaOps;
 extern const OpFamily kAtenDistanceOps;
 extern const OpFamily kAtenNllOps;
 extern const OpFamily kAtenLossOps;
@@ -195,6 +198,9 @@ constexpr const OpFamily* kFamilies[] = {
     &kAtenSearchOps,
     &kAtenSizeOps,
     &kAtenControlFlowOps,
+    &kAtenLoopOps,
+    &kAtenBesselOps,
+    &kAtenGammaOps,
     &kAtenDistanceOps,
     &kAtenNllOps,
     &kAtenLossOps,

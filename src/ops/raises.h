@@ -149,6 +149,8 @@ Values raise_cross_entropy_loss(const AtenNode& n, OnnxBuilder& onnx);
 /// The p-norm of a - b + eps along the last dimension.
 Value* pair_distance(Value* a, Value* b, double p, double eps, bool keepdim, OnnxBuilder& onnx);
 Values raise_cdist(const AtenNode& n, OnnxBuilder& onnx);
+// aten_gamma.cpp
+Values raise_ndtri(const AtenNode& n, OnnxBuilder& onnx);
 // aten_create.cpp
 Values raise_filled(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_arange(const AtenNode& n, OnnxBuilder& onnx);
