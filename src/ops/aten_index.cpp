@@ -200,7 +200,9 @@ Values raise_one_hot(const AtenNode& n, OnnxBuilder& onnx) {
   if (classes < 0) {
     depth = onnx("Add", {onnx.reduce("ReduceMax", x, {}, false), onnx.integer(DType::Int64, 1)});
   }
-  return onnx("OneHot", {x, depth, onnx.ints({0, 1})});
+  const bool is_scalar = onnx.rank(x) == 0;
+  Value* y = onnx("OneHot", {at_least_1d(onnx, x), depth, onnx.ints({0, 1})});
+  return is_scalar ? onnx.squeeze(y, {0}) : y;
 }
 
 /// x[...] where the mask is true, a number elsewhere: what the mask hides may be out of range.

@@ -35,6 +35,8 @@ std::vector<int64_t> inverted(const std::vector<int64_t>& order);
 Value* filled(OnnxBuilder& onnx, const IntArgs& sizes, DType dtype, double value);
 /// Whether the number is one of a size that is known, and how many elements there are.
 std::optional<int64_t> element_count(const Shape& shape);
+/// How many of the last axis of `edges`, which is sorted, lie before each of `values`; all of them where it is NaN.
+Value* count_before(OnnxBuilder& onnx, Value* edges, Value* values, bool with_equal);
 /// Refuses an operator's form that ONNX has since that opset only.
 void require_opset(const AtenNode& n, const OnnxBuilder& onnx, int64_t since, const char* what);
 

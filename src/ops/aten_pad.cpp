@@ -25,9 +25,28 @@ bool is_nothing(const IntArgs& pad) {
   return std::all_of(pad.begin(), pad.end(), [](const IntArg& size) { return size.is(0); });
 }
 
+/// Where one end is cut and the other grows, the one grows by what PyTorch had before it cut.
+Value* cut_and_padded(const AtenNode& n, OnnxBuilder& onnx, const IntArgs& pad, bool reflects) {
+  Value* x = n.input("self");
+  for (size_t i = 0; i < pad.size() / 2; ++i) {
+    const int64_t axis = n.rank("self") - 1 - static_cast<int64_t>(i);
+    const auto size = onnx.shape(x)[static_cast<size_t>(axis)].constant();
+    if (!size || pad[2 * i].value || pad[2 * i + 1].value) n.cannot("padding of a negative size, of an unknown size");
+    std::vector<int64_t> places;
+    for (int64_t at = -pad[2 * i].number; at < *size + pad[2 * i + 1].number; ++at) {
+      const int64_t mirrored = at < 0 ? -at : at >= *size ? 2 * (*size - 1) - at : at;
+      places.push_back(std::clamp<int64_t>(reflects ? mirrored : at, 0, *size - 1));
+    }
+    if (!pad[2 * i].is(0) || !pad[2 * i + 1].is(0)) x = onnx.gather(x, onnx.ints(places), axis);
+  }
+  return x;
+}
+
 Value* padded(const AtenNode& n, OnnxBuilder& onnx, const IntArgs& pad, const char* mode) {
   Value* x = n.input("self");
   if (is_nothing(pad)) return x;
+  if (std::any_of(pad.begin(), pad.end(), [](const IntArg& size) { return !size.value && size.number < 0; }))
+    return cut_and_padded(n, onnx, pad, std::string_view(mode) == "reflect");
   return moved(onnx, "Pad", {x}, {onnx_pads(n, onnx, pad)}, {{"mode", std::string(mode)}});
 }
 

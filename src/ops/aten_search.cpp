@@ -1,10 +1,8 @@
-// aten_search.cpp - PyTorch's searches, counts, and distinct elements as ONNX.
+// aten_search.cpp - PyTorch's searches, distinct elements and repetitions as ONNX.
 #include "ops/aten_move.h"
 
 namespace tonnx {
-namespace {
 
-/// How many of the last axis of `edges`, which is sorted, lie before each of `values`; all of them where it is NaN.
 Value* count_before(OnnxBuilder& onnx, Value* edges, Value* values, bool with_equal) {
   const DType dtype = promote(onnx.dtype(edges), onnx.dtype(values));
   const DType kernel = kernel_dtype("Less", dtype);
@@ -18,6 +16,8 @@ Value* count_before(OnnxBuilder& onnx, Value* edges, Value* values, bool with_eq
   return onnx.reduce("ReduceSum", before, {onnx.rank(values)}, false);
 }
 
+namespace {
+
 Value* found(const AtenNode& n, OnnxBuilder& onnx, Value* edges, Value* values, bool with_equal) {
   return onnx.cast(count_before(onnx, edges, values, with_equal), n.flag("out_int32") ? DType::Int32 : DType::Int64);
 }
@@ -29,7 +29,7 @@ Values raise_searchsorted(const AtenNode& n, OnnxBuilder& onnx) {
   Value* edges = n.input("sorted_sequence");
   if (n.has("sorter")) {
     const int64_t axis = onnx.rank(edges) - 1;
-    edges = onnx("GatherElements", {edges, n.input("sorter")}, {{"axis", axis}});
+    edges = onnx("GatherElements", {edges, n.input_as("sorter", DType::Int64)}, {{"axis", axis}});
   }
   Value* values = n.input("self");
   return found(n, onnx, edges, values, right);
@@ -53,55 +53,6 @@ Values raise_isin(const AtenNode& n, OnnxBuilder& onnx) {
   Value* equal = onnx.cast(onnx("Equal", {onnx.unsqueeze(x, {rank}), tests}), DType::Int64);
   Value* any = onnx.cast(onnx.reduce("ReduceSum", equal, {rank}, false), DType::Bool);
   return n.flag("invert") ? onnx("Not", {any}) : any;
-}
-
-/// Adds the weights of elements that come to the same of so many places.
-Value* counted(const AtenNode& n, OnnxBuilder& onnx, Value* places, Value* weights, const IntArg& count) {
-  require_opset(n, onnx, 16, "a sum of what comes to the same place");
-  const DType dtype = onnx.dtype(weights);
-  const DType kernel = kernel_dtype("ScatterReduce", dtype);
-  Value* zeros = filled(onnx, IntArgs{count}, kernel, 0);
-  Value* y = onnx("ScatterND", {zeros, onnx.unsqueeze(places, {1}), onnx.cast(weights, kernel)},
-                  {{"reduction", std::string("add")}});
-  return onnx.cast(y, dtype);
-}
-
-Value* ones_like(OnnxBuilder& onnx, Value* x, DType dtype) {
-  return broadcast(onnx, onnx.number(dtype, 1), onnx.sizes(x));
-}
-
-Values raise_bincount(const AtenNode& n, OnnxBuilder& onnx) {
-  Value* x = n.input_as("self", DType::Int64);
-  const IntArg least = n.int_arg("minlength");
-  Value* last = onnx.reduce("ReduceMax", onnx.concat({x, onnx.list(onnx.sub(least, 1))}, 0), {0}, true);
-  const DType dtype = n.output_dtype();
-  Value* weights = n.has("weights") ? n.input_as("weights", dtype) : ones_like(onnx, x, dtype);
-  return counted(n, onnx, x, weights, onnx.add(last, 1));
-}
-
-/// Which of `bins` parts of equal width each element is in, of those that are in any; the last takes its end too.
-Values raise_histc(const AtenNode& n, OnnxBuilder& onnx) {
-  const int64_t bins = n.i("bins");
-  const DType dtype = n.dtype("self");
-  if (!is_float(dtype)) n.cannot("histc of integers");
-  Value* x = flat(onnx, n.input("self"));
-  Value *low = n.input_as("min", dtype), *high = n.input_as("max", dtype);
-  if (n.f("min") == n.f("max")) {
-    if (element_count(n.shape("self")) == 0) n.cannot("histc of nothing, without bounds");
-    low = onnx.reduce("ReduceMin", x, {0}, false);
-    high = onnx.reduce("ReduceMax", x, {0}, false);
-    Value* same = onnx("Equal", {low, high});
-    Value* one = onnx.number(dtype, 1);
-    Value* lower = onnx.where(same, onnx("Sub", {low, one}), low);
-    high = onnx.where(same, onnx("Add", {high, one}), high);
-    low = lower;
-  }
-  Value* inside = onnx("And", {onnx("GreaterOrEqual", {x, low}), onnx("LessOrEqual", {x, high})});
-  x = moved(onnx, "Compress", {x}, {inside}, {{"axis", int64_t{0}}});
-  Value* scaled = onnx("Mul", {onnx("Sub", {x, low}), onnx.integer(dtype, bins)});
-  Value* place = onnx.cast(onnx("Div", {scaled, onnx("Sub", {high, low})}), DType::Int64);
-  place = onnx("Min", {place, onnx.integer(DType::Int64, bins - 1)});
-  return counted(n, onnx, place, ones_like(onnx, place, dtype), bins);
 }
 
 Value* empty_list(OnnxBuilder& onnx) { return onnx.ints({}); }
@@ -238,12 +189,6 @@ constexpr AtenOp kAten[] = {
             "invert=False) -> Tensor",
      .python = "torch.isin",
      .raise = raise_isin},
-    {.sig = "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
-     .python = "torch.bincount",
-     .raise = raise_bincount},
-    {.sig = "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
-     .python = "torch.histc",
-     .raise = raise_histc},
     {.sig = "aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
      .python = "torch.ops.aten._unique",
      .raise = raise_unique},

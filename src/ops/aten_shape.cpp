@@ -186,6 +186,23 @@ Values raise_roll(const AtenNode& n, OnnxBuilder& onnx) {
   return x;
 }
 
+namespace {
+
+/// Half of each dimension comes around: the smaller half, or the larger one.
+Values shifted(const AtenNode& n, OnnxBuilder& onnx, int64_t more) {
+  std::vector<int64_t> dims = n.dims("dim", "self");
+  if (!n.has("dim")) dims = identity_order(n.rank("self"));
+  Value* x = n.input("self");
+  if (n.rank("self") == 0) return x;
+  for (const int64_t dim : dims) x = rolled(onnx, x, dim, onnx.floor_div(onnx.add(onnx.size(x, dim), more), 2));
+  return x;
+}
+
+Values raise_fftshift(const AtenNode& n, OnnxBuilder& onnx) { return shifted(n, onnx, 0); }
+Values raise_ifftshift(const AtenNode& n, OnnxBuilder& onnx) { return shifted(n, onnx, 1); }
+
+}  // namespace
+
 /// Sliding windows along one dimension, which become a dimension of their own behind the others.
 Values raise_unfold(const AtenNode& n, OnnxBuilder& onnx) {
   const int64_t size = n.i("size"), step = n.i("step");
@@ -271,6 +288,12 @@ constexpr AtenOp kAten[] = {
     {.sig = "aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
      .python = "torch.roll",
      .raise = raise_roll},
+    {.sig = "aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor",
+     .python = "torch.fft.fftshift",
+     .raise = raise_fftshift},
+    {.sig = "aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor",
+     .python = "torch.fft.ifftshift",
+     .raise = raise_ifftshift},
     {.sig = "aten::fliplr(Tensor self) -> Tensor", .python = "torch.fliplr", .raise = raise_flip},
     {.sig = "aten::flipud(Tensor self) -> Tensor", .python = "torch.flipud", .raise = raise_flip},
     {.sig = "aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",

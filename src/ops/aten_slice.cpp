@@ -81,6 +81,40 @@ Values raise_split(const AtenNode& n, OnnxBuilder& onnx) {
   return split_as_typed(n, onnx, n.dim("dim", "self"));
 }
 
+/// Parts between places, which need not ascend: what lies between 3 and 1 is nothing, and what is behind 1 comes twice.
+Values raise_split_at(const AtenNode& n, OnnxBuilder& onnx) {
+  const std::string_view op = n.node().op.view();
+  const int64_t dim = op == "hsplit"   ? (n.rank("self") > 1 ? 1 : 0)
+                      : op == "vsplit" ? 0
+                      : op == "dsplit" ? 2
+                                       : n.dim("dim", "self");
+  IntArgs places;
+  if (op != "tensor_split" || n.node().overload.view() == "indices") {
+    places = n.int_args("indices");
+  } else {
+    Value* given = n.input_as("tensor_indices_or_sections", DType::Int64);
+    if (onnx.rank(given) == 0) return split_as_typed(n, onnx, dim);
+    for (size_t i = 0; i + 1 < n.output_count(); ++i) {
+      const auto at = static_cast<int64_t>(i);
+      places.emplace_back(onnx.slice(given, 0, at, at + 1));
+    }
+  }
+  const auto size = n.shape("self").at(static_cast<size_t>(dim)).constant();
+  int64_t before = 0;
+  const bool ascends = size && std::all_of(places.begin(), places.end(), [&](const IntArg& place) {
+                         const bool fits = !place.value && place.number >= before && place.number <= *size;
+                         before = place.number;
+                         return fits;
+                       });
+  if (ascends) return split_as_typed(n, onnx, dim);
+  Values results{};
+  for (size_t i = 0; i <= places.size(); ++i) {
+    const IntArg start = i == 0 ? IntArg(0) : places[i - 1], end = i == places.size() ? IntArg(kEnd) : places[i];
+    results.push_back(onnx.slice(n.input("self"), dim, start, end));
+  }
+  return results;
+}
+
 Values raise_unbind(const AtenNode& n, OnnxBuilder& onnx) {
   const int64_t dim = n.dim("dim", "self");
   Value* x = n.input("self");
@@ -173,29 +207,29 @@ constexpr AtenOp kAten[] = {
      .raise = raise_split},
     {.sig = "aten::tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
      .python = "torch.ops.aten.tensor_split",
-     .raise = raise_split},
+     .raise = raise_split_at},
     {.sig = "aten::tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int "
             "dim=0) -> Tensor(a)[]",
      .python = "torch.ops.aten.tensor_split",
-     .raise = raise_split},
+     .raise = raise_split_at},
     {.sig = "aten::hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
      .python = "torch.ops.aten.hsplit",
      .raise = raise_split},
     {.sig = "aten::hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
      .python = "torch.ops.aten.hsplit",
-     .raise = raise_split},
+     .raise = raise_split_at},
     {.sig = "aten::vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
      .python = "torch.ops.aten.vsplit",
      .raise = raise_split},
     {.sig = "aten::vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
      .python = "torch.ops.aten.vsplit",
-     .raise = raise_split},
+     .raise = raise_split_at},
     {.sig = "aten::dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
      .python = "torch.ops.aten.dsplit",
      .raise = raise_split},
     {.sig = "aten::dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
      .python = "torch.ops.aten.dsplit",
-     .raise = raise_split},
+     .raise = raise_split_at},
     {.sig = "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
      .python = "torch.select_scatter",
      .raise = raise_select_scatter},

@@ -92,6 +92,8 @@ extern const OpFamily kAtenDiagonalOps;
 extern const OpFamily kAtenScatterOps;
 extern const OpFamily kAtenSortOps;
 extern const OpFamily kAtenSearchOps;
+extern const OpFamily kAtenHistogramOps;
+extern const OpFamily kAtenSegmentOps;
 extern const OpFamily kAtenSizeOps;
 extern const OpFamily kAtenControlFlowOps;
 extern const OpFamily kAtenLoopOps;
@@ -196,6 +198,8 @@ constexpr const OpFamily* kFamilies[] = {
     &kAtenScatterOps,
     &kAtenSortOps,
     &kAtenSearchOps,
+    &kAtenHistogramOps,
+    &kAtenSegmentOps,
     &kAtenSizeOps,
     &kAtenControlFlowOps,
     &kAtenLoopOps,
