@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "ir/clone.h"
 #include "ops/aten_names.h"
+#include "passes/autocast.h"
 #include "passes/functional_write.h"
 #include "passes/match.h"
 #include "passes/passes.h"
@@ -258,26 +259,28 @@ class Functionalizer {
   bool writes_ = false;
 };
 
-/// 1. What runs with autograd switched off is a graph of its own, which may write to tensors of the one around it.
+/// Where autocast is off it changes nothing.
+void autocast(const Node& node, Graph& body) {
+  const Attribute* enabled = node.find_attribute("enabled");
+  const Attribute* dtype = node.find_attribute("dtype");
+  if (enabled == nullptr || !enabled->value.get<bool>() || !*enabled->value.get<bool>()) return;
+  if (dtype == nullptr || !dtype->value.get<DType>()) fail_unsupported("autocast to a type that is not known");
+  write_autocast(body, *dtype->value.get<DType>());
+}
+
+/// 1. What runs with autograd or autocast switched is a graph of its own, which may write to tensors of the one around
+/// it.
 void inline_switches(Graph& graph) {
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
     const std::vector<GraphPtr> bodies = subgraphs_of(*node);
     const bool is_grad = node->op == Symbol("wrap_with_set_grad_enabled");
-    bool is_off = false;  // of autocast, which changes nothing where it is off
-    if (node->op == Symbol("wrap_with_autocast")) {
-      for (const Attribute& attribute : node->attributes) {
-        const auto* flag = attribute.value.get<bool>();
-        if (flag != nullptr) {
-          is_off = !*flag;
-          break;
-        }
-      }
-    }
-    if (!(is_grad || is_off) || bodies.size() != 1) {
+    const bool is_autocast = node->op == Symbol("wrap_with_autocast");
+    if (!(is_grad || is_autocast) || bodies.size() != 1) {
       node = next;
       continue;
     }
+    if (is_autocast) autocast(*node, *bodies[0]);
     const Graph& body = *bodies[0];
     require(body.inputs().size() == node->inputs().size() && body.outputs().size() >= node->outputs().size(),
             "node '{}' and the graph in it differ in their inputs or outputs", node->name);
