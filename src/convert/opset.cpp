@@ -468,8 +468,9 @@ void change_node(Node& node, int64_t target, std::vector<std::string>& obstacles
   if (!node.domain.empty()) return;
   if (!unchanged_between(node.op.view(), node.version, target)) {
     const OnnxOpEntry* entry = find_onnx_op("", node.op.view());
+    const bool is_newest = entry != nullptr && next_step(*entry, node.version) == nullptr;
+    if (is_newest && target < node.version) check_against_signature(node, *entry);
     if (schema_version(node.op.view(), target) == 0) {
-      const bool is_newest = entry != nullptr && next_step(*entry, node.version) == nullptr;
       if (is_newest && substitute(node, *entry, target, obstacles)) return;
       obstacles.push_back(
           error_text("node '{}' ({}): opset {} does not have the operator", node.name, node.op.view(), target));

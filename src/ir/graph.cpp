@@ -128,9 +128,8 @@ std::string Graph::unique_name(std::string_view wish) {
       candidate = fmt::format("{}_{}", wish, ++last_tried);
     } while (is_taken(candidate));
   }
-  // nodes that come later in the graphs around must not take it either
-  for (Graph* graph = owner ? owner->graph : nullptr; graph != nullptr;
-       graph = graph->owner ? graph->owner->graph : nullptr)
+  // nobody else gets it, and nodes that come later in the graphs around must not take it either
+  for (Graph* graph = this; graph != nullptr; graph = graph->owner ? graph->owner->graph : nullptr)
     graph->names_.try_emplace(candidate, 1);
   return candidate;
 }
