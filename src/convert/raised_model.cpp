@@ -100,6 +100,42 @@ void count_paths(const Graph& graph, std::map<std::string, int>& counts) {
   }
 }
 
+/// Values of graphs inside nodes get other names than all around them, which may have come later.
+class ValueNaming {
+ public:
+  explicit ValueNaming(Graph& root) {
+    for (const auto* list : {&root.inputs(), &root.outputs(), &root.initializers()}) {
+      for (const Value* value : *list) taken_.insert(value->name);
+    }
+    for (const Node& node : root) {
+      for (const Value* output : node.outputs()) {
+        if (output != nullptr) taken_.insert(output->name);
+      }
+    }
+    rename_inside(root);
+  }
+
+ private:
+  void rename_inside(Graph& graph) {
+    for (Node& node : graph) {
+      for (const GraphPtr& subgraph : subgraphs_of(node)) {
+        for (Value* input : subgraph->inputs()) rename(*subgraph, input);
+        for (const Node& inner : *subgraph) {
+          for (Value* output : inner.outputs()) {
+            if (output != nullptr) rename(*subgraph, output);
+          }
+        }
+        rename_inside(*subgraph);
+      }
+    }
+  }
+  void rename(Graph& graph, Value* value) {
+    while (!taken_.insert(value->name).second) value->name = graph.unique_name(value->name);
+  }
+
+  std::set<std::string> taken_;
+};
+
 class Naming {
  public:
   explicit Naming(const Graph& graph) { count_paths(graph, counts_); }
@@ -147,6 +183,7 @@ void finish_raised(Model& model, const std::vector<Value*>& outputs, const std::
   make_initializers(graph, graph);
   share_nodes(graph);
   remove_dead_code(graph);
+  ValueNaming{graph};
   Naming(graph).name_nodes(graph);
   model.ir_version = 8;
   model.opsets = {{"", kNewestOpset}};

@@ -55,7 +55,10 @@ Values raise_isin(const AtenNode& n, OnnxBuilder& onnx) {
   return n.flag("invert") ? onnx("Not", {any}) : any;
 }
 
-Value* empty_list(OnnxBuilder& onnx) { return onnx.ints({}); }
+/// What was not asked for is a list of nothing.
+Value* not_asked(const AtenNode& n, OnnxBuilder& onnx, size_t i) {
+  return n.output_count() > i && n.wants_output(i) ? onnx.ints({}) : nullptr;
+}
 
 /// 1 where an element differs from the one before it: [length], of which the first is always 1.
 Value* changes(OnnxBuilder& onnx, Value* x, int64_t axis) {
@@ -80,7 +83,7 @@ Values raise_unique_consecutive(const AtenNode& n, OnnxBuilder& onnx) {
   if (size && *size == 0) n.cannot("unique_consecutive of nothing");
   Value* starts = changes(onnx, x, axis);
   Value* values = moved(onnx, "Compress", {x}, {onnx.cast(starts, DType::Bool)}, {{"axis", axis}});
-  Value *inverse = empty_list(onnx), *counts = empty_list(onnx);
+  Value *inverse = not_asked(n, onnx, 1), *counts = not_asked(n, onnx, 2);
   if (gives_inverse) {
     Value* run = onnx("CumSum", {starts, onnx.integer(DType::Int64, 0)});
     inverse = onnx.reshape(onnx("Sub", {run, onnx.integer(DType::Int64, 1)}), n.output_shape(1));
@@ -109,16 +112,16 @@ Values raise_unique(const AtenNode& n, OnnxBuilder& onnx) {
   const bool gives_counts = n.output_count() > 2 && n.flag("return_counts");
   const Values all = unique(n, onnx, {});
   return {onnx.cast(all[0], n.dtype("self")),
-          gives_inverse ? onnx.reshape(all[2], n.output_shape(1)) : empty_list(onnx),
-          gives_counts ? all[3] : empty_list(onnx)};
+          gives_inverse ? onnx.reshape(all[2], n.output_shape(1)) : not_asked(n, onnx, 1),
+          gives_counts ? all[3] : not_asked(n, onnx, 2)};
 }
 
 Values raise_unique_dim(const AtenNode& n, OnnxBuilder& onnx) {
   n.ignore({"sorted"});
   const bool gives_inverse = n.flag("return_inverse"), gives_counts = n.flag("return_counts");
   const Values all = unique(n, onnx, {{"axis", n.dim("dim", "self")}});
-  return {onnx.cast(all[0], n.dtype("self")), gives_inverse ? all[2] : empty_list(onnx),
-          gives_counts ? all[3] : empty_list(onnx)};
+  return {onnx.cast(all[0], n.dtype("self")), gives_inverse ? all[2] : not_asked(n, onnx, 1),
+          gives_counts ? all[3] : not_asked(n, onnx, 2)};
 }
 
 namespace {

@@ -254,6 +254,9 @@ Values raise_meshgrid_indexing(const AtenNode& n, OnnxBuilder& onnx) { return me
 
 constexpr AtenOp kAten[] = {
     {.sig = "aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", .python = ".view", .raise = raise_reshaped},
+    {.sig = "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+     .python = ".clone",
+     .raise = raise_nothing},
     {.sig = "aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)", .python = ".view_as", .raise = raise_reshaped},
     {.sig = "aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
      .python = ".reshape_as",

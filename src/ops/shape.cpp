@@ -305,8 +305,28 @@ std::string emit_sizes(const Emission& e) {
 }
 
 void down_shape_15(OnnxEdit& edit) {
-  require_default(edit, "start", 0);
-  if (edit.node().find_attribute("end") != nullptr) edit.cannot("the older opset has no attribute 'end'");
+  const int64_t start = edit.i("start", 0), end = edit.i("end", INT64_MAX);
+  edit.node().take_attribute("start");
+  edit.node().take_attribute("end");
+  if (start == 0 && end == INT64_MAX) return;
+  edit.after(0, "Slice", {nullptr, edit.ints({start}, "start"), edit.ints({end}, "end"), edit.ints({0}, "axes")});
+}
+
+/// A size of 0 that means 0 gives a tensor without elements, whatever the input is.
+void down_reshape_14(OnnxEdit& edit) {
+  if (edit.i("allowzero", 0) == 0) return drop_attribute(edit, "allowzero");
+  const auto sizes = edit.const_ints(1);
+  if (!sizes) edit.cannot("the older opset has no attribute 'allowzero'");
+  edit.node().take_attribute("allowzero");
+  if (std::find(sizes->begin(), sizes->end(), 0) == sizes->end()) return;
+  const DType dtype = edit.node().output(0)->type.dtype;
+  if (dtype == DType::Undefined || std::find(sizes->begin(), sizes->end(), -1) != sizes->end())
+    edit.cannot("the older opset has no attribute 'allowzero'");
+  Value* shape = edit.node().input(1);
+  edit.node().resize_inputs(0);
+  edit.node().op = "ConstantOfShape";
+  edit.node().add_input(shape);
+  edit.node().set_attribute("value", make_floats(dtype, {1}, {0}));
 }
 
 constexpr OpsetStep kShapeHistory[] = {
@@ -321,7 +341,7 @@ constexpr OpsetStep kSizeHistory[] = {
 constexpr OpsetStep kReshapeHistory[] = {
     {.to = 5, .up = up_reshape_5, .down = down_input_to_attr<"shape", 1>, .adds = kNonFloats},
     {.to = 13, .adds = kBFloat16},
-    {.to = 14, .down = down_require_default<"allowzero", 0>},
+    {.to = 14, .down = down_reshape_14},
     {.to = 19, .adds = kFloat8},
     {.to = 21, .adds = kInt4},
     {.to = 23, .adds = kFloat4},

@@ -54,7 +54,7 @@ void fold_conv_bias(Graph& graph) {
         auto tensor = std::make_shared<Tensor>(*b->constant);
         tensor->dims = {*channels};
         Graph& root = root_of(graph);
-        Value* bias = root.add_initializer(root.unique_name(b->name), tensor);
+        Value* bias = root.add_initializer(b->name, tensor);
         bias->trainable = b->trainable;
         Node* made = a->producer;
         const auto index = static_cast<uint32_t>(made->inputs().size());

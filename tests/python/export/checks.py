@@ -63,3 +63,9 @@ def check(function, *args, dynamic=None, opset=None, nodes=None, rtol=1e-4, atol
             assert a.dtype == b.dtype and a.shape == b.shape, (a.dtype, b.dtype, a.shape, b.shape)
             np.testing.assert_allclose(a, b, rtol=rtol, atol=atol)
     return model
+
+
+def together(functions, *args):
+    """The results of many functions as one; a named tuple, which torch.export does not save, becomes a plain one."""
+    results = [function(*args) for function in functions]
+    return [tuple(result) if isinstance(result, tuple) else result for result in results]

@@ -10,7 +10,7 @@ X = torch.rand(3, 4)
 
 
 def branch(x):
-    return torch.cond(x.sum() > 0, lambda x, y: (x * 2 + y, y), lambda x, y: (x - 3, y + 1), (x, x[0]))
+    return torch.cond(x.sum() > 0, lambda x, y: (x * 2 + y, y - 1), lambda x, y: (x - 3, y + 1), (x, x[0] * 1))
 
 
 def nested(x):
@@ -34,7 +34,7 @@ def scanned(x):
 
 
 def mapped(x):
-    return over(lambda row, all: row + all.sum(), x, x)
+    return over(lambda row, all: row + all.sum(), x, x + 1)
 
 
 def switched_off(x):

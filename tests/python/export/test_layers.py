@@ -254,7 +254,9 @@ def test_recurrent(module, nodes, opset):
     check(Given().eval(), x, *(state if isinstance(state, tuple) else (state,)), opset=opset)
 
 
-@pytest.mark.parametrize("cell", [nn.LSTMCell(4, 5), nn.GRUCell(4, 5), nn.RNNCell(4, 5, nonlinearity="relu", bias=False)])
+@pytest.mark.parametrize(
+    "cell", [nn.LSTMCell(4, 5), nn.GRUCell(4, 5), nn.RNNCell(4, 5, nonlinearity="relu", bias=False)]
+)
 def test_cell(cell):
     h, c = torch.randn(3, 5), torch.randn(3, 5)
     if isinstance(cell, nn.LSTMCell):
