@@ -130,6 +130,8 @@ Values raise_index_select(const AtenNode& n, OnnxBuilder& onnx) {
 Values raise_gather(const AtenNode& n, OnnxBuilder& onnx) {
   n.ignore({"sparse_grad"});
   const int64_t dim = n.dim("dim", "self");
+  if (element_count(n.shape("index")) == 0)  // of any rank
+    return filled(onnx, onnx.ints_of(n.output_shape()), n.dtype("self"), 0);
   Value* x = at_least_1d(onnx, n.input("self"));
   Value* index = at_least_1d(onnx, n.input_as("index", DType::Int64));
   Value* y = onnx("GatherElements", {x, index}, {{"axis", dim}});

@@ -80,7 +80,10 @@ Values raise_unique_consecutive(const AtenNode& n, OnnxBuilder& onnx) {
   const int64_t axis = has_dim ? n.dim("dim", "self") : 0;
   const bool gives_inverse = n.flag("return_inverse"), gives_counts = n.flag("return_counts");
   const auto size = onnx.shape(x).at(static_cast<size_t>(axis)).constant();
-  if (size && *size == 0) n.cannot("unique_consecutive of nothing");
+  if (size && *size == 0) {
+    Value* inverse = n.wants_output(1) ? filled(onnx, onnx.ints_of(n.output_shape(1)), DType::Int64, 0) : nullptr;
+    return {x, inverse, not_asked(n, onnx, 2)};
+  }
   Value* starts = changes(onnx, x, axis);
   Value* values = moved(onnx, "Compress", {x}, {onnx.cast(starts, DType::Bool)}, {{"axis", axis}});
   Value *inverse = not_asked(n, onnx, 1), *counts = not_asked(n, onnx, 2);

@@ -89,7 +89,7 @@ Values raise_embedding_bag_forward(const AtenNode& n, OnnxBuilder& onnx) {
 }
 
 Values raise_segment_reduce(const AtenNode& n, OnnxBuilder& onnx) {
-  n.ignore({"unsafe"});
+  const bool leaves_rows = n.flag("unsafe");  // in front of the first segment, or behind the last
   const bool has_lengths = n.has("lengths");
   if (n.dim("axis", "data") != 0 || n.has("indices") || has_lengths == n.has("offsets"))
     n.cannot("segment_reduce along another axis than the first, or by indices");
@@ -100,9 +100,15 @@ Values raise_segment_reduce(const AtenNode& n, OnnxBuilder& onnx) {
   Value* starts = n.input_as(has_lengths ? "lengths" : "offsets", DType::Int64);
   if (onnx.rank(starts) != 1) n.cannot("segment_reduce by lengths of {} dimensions", onnx.rank(starts));
   if (has_lengths) {
+    if (leaves_rows) data = onnx.slice(data, 0, 0, onnx.reduce("ReduceSum", starts, {0}, true));
     starts = onnx("CumSum", {starts, onnx.integer(DType::Int64, 0)}, {{"exclusive", int64_t{1}}});
   } else {
+    const IntArg first = onnx.slice(starts, 0, 0, 1), last = onnx.slice(starts, 0, -1, kEnd);
     starts = onnx.slice(starts, 0, 0, -1);
+    if (leaves_rows) {
+      data = onnx.slice(data, 0, first, last);
+      starts = onnx("Sub", {starts, first.value});
+    }
   }
   const Groups groups{n, onnx, data, groups_of(onnx, starts, onnx.size(data, 0)), onnx.size(starts, 0)};
   const std::optional<double> initial = n.find_f("initial");
