@@ -177,6 +177,42 @@ void collect_domains(const Graph& graph, std::set<std::string>& domains) {
 
 }  // namespace
 
+namespace {
+
+/// All values that the graph itself makes.
+std::vector<Value*> values_of(const Graph& graph) {
+  std::vector<Value*> values = graph.inputs();
+  values.insert(values.end(), graph.initializers().begin(), graph.initializers().end());
+  for (const Node& node : graph) {
+    for (Value* output : node.outputs()) {
+      if (output != nullptr) values.push_back(output);
+    }
+  }
+  return values;
+}
+
+void separate_names(Graph& graph, std::set<std::string>& taken) {
+  for (const Node& node : graph) {
+    for (const GraphPtr& inner : subgraphs_of(node)) {
+      std::set<const Value*> done;
+      for (Value* value : values_of(*inner)) {
+        if (!done.insert(value).second) continue;
+        const std::string wish = value->name;
+        for (int i = 2; !taken.insert(value->name).second; ++i) value->name = fmt::format("{}_inner_{}", wish, i);
+      }
+      separate_names(*inner, taken);
+    }
+  }
+}
+
+}  // namespace
+
+void separate_names(Graph& graph) {
+  std::set<std::string> taken;
+  for (const Value* value : values_of(graph)) taken.insert(value->name);
+  separate_names(graph, taken);
+}
+
 void finish_raised(Model& model, const std::vector<Value*>& outputs, const std::vector<std::string>& output_names) {
   Graph& graph = *model.graph;
   add_outputs(graph, outputs, output_names);

@@ -50,9 +50,11 @@ std::optional<float> scale_for(const ResizedAxis& axis) {
   const auto in = static_cast<float>(*axis.in);
   float scale = axis.factor ? static_cast<float>(*axis.factor) : static_cast<float>(*axis.out) / in;
   for (int tries = 0; tries < 4; ++tries) {
+    // some compute it in 32 bits, and some in 64
     const auto size = static_cast<int64_t>(std::floor(in * scale));
-    if (size == *axis.out) return scale;
-    scale = std::nextafter(scale, size < *axis.out ? 1e30F : 0.0F);
+    const auto exact = static_cast<int64_t>(std::floor(static_cast<double>(*axis.in) * static_cast<double>(scale)));
+    if (size == *axis.out && exact == *axis.out) return scale;
+    scale = std::nextafter(scale, std::min(size, exact) < *axis.out ? 1e30F : 0.0F);
   }
   return std::nullopt;
 }

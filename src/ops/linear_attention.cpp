@@ -7,6 +7,7 @@
 #include "ops/expansion.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
+#include "ops/raises.h"
 
 namespace tonnx {
 namespace {
@@ -184,7 +185,8 @@ constexpr OnnxOp kOnnx[] = {
 constexpr AtenOp kAten[] = {
     {.sig = "aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool "
             "unitriangular=False) -> Tensor",
-     .emit = emit_solve_triangular},
+     .emit = emit_solve_triangular,
+     .raise = raise_solve_triangular},
 };
 
 }  // namespace

@@ -306,8 +306,10 @@ constexpr AtenOp kAten[] = {
      .python = "F.linear",
      .module = module_linear,
      .raise = raise_linear},
-    {.sig = "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", .emit = emit_einsum},
-    {.sig = "aten::linalg_det(Tensor A) -> Tensor", .python = "torch.linalg.det"},
+    {.sig = "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", .emit = emit_einsum,
+     .raise = raise_einsum},
+    {.sig = "aten::linalg_det(Tensor A) -> Tensor", .python = "torch.linalg.det",
+     .raise = raise_det},
 };
 
 }  // namespace

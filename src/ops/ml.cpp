@@ -114,7 +114,6 @@ constexpr OnnxOp kOnnx[] = {
     {.sig = "tonnx::Probit(T x) -> T y", .since = 1, .infer = infer_same_as_first, .lower = lower_probit},
 };
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", .python = "torch.linalg.solve"},
     {.sig = "aten::special_ndtri(Tensor self) -> Tensor", .python = "torch.special.ndtri", .raise = raise_ndtri},
 };
 

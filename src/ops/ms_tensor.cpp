@@ -214,7 +214,6 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::linalg_inv(Tensor A) -> Tensor", .python = "torch.linalg.inv"},
     {.sig = "aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor",
      .python = "torch.cdist",
      .raise = raise_cdist},

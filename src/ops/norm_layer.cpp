@@ -242,13 +242,6 @@ void up_scale_per_channel(OnnxEdit& edit) {
   }
 }
 
-/// Opset 18 to 20 cannot say it where the channels of a group have scales of their own.
-void down_scale_per_group(OnnxEdit& edit) {
-  const int64_t groups = edit.i("num_groups", 0);
-  if (find_channels(edit) != groups) return down_group_norm(edit);
-  require_default(edit, "stash_type", 1);
-}
-
 Values lower_mean_variance_norm(const OnnxNode& n, AtenBuilder& aten) {
   std::vector<int64_t> dims = n.ints("axes");
   if (const auto rank = n.find_rank("X")) {
@@ -264,7 +257,7 @@ constexpr OpsetStep kInstanceNormHistory[] = {
     {.to = 6, .up = up_drop<"consumed_inputs">},
     {.to = 22, .adds = kBFloat16},
 };
-constexpr OpsetStep kGroupNormHistory[] = {{.to = 21, .up = up_scale_per_channel, .down = down_scale_per_group}};
+constexpr OpsetStep kGroupNormHistory[] = {{.to = 21, .up = up_scale_per_channel, .down = down_group_norm}};
 constexpr OpsetStep kMeanVarianceHistory[] = {{.to = 13, .adds = kBFloat16}};
 
 constexpr OnnxOp kOnnx[] = {

@@ -104,6 +104,10 @@ extern const OpFamily kAtenNllOps;
 extern const OpFamily kAtenLossOps;
 extern const OpFamily kAtenRandomOps;
 extern const OpFamily kAtenScanOps;
+extern const OpFamily kAtenEinsumOps;
+extern const OpFamily kAtenLinalgOps;
+extern const OpFamily kAtenFftOps;
+extern const OpFamily kAtenVisionOps;
 extern const OpFamily kAtenRecurrentOps;
 extern const OpFamily kAtenGridOps;
 extern const OpFamily kAtenResizeOps;
@@ -210,6 +214,10 @@ constexpr const OpFamily* kFamilies[] = {
     &kAtenLossOps,
     &kAtenRandomOps,
     &kAtenScanOps,
+    &kAtenEinsumOps,
+    &kAtenLinalgOps,
+    &kAtenFftOps,
+    &kAtenVisionOps,
     &kAtenRecurrentOps,
     &kAtenGridOps,
     &kAtenResizeOps,

@@ -31,6 +31,13 @@ Values raise_grid_sampler(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_affine_grid(const AtenNode& n, OnnxBuilder& onnx);
 // aten_recurrent.cpp
 Values raise_recurrent(const AtenNode& n, OnnxBuilder& onnx);
+// aten_fft.cpp
+Values raise_fft(const AtenNode& n, OnnxBuilder& onnx);
+// aten_linalg.cpp
+Values raise_solve_triangular(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_det(const AtenNode& n, OnnxBuilder& onnx);
+// aten_einsum.cpp
+Values raise_einsum(const AtenNode& n, OnnxBuilder& onnx);
 // aten_shape.cpp
 Values raise_reshaped(const AtenNode& n, OnnxBuilder& onnx);
 // aten_unary.cpp

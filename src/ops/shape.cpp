@@ -8,6 +8,7 @@
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
 #include "ops/raises.h"
+#include "ops/expansion.h"
 
 namespace tonnx {
 namespace {
@@ -304,6 +305,7 @@ std::string emit_sizes(const Emission& e) {
                      is_counted ? join(e.items(list)) : e.text(list));
 }
 
+/// A part of the sizes is cut out of all of them.
 void down_shape_15(OnnxEdit& edit) {
   const int64_t start = edit.i("start", 0), end = edit.i("end", INT64_MAX);
   edit.node().take_attribute("start");
