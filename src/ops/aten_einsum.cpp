@@ -50,7 +50,8 @@ Letters letters_of(const AtenNode& n, OnnxBuilder& onnx, std::string text, const
   const std::string rest = unused.substr(unused.size() - most);
   if (arrow != std::string::npos) {
     letters.result = text.substr(arrow + 2);
-    if (const size_t dots = letters.result.find("..."); dots != std::string::npos) letters.result.replace(dots, 3, rest);
+    if (const size_t dots = letters.result.find("..."); dots != std::string::npos)
+      letters.result.replace(dots, 3, rest);
     return letters;
   }
   std::map<char, int> counts;
@@ -73,7 +74,8 @@ Values raise_einsum(const AtenNode& n, OnnxBuilder& onnx) {
   const DType dtype = n.output_dtype(), kernel = is_float(dtype) ? dtype : DType::Int64;
   for (Value*& input : inputs) input = onnx.cast(input, kernel);
   std::string equation;
-  for (const std::string& term : letters.terms) equation += (equation.empty() && &term == &letters.terms[0] ? "" : ",") + term;
+  for (const std::string& term : letters.terms)
+    equation += (equation.empty() && &term == &letters.terms[0] ? "" : ",") + term;
   return onnx.cast(onnx("Einsum", inputs, {attr("equation", equation + "->" + letters.result)}), dtype);
 }
 
@@ -102,7 +104,7 @@ Values raise_vander(const AtenNode& n, OnnxBuilder& onnx) {
   const DType dtype = n.output_dtype();
   Value* x = n.input_as("x", dtype);
   Value* powers = onnx.cast(onnx.range(onnx.int_of(n.output_shape().back())), dtype);
-  return onnx("Pow", {onnx.unsqueeze(x, {onnx.rank(x)}), powers});
+  return onnx.reshape(onnx("Pow", {onnx.unsqueeze(x, {onnx.rank(x)}), powers}), n.output_shape());
 }
 
 constexpr AtenOp kAten[] = {

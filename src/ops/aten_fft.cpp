@@ -132,7 +132,9 @@ Plan plan_of(const AtenNode& n, int64_t rank) {
     IntArgs sizes;
     const bool has_sizes = n.has("s");
     if (has_sizes) sizes = n.int_args("s");
-    const int64_t count = dims ? static_cast<int64_t>(dims->size()) : has_sizes ? static_cast<int64_t>(sizes.size()) : rank;
+    const int64_t count = dims        ? static_cast<int64_t>(dims->size())
+                          : has_sizes ? static_cast<int64_t>(sizes.size())
+                                      : rank;
     for (int64_t i = 0; i < count; ++i) {
       plan.dims.push_back(dims ? AtenNode::normalized((*dims)[static_cast<size_t>(i)], rank) : rank - count + i);
       const bool is_given = has_sizes && !sizes[static_cast<size_t>(i)].is(-1);
@@ -145,7 +147,8 @@ Plan plan_of(const AtenNode& n, int64_t rank) {
   return plan;
 }
 
-/// The dimensions of `plan` one after the other. That of the half spectrum is the last; it comes first where it is made.
+/// The dimensions of `plan` one after the other. That of the half spectrum is the last; it comes first where it is
+/// made.
 Value* transformed(Spectrum& x, OnnxBuilder& onnx, const Plan& plan, const Transform& what, double power) {
   if (plan.dims.empty()) return what.takes_half ? x.real() : x.pairs();
   const size_t last = plan.dims.size() - 1;
@@ -242,25 +245,30 @@ Values raise_stft(const AtenNode& n, OnnxBuilder& onnx) {
   }
   x = is_single ? onnx.unsqueeze(x, {0, 2}) : onnx.unsqueeze(x, {2});
   const bool onesided = n.find_flag("onesided").value_or(true);
-  Value* y = onnx("STFT",
-                  {x, onnx.integer(DType::Int64, hop), window_of(n, onnx, length, dtype),
-                   onnx.integer(DType::Int64, length)},
-                  {attr("onesided", int64_t{onesided})});
+  Value* y =
+      onnx("STFT",
+           {x, onnx.integer(DType::Int64, hop), window_of(n, onnx, length, dtype), onnx.integer(DType::Int64, length)},
+           {attr("onesided", int64_t{onesided})});
   if (n.flag("normalized")) y = onnx("Mul", {y, onnx.number(dtype, 1 / std::sqrt(static_cast<double>(length)))});
   y = onnx.transpose(y, {0, 2, 1, 3});
   return is_single ? onnx.squeeze(y, {0}) : y;
 }
 
-#define ONE(name) \
-  {.sig = "aten::fft_" name "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", .python = "torch.fft." name, .raise = raise_fft}
-#define TWO(name)                                                                                                \
-  {.sig = "aten::fft_" name "(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor", \
-   .python = "torch.fft." name,                                                                                  \
-   .raise = raise_fft}
-#define MANY(name)                                                                                         \
-  {.sig = "aten::fft_" name "(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", \
-   .python = "torch.fft." name,                                                                            \
-   .raise = raise_fft}
+#define ONE(name)                                                                                   \
+  {                                                                                                 \
+    .sig = "aten::fft_" name "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", \
+    .python = "torch.fft." name, .raise = raise_fft                                                 \
+  }
+#define TWO(name)                                                                                               \
+  {                                                                                                             \
+    .sig = "aten::fft_" name "(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor", \
+    .python = "torch.fft." name, .raise = raise_fft                                                             \
+  }
+#define MANY(name)                                                                                           \
+  {                                                                                                          \
+    .sig = "aten::fft_" name "(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", \
+    .python = "torch.fft." name, .raise = raise_fft                                                          \
+  }
 
 constexpr AtenOp kAten[] = {
     ONE("hfft"),

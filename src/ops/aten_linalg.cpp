@@ -45,7 +45,7 @@ Value* picked_rows(OnnxBuilder& onnx, Value* x, Value* rows) {
 }
 
 struct Eliminated {
-  Value* matrix;   // [..., n, m]: the first n columns are those of the identity
+  Value* matrix;             // [..., n, m]: the first n columns are those of the identity
   Value* pivots = nullptr;   // [n, ...], where they are wanted
   Value* swapped = nullptr;  // [n, ...] of bool: whether the turn swapped two rows
 };
@@ -62,26 +62,25 @@ Eliminated eliminated(OnnxBuilder& onnx, Value* x, const IntArg& size, bool for_
   Value* zero = onnx.number(kWide, 0);
   std::vector<Type> collected;
   if (for_pivots) collected = {Type::tensor(kWide, stacked), Type::tensor(DType::Bool, stacked)};
-  const LoopResult done = repeat(
-      onnx, size, x, collected, [&](Value* turn, Value* m) {
-        Value* column = onnx.gather(m, turn, rank - 1);  // [..., n]
-        Value* open = onnx.where(onnx("Less", {rows, turn}), onnx.number(kWide, -1), onnx("Abs", {column}));
-        Value* best = onnx("ArgMax", {open}, {attr("axis", rank - 2)});  // [..., 1]
-        Value* order = onnx.where(onnx("Equal", {rows, turn}), best, onnx.where(onnx("Equal", {rows, best}), turn, rows));
-        m = picked_rows(onnx, m, order);
-        column = onnx.gather(m, turn, rank - 1);
-        Value* list = onnx.unsqueeze(turn, {0});
-        Value* row = onnx("Gather", {m, list}, {attr("axis", rank - 2)});           // [..., 1, m]
-        Value* pivot = onnx("Gather", {column, list}, {attr("axis", rank - 2)});    // [..., 1]
-        Value* divisor = for_pivots ? onnx.where(onnx("Equal", {pivot, zero}), onnx.number(kWide, 1), pivot) : pivot;
-        row = onnx("Div", {row, onnx.unsqueeze(divisor, {rank - 1})});
-        Value* factors = onnx.unsqueeze(column, {rank - 1});
-        Value* is_own = onnx.unsqueeze(onnx("Equal", {rows, turn}), {1});
-        Value* next = onnx.where(is_own, row, onnx("Sub", {m, onnx("Mul", {factors, row})}));
-        if (!for_pivots) return std::vector<Value*>{next};
-        Value* is_swapped = onnx("Not", {onnx("Equal", {best, turn})});
-        return std::vector<Value*>{next, onnx.squeeze(pivot, {rank - 2}), onnx.squeeze(is_swapped, {rank - 2})};
-      });
+  const LoopResult done = repeat(onnx, size, x, collected, [&](Value* turn, Value* m) {
+    Value* column = onnx.gather(m, turn, rank - 1);  // [..., n]
+    Value* open = onnx.where(onnx("Less", {rows, turn}), onnx.number(kWide, -1), onnx("Abs", {column}));
+    Value* best = onnx("ArgMax", {open}, {attr("axis", rank - 2)});  // [..., 1]
+    Value* order = onnx.where(onnx("Equal", {rows, turn}), best, onnx.where(onnx("Equal", {rows, best}), turn, rows));
+    m = picked_rows(onnx, m, order);
+    column = onnx.gather(m, turn, rank - 1);
+    Value* list = onnx.unsqueeze(turn, {0});
+    Value* row = onnx("Gather", {m, list}, {attr("axis", rank - 2)});         // [..., 1, m]
+    Value* pivot = onnx("Gather", {column, list}, {attr("axis", rank - 2)});  // [..., 1]
+    Value* divisor = for_pivots ? onnx.where(onnx("Equal", {pivot, zero}), onnx.number(kWide, 1), pivot) : pivot;
+    row = onnx("Div", {row, onnx.unsqueeze(divisor, {rank - 1})});
+    Value* factors = onnx.unsqueeze(column, {rank - 1});
+    Value* is_own = onnx.unsqueeze(onnx("Equal", {rows, turn}), {1});
+    Value* next = onnx.where(is_own, row, onnx("Sub", {m, onnx("Mul", {factors, row})}));
+    if (!for_pivots) return std::vector<Value*>{next};
+    Value* is_swapped = onnx("Not", {onnx("Equal", {best, turn})});
+    return std::vector<Value*>{next, onnx.squeeze(pivot, {rank - 2}), onnx.squeeze(is_swapped, {rank - 2})};
+  });
   if (!for_pivots) return {done.state};
   return {done.state, done.collected[0], done.collected[1]};
 }
@@ -148,7 +147,8 @@ Values raise_solve(const AtenNode& n, OnnxBuilder& onnx) {
   const int64_t rank_a = n.rank("A"), rank_b = n.rank("B");
   const Shape &a = n.shape("A"), &b = n.shape("B");
   const bool is_vector = rank_b == 1 || (rank_b + 1 == rank_a && std::equal(b.begin(), b.end(), a.begin()));
-  Value* y = solution(n, onnx, as_wide(n, onnx, n.input("A")), as_wide(n, onnx, n.input("B")), n.flag("left"), is_vector);
+  Value* y =
+      solution(n, onnx, as_wide(n, onnx, n.input("A")), as_wide(n, onnx, n.input("B")), n.flag("left"), is_vector);
   Values results{y};
   for (size_t i = 1; i < n.output_count(); ++i)
     results.push_back(i + 1 == n.output_count() ? no_errors(n, onnx, i) : nullptr);
@@ -239,16 +239,17 @@ Value* cholesky(OnnxBuilder& onnx, Value* a) {
   Value* rows = onnx.range(onnx.size(a, rank - 1));
   Value* zero = onnx.number(kWide, 0);
   Value* start = onnx("Mul", {a, zero});
-  return repeat(onnx, onnx.size(a, rank - 1), start, {}, [&](Value* turn, Value* l) {
-           Value* list = onnx.unsqueeze(turn, {0});
-           Value* row = onnx("Gather", {l, list}, {attr("axis", rank - 2)});                 // [..., 1, n]
-           Value* known = onnx("MatMul", {l, swapped_last(onnx, row)});                      // [..., n, 1]
-           Value* rest = onnx("Sub", {onnx("Gather", {a, list}, {attr("axis", rank - 1)}), known});
-           Value* first = onnx("Gather", {rest, list}, {attr("axis", rank - 2)});
-           Value* column = onnx("Div", {rest, onnx("Sqrt", {first})});
-           column = onnx.where(onnx.unsqueeze(onnx("Less", {rows, turn}), {1}), zero, column);
-           return std::vector<Value*>{onnx.where(onnx("Equal", {rows, turn}), column, l)};
-         })
+  return repeat(onnx, onnx.size(a, rank - 1), start, {},
+                [&](Value* turn, Value* l) {
+                  Value* list = onnx.unsqueeze(turn, {0});
+                  Value* row = onnx("Gather", {l, list}, {attr("axis", rank - 2)});  // [..., 1, n]
+                  Value* known = onnx("MatMul", {l, swapped_last(onnx, row)});       // [..., n, 1]
+                  Value* rest = onnx("Sub", {onnx("Gather", {a, list}, {attr("axis", rank - 1)}), known});
+                  Value* first = onnx("Gather", {rest, list}, {attr("axis", rank - 2)});
+                  Value* column = onnx("Div", {rest, onnx("Sqrt", {first})});
+                  column = onnx.where(onnx.unsqueeze(onnx("Less", {rows, turn}), {1}), zero, column);
+                  return std::vector<Value*>{onnx.where(onnx("Equal", {rows, turn}), column, l)};
+                })
       .state;
 }
 
@@ -310,8 +311,8 @@ Values raise_matrix_exp(const AtenNode& n, OnnxBuilder& onnx) {
   Value* norm = onnx.reduce("ReduceMax", sums, {}, false);
   // halved k times, the norm is at most a half
   Value* two = onnx.number(kWide, 2);
-  Value* bits = onnx("Div", {onnx("Log", {onnx("Max", {norm, onnx.number(kWide, 0.25)})}),
-                             onnx.number(kWide, std::log(2.0))});
+  Value* bits =
+      onnx("Div", {onnx("Log", {onnx("Max", {norm, onnx.number(kWide, 0.25)})}), onnx.number(kWide, std::log(2.0))});
   Value* times = onnx("Max", {onnx("Add", {onnx("Ceil", {bits}), onnx.number(kWide, 1)}), onnx.number(kWide, 0)});
   x = onnx("Div", {x, onnx("Pow", {two, times})});
   Value* one = identity_beside(onnx, x);

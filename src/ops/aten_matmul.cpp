@@ -138,8 +138,7 @@ Values raise_addbmm(const AtenNode& n, OnnxBuilder& onnx) {
 Values raise_bilinear(const AtenNode& n, OnnxBuilder& onnx) {
   Value *a = n.input("input1"), *b = n.input("input2"), *bias = n.find_input("bias");
   const std::string batch = std::string("abcdefghijklmnopqrst").substr(0, static_cast<size_t>(onnx.rank(a) - 1));
-  Value* y = onnx("Einsum", {a, n.input("weight"), b},
-                  {attr("equation", fmt::format("{0}x,zxy,{0}y->{0}z", batch))});
+  Value* y = onnx("Einsum", {a, n.input("weight"), b}, {attr("equation", fmt::format("{0}x,zxy,{0}y->{0}z", batch))});
   return bias ? onnx("Add", {y, bias}) : y;
 }
 
@@ -153,8 +152,7 @@ Values raise_tensordot(const AtenNode& n, OnnxBuilder& onnx) {
   std::string of_a, of_b;
   for (int64_t i = 0; i < rank_a; ++i) of_a += letter(i);
   for (int64_t i = 0; i < rank_b; ++i) of_b += letter(rank_a + i);
-  for (size_t i = 0; i < left.size(); ++i)
-    of_b[static_cast<size_t>(right.at(i))] = of_a[static_cast<size_t>(left[i])];
+  for (size_t i = 0; i < left.size(); ++i) of_b[static_cast<size_t>(right.at(i))] = of_a[static_cast<size_t>(left[i])];
   std::string result;
   for (const char c : of_a) {
     if (of_b.find(c) == std::string::npos) result += c;

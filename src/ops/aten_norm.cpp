@@ -48,7 +48,8 @@ BatchStatistics statistics_of(OnnxBuilder& onnx, Value* x) {
 Value* normalized_by_batch(OnnxBuilder& onnx, Value* x, const Affine& affine, double eps) {
   const Shape shape = onnx.shape(x);
   Value* first = onnx.rank(x) < 2 ? x : onnx.swap_axes(x, 0, 1);
-  Value* flat = onnx.reshape(first, IntArgs{1, shape[1].is_constant() ? IntArg(*shape[1].constant()) : onnx.size(x, 1), -1});
+  Value* flat =
+      onnx.reshape(first, IntArgs{1, shape[1].is_constant() ? IntArg(*shape[1].constant()) : onnx.size(x, 1), -1});
   Value* y = onnx("InstanceNormalization", {flat, affine.scale, affine.bias}, {attr("epsilon", eps)});
   Shape swapped = shape;
   std::swap(swapped[0], swapped[1]);
@@ -93,7 +94,11 @@ Values raise_batch_norm(const AtenNode& n, OnnxBuilder& onnx) {
   n.ignore({"cudnn_enabled", "running_mean", "running_var"});
   const double momentum = n.f("momentum");
   const DType dtype = n.dtype("input");
-  if (n.rank("input") < 2) n.cannot("a batch of single numbers");
+  if (n.rank("input") < 2) {
+    n.ignore({"weight", "bias", "training", "eps"});
+    if (!n.shape("input").at(0).is(0)) n.cannot("a batch of single numbers");
+    return n.input("input");
+  }
   const Affine affine = affine_of(n, onnx, n.shape("input").at(1), dtype);
   if (!n.flag("training")) return normalized_by_running(n, onnx, affine);
   Value *x = n.input("input"), *mean = n.find_input("running_mean"), *variance = n.find_input("running_var");
@@ -165,6 +170,9 @@ Values raise_batch_norm_no_training(const AtenNode& n, OnnxBuilder& onnx) {
 Values raise_batch_norm_functional(const AtenNode& n, OnnxBuilder& onnx) {
   return batch_norm_outputs(n, onnx, n.flag("training"), true, 3);
 }
+Values raise_batch_norm_by_batch(const AtenNode& n, OnnxBuilder& onnx) {
+  return batch_norm_outputs(n, onnx, true, true, 0);
+}
 Values raise_batch_norm_with_update(const AtenNode& n, OnnxBuilder& onnx) {
   return batch_norm_outputs(n, onnx, true, true, 4);
 }
@@ -204,9 +212,7 @@ Value* layer_scale(const AtenNode& n, OnnxBuilder& onnx, int64_t count) {
   return onnx.numbers(dtype, dims, std::vector<double>(static_cast<size_t>(all), 1));
 }
 
-int64_t normalized_count(const AtenNode& n) {
-  return static_cast<int64_t>(n.int_args("normalized_shape").size());
-}
+int64_t normalized_count(const AtenNode& n) { return static_cast<int64_t>(n.int_args("normalized_shape").size()); }
 
 }  // namespace
 
@@ -237,9 +243,9 @@ Values raise_native_group_norm(const AtenNode& n, OnnxBuilder& onnx) {
   const double eps = n.f("eps");
   const Affine affine = affine_of(n, onnx, n.shape("input").at(1), n.dtype("input"));
   Value* x = n.input("input");
-  Values results{onnx("GroupNormalization", {x, affine.scale, affine.bias},
-                      {attr("epsilon", eps), attr("num_groups", groups)}),
-                 nullptr, nullptr};
+  Values results{
+      onnx("GroupNormalization", {x, affine.scale, affine.bias}, {attr("epsilon", eps), attr("num_groups", groups)}),
+      nullptr, nullptr};
   if (!n.wants_output(1) && !n.wants_output(2)) return results;
   Value* flat = onnx.cast(onnx("Reshape", {x, onnx.ints({0, groups, -1})}), n.output_dtype(1));
   Value* mean = onnx.reduce("ReduceMean", flat, {2}, true);
@@ -304,6 +310,10 @@ constexpr AtenOp kAten[] = {
             "running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)",
      .python = "torch.ops.aten._batch_norm_no_update",
      .raise = raise_batch_norm_no_training},
+    {.sig = "aten::_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, "
+            "Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)",
+     .python = "torch.ops.aten._batch_norm_with_update",
+     .raise = raise_batch_norm_by_batch},
     {.sig = "aten::_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, "
             "Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor "
             "running_mean_out, Tensor running_var_out)",

@@ -346,6 +346,18 @@ Values raise_max_unpool(const AtenNode& n, OnnxBuilder& onnx) {
   return onnx.reshape(y, n.output_shape());
 }
 
+/// The gradient goes to the element that was the largest.
+Values raise_max_pool_backward(const AtenNode& n, OnnxBuilder& onnx) {
+  n.ignore({"kernel_size", "stride", "padding", "dilation", "ceil_mode", "self"});
+  constexpr int64_t kSpatial = 2;
+  Value *gradient = n.input("grad_output"), *indices = n.input("indices");
+  Value* zeros = onnx.expand(onnx.number(onnx.dtype(gradient), 0), flat_planes(n.output_shape(), kSpatial));
+  const Shape flat = flat_planes(onnx.shape(gradient), kSpatial);
+  Value* y = onnx("ScatterElements", {zeros, onnx.reshape(indices, flat), onnx.reshape(gradient, flat)},
+                  {attr("axis", onnx.rank(gradient) - kSpatial), attr("reduction", std::string("add"))});
+  return onnx.reshape(y, n.output_shape());
+}
+
 constexpr AtenOp kAten[] = {
     {.sig = "aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
      .python = "F.adaptive_avg_pool1d",
@@ -362,6 +374,10 @@ constexpr AtenOp kAten[] = {
     {.sig = "aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)",
      .python = "torch.ops.aten.adaptive_max_pool3d",
      .raise = raise_adaptive_max_pool},
+    {.sig = "aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] "
+            "stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+     .python = "torch.ops.aten.max_pool2d_with_indices_backward",
+     .raise = raise_max_pool_backward},
     {.sig = "aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor",
      .python = "torch.ops.aten.max_unpool2d",
      .raise = raise_max_unpool},

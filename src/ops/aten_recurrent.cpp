@@ -17,8 +17,7 @@ Kind kind_of(const AtenNode& n) {
   if (name.starts_with("lstm")) return {"LSTM", {0, 3, 1, 2}, {}};
   // PyTorch multiplies the reset gate with what the recurrent weights gave
   if (name.starts_with("gru")) return {"GRU", {1, 0, 2}, {attr("linear_before_reset", int64_t{1})}};
-  if (name.starts_with("rnn_relu"))
-    return {"RNN", {0}, {attr("activations", std::vector<std::string>{"Relu"})}};
+  if (name.starts_with("rnn_relu")) return {"RNN", {0}, {attr("activations", std::vector<std::string>{"Relu"})}};
   return {"RNN", {0}, {}};
 }
 
@@ -69,7 +68,7 @@ class Recurrent {
 
   /// One layer over [time, batch, features]: the outputs of the ONNX operator. An initial state may be null.
   Values layer(Value* x, const std::vector<Weights>& directions, Value* h, Value* c) {
-    const auto joined = [&](Value* Weights::* part) -> Value* {
+    const auto joined = [&](Value* Weights::*part) -> Value* {
       std::vector<Value*> parts;
       for (const Weights& each : directions) {
         if (each.*part == nullptr) return nullptr;
@@ -98,7 +97,8 @@ class Recurrent {
     const bool is_one = onnx_.shape(y).at(1).is(1);
     if (is_one && !batch_first) return onnx_.squeeze(y, {1});
     if (is_one) return onnx_.transpose(onnx_.squeeze(y, {1}), {1, 0, 2});
-    Value* moved = onnx_.transpose(y, batch_first ? std::vector<int64_t>{2, 0, 1, 3} : std::vector<int64_t>{0, 2, 1, 3});
+    Value* moved =
+        onnx_.transpose(y, batch_first ? std::vector<int64_t>{2, 0, 1, 3} : std::vector<int64_t>{0, 2, 1, 3});
     const Shape& shape = onnx_.shape(moved);
     return onnx_.reshape(moved, Shape{shape[0], shape[1], shape[2] * shape[3]});
   }
@@ -136,8 +136,8 @@ Values raise_recurrent(const AtenNode& n, OnnxBuilder& onnx) {
     std::vector<Weights> weights;
     for (size_t d = 0; d < directions; ++d) {
       Value* const* param = params.data() + (layer * directions + d) * per_direction;
-      weights.push_back(recurrent.weights(param[0], param[1], has_biases ? param[2] : nullptr,
-                                          has_biases ? param[3] : nullptr));
+      weights.push_back(
+          recurrent.weights(param[0], param[1], has_biases ? param[2] : nullptr, has_biases ? param[3] : nullptr));
     }
     const Values y = recurrent.layer(x, weights, state_of(0, layer), is_lstm ? state_of(1, layer) : nullptr);
     x = recurrent.features(y[0], batch_first && layer + 1 == layers);
@@ -161,8 +161,8 @@ Values raise_cell(const AtenNode& n, OnnxBuilder& onnx) {
   const auto state_of = [&](size_t which) -> Value* {
     return is_zero(states.at(which)) ? nullptr : onnx.unsqueeze(states[which], {0});
   };
-  const Values y = recurrent.layer(onnx.unsqueeze(n.input("input"), {0}), weights, state_of(0),
-                                   is_lstm ? state_of(1) : nullptr);
+  const Values y =
+      recurrent.layer(onnx.unsqueeze(n.input("input"), {0}), weights, state_of(0), is_lstm ? state_of(1) : nullptr);
   Values results{onnx.squeeze(y[1], {0})};
   if (is_lstm) results.push_back(n.wants_output(1) ? onnx.squeeze(y[2], {0}) : nullptr);
   return results;
@@ -172,8 +172,8 @@ constexpr std::string_view kPacked = "ONNX has no packed sequences; pad them, an
 
 #define CELL(op) \
   "aten::" op "(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"
-#define PACKED(op)                                                                                            \
-  "aten::" op                                                                                                 \
+#define PACKED(op)                                                                                             \
+  "aten::" op                                                                                                  \
   ".data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float " \
   "dropout, bool train, bool bidirectional) -> (Tensor, Tensor)"
 

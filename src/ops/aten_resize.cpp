@@ -25,13 +25,11 @@ std::vector<std::optional<double>> factors_of(const AtenNode& n, int64_t spatial
   std::vector<std::optional<double>> factors(static_cast<size_t>(spatial));
   n.ignore({"output_size"});
   if (n.node().overload == Symbol("vec")) {
-    if (const auto given = n.find_floats("scale_factors"))
-      factors.assign(given->begin(), given->end());
+    if (const auto given = n.find_floats("scale_factors")) factors.assign(given->begin(), given->end());
     return factors;
   }
   const std::vector<const char*> names =
-      spatial == 1 ? std::vector<const char*>{"scales"}
-                   : std::vector<const char*>{"scales_d", "scales_h", "scales_w"};
+      spatial == 1 ? std::vector<const char*>{"scales"} : std::vector<const char*>{"scales_d", "scales_h", "scales_w"};
   for (size_t i = 0; i < factors.size(); ++i) factors[i] = n.find_f(names[names.size() - factors.size() + i]);
   return factors;
 }
@@ -93,8 +91,8 @@ Value* find_picked(const Mode& mode, OnnxBuilder& onnx, Value* x, const std::vec
   for (const ResizedAxis& axis : axes) {
     if (!axis.in || !axis.out || *axis.in == 0) return nullptr;
     const auto scale = scale_for(axis);
-    differs = differs || !scale ||
-              nearest_in_pytorch(axis, mode.is_exact) != nearest_in_runtime(axis, *scale, mode.is_exact);
+    differs =
+        differs || !scale || nearest_in_pytorch(axis, mode.is_exact) != nearest_in_runtime(axis, *scale, mode.is_exact);
   }
   if (!differs) return nullptr;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -142,8 +140,8 @@ Values raise_upsample(const AtenNode& n, OnnxBuilder& onnx) {
   }
   if (Value* picked = find_picked(mode, onnx, x, axes)) return picked;
   const bool has_factors = std::any_of(factors.begin(), factors.end(), [](const auto& f) { return f.has_value(); });
-  const bool is_static = std::all_of(n.output_shape().begin(), n.output_shape().end(),
-                                     [](const Dim& size) { return size.is_constant(); });
+  const bool is_static =
+      std::all_of(n.output_shape().begin(), n.output_shape().end(), [](const Dim& size) { return size.is_constant(); });
   if (by_scale && (has_factors || !is_static)) {
     std::vector<double> scales{1, 1};
     for (const ResizedAxis& axis : axes) scales.push_back(*scale_for(axis));
@@ -162,7 +160,8 @@ namespace {
 #define ONE "float? scales=None"
 #define TWO "float? scales_h=None, float? scales_w=None"
 #define THREE "float? scales_d=None, float? scales_h=None, float? scales_w=None"
-#define ROW(name, text) {.sig = text, .python = "torch.ops.aten." name, .raise = raise_upsample}
+#define ROW(name, text) \
+  { .sig = text, .python = "torch.ops.aten." name, .raise = raise_upsample }
 
 constexpr AtenOp kAten[] = {
     ROW("upsample_nearest1d", NEAREST("upsample_nearest1d", "1", ONE)),

@@ -30,11 +30,12 @@ Regions regions_of(const AtenNode& n, OnnxBuilder& onnx) {
 
 Values raise_roi_align(const AtenNode& n, OnnxBuilder& onnx) {
   const Regions regions = regions_of(n, onnx);
-  return onnx("RoiAlign", {n.input("input"), regions.corners, regions.images},
-              {attr("coordinate_transformation_mode", std::string(n.flag("aligned") ? "half_pixel" : "output_half_pixel")),
-               attr("output_height", n.i("pooled_height")), attr("output_width", n.i("pooled_width")),
-               attr("sampling_ratio", std::max<int64_t>(n.i("sampling_ratio"), 0)),
-               attr("spatial_scale", n.f("spatial_scale"))});
+  return onnx(
+      "RoiAlign", {n.input("input"), regions.corners, regions.images},
+      {attr("coordinate_transformation_mode", std::string(n.flag("aligned") ? "half_pixel" : "output_half_pixel")),
+       attr("output_height", n.i("pooled_height")), attr("output_width", n.i("pooled_width")),
+       attr("sampling_ratio", std::max<int64_t>(n.i("sampling_ratio"), 0)),
+       attr("spatial_scale", n.f("spatial_scale"))});
 }
 
 Values raise_roi_pool(const AtenNode& n, OnnxBuilder& onnx) {

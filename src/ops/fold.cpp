@@ -6,7 +6,6 @@
 #include "ops/emission.h"
 #include "ops/raises.h"
 #include "ops/window.h"
-#include "ops/raises.h"
 
 namespace tonnx {
 namespace {

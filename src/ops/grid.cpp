@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/emission.h"
-#include "ops/window.h"
 #include "ops/raises.h"
+#include "ops/window.h"
 
 namespace tonnx {
 namespace {

@@ -300,16 +300,15 @@ constexpr OnnxOp kOnnx[] = {
 };
 
 constexpr AtenOp kAten[] = {
-    {.sig = "aten::matmul(Tensor self, Tensor other) -> Tensor", .python = "@",
-     .raise = raise_matmul},
+    {.sig = "aten::matmul(Tensor self, Tensor other) -> Tensor", .python = "@", .raise = raise_matmul},
     {.sig = "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
      .python = "F.linear",
      .module = module_linear,
      .raise = raise_linear},
-    {.sig = "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", .emit = emit_einsum,
+    {.sig = "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
+     .emit = emit_einsum,
      .raise = raise_einsum},
-    {.sig = "aten::linalg_det(Tensor A) -> Tensor", .python = "torch.linalg.det",
-     .raise = raise_det},
+    {.sig = "aten::linalg_det(Tensor A) -> Tensor", .python = "torch.linalg.det", .raise = raise_det},
 };
 
 }  // namespace

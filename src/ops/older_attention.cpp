@@ -13,8 +13,8 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 /// Whether a row of a mask may forbid everything: then Softmax gives NaN where Attention gives zeros.
 bool may_forbid_rows(const Value* mask) {
   const auto is_finite = [](const Value* value) {
-    const auto numbers = value && value->constant && value->constant->count() == 1 ? floats_of(*value->constant)
-                                                                                   : std::nullopt;
+    const auto numbers =
+        value && value->constant && value->constant->count() == 1 ? floats_of(*value->constant) : std::nullopt;
     return numbers && std::isfinite(numbers->front());
   };
   if (mask->constant && mask->constant->count() <= int64_t{1} << 24) {
@@ -136,7 +136,8 @@ class OlderAttention {
     // heads that share keys become more rows of one head
     const Shape* shape = n_.find_shape("Q");
     const bool is_plain = mask == nullptr && !n_.flag("is_causal");
-    const int64_t heads = shape->size() == 4 ? shape->at(1).constant().value_or(0) : n_.find_i("q_num_heads").value_or(1);
+    const int64_t heads =
+        shape->size() == 4 ? shape->at(1).constant().value_or(0) : n_.find_i("q_num_heads").value_or(1);
     const int64_t size = shape->back().constant().value_or(0) / (shape->size() == 4 ? 1 : heads);
     if (groups > 1) together = make_.reshape(q, {0, heads / groups, -1, size});
     Value* scores = make_("MatMul", {together, turned(k)});
@@ -151,8 +152,9 @@ class OlderAttention {
     Value* weights = make_("Softmax", {scores}, {{"axis", int64_t{-1}}});
     if (mask && may_forbid_rows(mask)) {
       Value* zero = make_.number(dtype_, 0);
-      weights = is_bool ? make_("Where", {mask, weights, zero})
-                        : make_("Where", {make_("Equal", {mask, make_.number(mask->type.dtype, kNever)}), zero, weights});
+      weights = is_bool
+                    ? make_("Where", {mask, weights, zero})
+                    : make_("Where", {make_("Equal", {mask, make_.number(mask->type.dtype, kNever)}), zero, weights});
     }
     if (groups == 1) return make_("MatMul", {weights, v});
     if (!is_plain) weights = make_("Reshape", {weights, rows_shape(nullptr, k, heads / groups)});

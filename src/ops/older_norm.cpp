@@ -39,8 +39,8 @@ bool layer_norm_in_older(const NodeView& n, OnnxEdit& edit) {
   if (is_wide) y = make.cast(y, dtype);
   y = make("Mul", {y, node.input(1)});
   if (node.input(2) != nullptr) y = make("Add", {y, node.input(2)});
-  return edit.replace_with({y, n.wants_output(1) ? average : nullptr,
-                            n.wants_output(2) ? make("Reciprocal", {deviation}) : nullptr});
+  return edit.replace_with(
+      {y, n.wants_output(1) ? average : nullptr, n.wants_output(2) ? make("Reciprocal", {deviation}) : nullptr});
 }
 
 bool rms_norm_in_older(const NodeView& n, OnnxEdit& edit) {
@@ -83,9 +83,9 @@ GroupParts group_parts(OnnxEdit& edit, int64_t groups, double epsilon) {
   const DType dtype = x->type.dtype;
   const std::vector<double> ones(static_cast<size_t>(groups), 1), zeros(static_cast<size_t>(groups), 0);
   Value* flat = make.reshape(x, {0, groups, -1});
-  Value* y = make("InstanceNormalization",
-                  {flat, make.numbers(dtype, {groups}, ones), make.numbers(dtype, {groups}, zeros)},
-                  {{"epsilon", epsilon}});
+  Value* y =
+      make("InstanceNormalization", {flat, make.numbers(dtype, {groups}, ones), make.numbers(dtype, {groups}, zeros)},
+           {{"epsilon", epsilon}});
   std::vector<int64_t> sizes;
   for (const Dim& size : *x->type.shape) sizes.push_back(size.constant().value_or(-1));
   if (!sizes.empty() && sizes[0] == -1) sizes[0] = 0;

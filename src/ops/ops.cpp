@@ -104,6 +104,7 @@ extern const OpFamily kAtenNllOps;
 extern const OpFamily kAtenLossOps;
 extern const OpFamily kAtenRandomOps;
 extern const OpFamily kAtenScanOps;
+extern const OpFamily kAtenFractionalPoolOps;
 extern const OpFamily kAtenEinsumOps;
 extern const OpFamily kAtenLinalgOps;
 extern const OpFamily kAtenFftOps;
@@ -214,6 +215,7 @@ constexpr const OpFamily* kFamilies[] = {
     &kAtenLossOps,
     &kAtenRandomOps,
     &kAtenScanOps,
+    &kAtenFractionalPoolOps,
     &kAtenEinsumOps,
     &kAtenLinalgOps,
     &kAtenFftOps,

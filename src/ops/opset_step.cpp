@@ -66,7 +66,8 @@ Node* OnnxEdit::make(std::string_view op, const std::vector<Value*>& inputs, std
   Node* made = graph().add_node(is_standard ? "" : op.substr(0, dot), is_standard ? op : op.substr(dot + 1), before);
   made->version = !is_standard ? 1 : upwards_ ? to_ : to_ - 1;
   if (!node_->name.empty()) {
-    const auto same = std::count_if(created_.begin(), created_.end(), [&](const Node* each) { return each->op == made->op; });
+    const auto same =
+        std::count_if(created_.begin(), created_.end(), [&](const Node* each) { return each->op == made->op; });
     made->name = same == 0 ? fmt::format("{}/{}", node_->name, op) : fmt::format("{}/{}_{}", node_->name, op, same + 1);
   }
   for (Attribute& attribute : attributes)

@@ -321,7 +321,8 @@ constexpr AtenOp kAten[] = {
     {.sig = "aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float "
             "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
      .emit = emit_recurrent,
-     .module = module_recurrent, .raise = raise_recurrent},
+     .module = module_recurrent,
+     .raise = raise_recurrent},
     {.sig = TONNX_RECURRENT("gru"), .emit = emit_recurrent, .module = module_recurrent, .raise = raise_recurrent},
     {.sig = TONNX_RECURRENT("rnn_tanh"), .emit = emit_recurrent, .module = module_recurrent, .raise = raise_recurrent},
     {.sig = TONNX_RECURRENT("rnn_relu"), .emit = emit_recurrent, .module = module_recurrent, .raise = raise_recurrent},

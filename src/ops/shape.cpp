@@ -4,11 +4,11 @@
 #include "base/error.h"
 #include "ops/emission.h"
 #include "ops/eval.h"
+#include "ops/expansion.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
 #include "ops/raises.h"
-#include "ops/expansion.h"
 
 namespace tonnx {
 namespace {

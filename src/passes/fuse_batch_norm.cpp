@@ -106,8 +106,7 @@ std::optional<std::vector<double>> find_bias(const Value* bias, const PerChannel
   if (!numbers || (numbers->size() != result.size() && numbers->size() != 1)) return std::nullopt;
   const auto& dims = bias->constant->dims;
   if (numbers->size() != 1 && dims.back() != static_cast<int64_t>(numbers->size())) return std::nullopt;
-  for (size_t c = 0; c < result.size(); ++c)
-    result[c] += (*numbers)[numbers->size() == 1 ? 0 : c] * norm.factor[c];
+  for (size_t c = 0; c < result.size(); ++c) result[c] += (*numbers)[numbers->size() == 1 ? 0 : c] * norm.factor[c];
   return result;
 }
 

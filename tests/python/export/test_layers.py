@@ -82,6 +82,22 @@ def test_pool(case):
             raise
 
 
+@pytest.mark.parametrize(
+    ("function", "x", "samples"),
+    [
+        (
+            lambda x, s: F.fractional_max_pool2d(x, (3, 2), (4, 5), _random_samples=s, return_indices=True),
+            X2,
+            (2, 4, 2),
+        ),
+        (lambda x, s: F.fractional_max_pool2d(x, 2, (4, 1), _random_samples=s), X2[0], (1, 4, 2)),
+        (lambda x, s: F.fractional_max_pool3d(x, 2, (3, 4, 2), _random_samples=s, return_indices=True), X3, (2, 4, 3)),
+    ],
+)
+def test_fractional_pool(function, x, samples):
+    check(function, x, torch.rand(samples))
+
+
 @pytest.mark.parametrize("opset", [11, 13, 18, 23])
 def test_pool_opsets(opset):
     check(lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True, ceil_mode=True), X2, opset=opset)
