@@ -45,7 +45,7 @@ Bounds bounds_of(const AtenNode& n, OnnxBuilder& onnx, Value* x, double margin) 
 Values raise_histc(const AtenNode& n, OnnxBuilder& onnx) {
   const int64_t bins = n.i("bins");
   const DType dtype = n.dtype("self");
-  if (!is_float(dtype)) n.cannot("histc of integers");
+  if (dtype != DType::Float32 && dtype != DType::Float64) n.cannot("histc of {}", name_of(dtype));
   Value* x = flat(onnx, n.input("self"));
   Bounds bounds{n.input_as("min", dtype), n.input_as("max", dtype)};
   if (n.f("min") == n.f("max")) bounds = bounds_of(n, onnx, x, 1);

@@ -8,6 +8,10 @@ std::vector<Attribute> reduction(const char* name) {
   return {{"reduction", std::string(name), AttrType::None, {}, {}}};
 }
 
+Value* added(OnnxBuilder& onnx, Value* a, Value* b) {
+  return onnx(onnx.dtype(a) == DType::Bool ? "Or" : "Add", {a, b});
+}
+
 /// `values` where a mask is true, if they do not depend on how many places that are.
 Value* put_where(const AtenNode& n, OnnxBuilder& onnx, const Subscript& at, bool adds) {
   Value* self = n.input("self");
@@ -26,8 +30,7 @@ Value* put_where(const AtenNode& n, OnnxBuilder& onnx, const Subscript& at, bool
   std::vector<int64_t> axes;
   for (int64_t i = 0; i < behind; ++i) axes.push_back(at.mask_rank + i);
   Value* mask = onnx.unsqueeze(at.mask, axes);
-  if (!adds) return pick(onnx, mask, values, self);
-  return pick(onnx, mask, onnx("Add", {self, values}), self);
+  return pick(onnx, mask, adds ? added(onnx, self, values) : values, self);
 }
 
 Value* put(OnnxBuilder& onnx, const Subscript& at, Value* self, Value* values, bool adds) {
@@ -54,20 +57,21 @@ Value* put(OnnxBuilder& onnx, const Subscript& at, Value* self, Value* values, b
     for (int64_t i = place + inner; i < onnx.rank(values); ++i) front.push_back(i);
     values = onnx.transpose(values, front);
   }
-  Value* data = onnx.transpose(self, order);
+  const DType own = onnx.dtype(self), dtype = adds ? kernel_dtype("ScatterReduce", own) : own;
+  Value* data = onnx.cast(onnx.transpose(self, order), dtype);
+  values = onnx.cast(values, dtype);
   Value* written = onnx("ScatterND", {data, stacked, values}, adds ? reduction("add") : std::vector<Attribute>{});
-  return onnx.transpose(written, inverted(order));
+  return onnx.transpose(onnx.cast(written, own), inverted(order));
 }
 
 }  // namespace
 
 Values raise_index_put(const AtenNode& n, OnnxBuilder& onnx) {
   const bool adds = n.flag("accumulate");
-  if (n.dtype("self") == DType::Bool && adds) n.cannot("index_put that adds booleans");
   Subscript at = read_subscript(n, onnx, true);
   Value* self = n.input("self");
   Value* values = n.input_as("values", n.dtype("self"));
-  if (at.dims.empty()) return adds ? onnx("Add", {self, values}) : broadcast(onnx, values, n.output_shape());
+  if (at.dims.empty()) return adds ? added(onnx, self, values) : broadcast(onnx, values, n.output_shape());
   if (at.mask != nullptr) {
     if (Value* y = put_where(n, onnx, at, adds)) return y;
     at = read_subscript(n, onnx, false);

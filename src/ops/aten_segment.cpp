@@ -46,14 +46,13 @@ Value* groups_of(OnnxBuilder& onnx, Value* starts, const IntArg& rows) {
 Value* embedding_bags(const AtenNode& n, OnnxBuilder& onnx, std::optional<int64_t> padding) {
   n.ignore({"scale_grad_by_freq", "sparse"});
   Value* weight = n.input("weight");
-  if (onnx.dtype(weight) != DType::Float32 && onnx.dtype(weight) != DType::Float64)
-    n.cannot("embedding_bag of {}", name_of(onnx.dtype(weight)));
   Value* indices = n.input_as("indices", DType::Int64);
   Value* starts = n.input_as("offsets", DType::Int64);
   if (n.rank("indices") != 1) n.cannot("embedding_bag of indices of {} dimensions", n.rank("indices"));
   if (n.flag("include_last_offset")) starts = onnx.slice(starts, 0, 0, -1);
   Value* group = groups_of(onnx, starts, onnx.size(indices, 0));
   Value* rows = onnx.gather(weight, indices, 0);
+  rows = onnx.cast(rows, kernel_dtype("ScatterReduce", onnx.dtype(rows)));
   if (n.has("per_sample_weights"))
     rows = onnx("Mul", {rows, onnx.unsqueeze(n.input_as("per_sample_weights", onnx.dtype(rows)), {1})});
   if (padding) {
@@ -75,17 +74,18 @@ Value* embedding_bags(const AtenNode& n, OnnxBuilder& onnx, std::optional<int64_
 
 /// The other outputs are for the gradient.
 Values raise_embedding_bag(const AtenNode& n, OnnxBuilder& onnx) {
-  return {embedding_bags(n, onnx, std::nullopt), nullptr, nullptr, nullptr};
+  return {onnx.cast(embedding_bags(n, onnx, std::nullopt), n.output_dtype()), nullptr, nullptr, nullptr};
 }
 
 Values raise_embedding_bag_padded(const AtenNode& n, OnnxBuilder& onnx) {
-  return {embedding_bags(n, onnx, n.find_i("padding_idx")), nullptr, nullptr, nullptr};
+  return {onnx.cast(embedding_bags(n, onnx, n.find_i("padding_idx")), n.output_dtype()), nullptr, nullptr, nullptr};
 }
 
 /// Here -1 stands for none.
 Values raise_embedding_bag_forward(const AtenNode& n, OnnxBuilder& onnx) {
   const int64_t padding = n.i("padding_idx");
-  return {embedding_bags(n, onnx, padding < 0 ? std::nullopt : std::optional(padding)), nullptr, nullptr, nullptr};
+  Value* y = embedding_bags(n, onnx, padding < 0 ? std::nullopt : std::optional(padding));
+  return {onnx.cast(y, n.output_dtype()), nullptr, nullptr, nullptr};
 }
 
 Values raise_segment_reduce(const AtenNode& n, OnnxBuilder& onnx) {
