@@ -52,8 +52,17 @@ Values raise_conv(const AtenNode& n, OnnxBuilder& onnx) {
 Values raise_conv_transpose(const AtenNode& n, OnnxBuilder& onnx) {
   const int64_t spatial = n.rank("weight") - 2;
   std::vector<Attribute> attributes = conv_attributes(n, spatial);
-  add_unless(attributes, "pads", twice(each(n.ints("padding"), spatial)), 0);
-  add_unless(attributes, "output_padding", each(n.ints("output_padding"), spatial), 0);
+  const std::vector<int64_t> stride = each(n.ints("stride"), spatial);
+  std::vector<int64_t> pads = twice(each(n.ints("padding"), spatial)), more = each(n.ints("output_padding"), spatial);
+  for (size_t i = 0; i < more.size(); ++i) {
+    // what is added behind is what was cut off there; runtimes take less than a stride of it
+    int64_t& behind = pads[more.size() + i];
+    const int64_t kept = more[i] >= stride[i] ? std::min(more[i], behind) : 0;
+    behind -= kept;
+    more[i] -= kept;
+  }
+  add_unless(attributes, "pads", pads, 0);
+  add_unless(attributes, "output_padding", more, 0);
   return convolved(n, onnx, "ConvTranspose", std::move(attributes));
 }
 

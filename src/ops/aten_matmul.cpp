@@ -99,7 +99,9 @@ Values raise_vecdot(const AtenNode& n, OnnxBuilder& onnx) {
 Values raise_addmm(const AtenNode& n, OnnxBuilder& onnx) {
   const DType dtype = n.output_dtype();
   Value *a = n.input("mat1"), *b = n.input("mat2");
-  if (!is_float(dtype) || !n.is_tensor("self")) return added(n, onnx, product(onnx, a, b));
+  // over nothing, runtimes forget the factor of what is added
+  const bool is_empty = onnx.shape(a).back().is(0);
+  if (!is_float(dtype) || !n.is_tensor("self") || is_empty) return added(n, onnx, product(onnx, a, b));
   std::vector<Attribute> attributes;
   const double alpha = n.f("alpha"), beta = n.f("beta");
   if (alpha != 1) attributes.push_back(attr("alpha", alpha));

@@ -247,7 +247,11 @@ Values raise_native_group_norm(const AtenNode& n, OnnxBuilder& onnx) {
       onnx("GroupNormalization", {x, affine.scale, affine.bias}, {attr("epsilon", eps), attr("num_groups", groups)}),
       nullptr, nullptr};
   if (!n.wants_output(1) && !n.wants_output(2)) return results;
-  Value* flat = onnx.cast(onnx("Reshape", {x, onnx.ints({0, groups, -1})}), n.output_dtype(1));
+  const Shape& shape = onnx.shape(x);
+  Dim plane(1);
+  for (size_t i = 1; i < shape.size(); ++i) plane = plane * shape[i];
+  Value* flat = onnx.reshape(x, Shape{shape[0], Dim(groups), floor_div(plane, Dim(groups))});
+  flat = onnx.cast(flat, n.output_dtype(1));
   Value* mean = onnx.reduce("ReduceMean", flat, {2}, true);
   Value* centred = onnx("Sub", {flat, mean});
   Value* variance = onnx.reduce("ReduceMean", onnx("Mul", {centred, centred}), {2}, false);

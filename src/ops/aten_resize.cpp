@@ -132,6 +132,7 @@ Values raise_upsample(const AtenNode& n, OnnxBuilder& onnx) {
   if (!mode.is_nearest && !is_float(dtype)) n.cannot("a smooth interpolation of {}", name_of(dtype));
   const auto factors = factors_of(n, spatial);
   const bool aligns = !mode.is_nearest && n.flag("align_corners");
+  if (aligns && mode.antialias) n.cannot("antialias with aligned corners");
   std::vector<ResizedAxis> axes;
   bool by_scale = true;
   for (size_t i = 0; i < factors.size(); ++i) {

@@ -82,7 +82,11 @@ GroupParts group_parts(OnnxEdit& edit, int64_t groups, double epsilon) {
   if (!rank) edit.cannot("the rank of the input is not known");
   const DType dtype = x->type.dtype;
   const std::vector<double> ones(static_cast<size_t>(groups), 1), zeros(static_cast<size_t>(groups), 0);
-  Value* flat = make.reshape(x, {0, groups, -1});
+  // a plane of a known size is written down: where there is no batch, -1 could be anything
+  Dim plane(1);
+  for (size_t i = 1; i < x->type.shape->size(); ++i) plane = plane * (*x->type.shape)[i];
+  const auto known = plane.constant();
+  Value* flat = make.reshape(x, {0, groups, known ? *known / std::max<int64_t>(groups, 1) : -1});
   Value* y =
       make("InstanceNormalization", {flat, make.numbers(dtype, {groups}, ones), make.numbers(dtype, {groups}, zeros)},
            {{"epsilon", epsilon}});
