@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/error.h"
 #include "ops/expansion.h"
 #include "ops/older_forms.h"
 
@@ -49,6 +50,8 @@ class OlderAttention {
     dtype_ = n_.dtype("Q");
     Value *q = node.input(0), *k = node.input(1), *v = node.input(2);
     const int64_t q_heads = n_.find_i("q_num_heads").value_or(1), kv_heads = n_.find_i("kv_num_heads").value_or(1);
+    require(q_heads >= 1 && kv_heads >= 1, "{} heads of Q, and {} of K", q_heads, kv_heads);
+    require(q && k && v && n_.has("past_key") == n_.has("past_value"), "an input is missing");
     const bool is_joined = *rank == 3 && (q_heads > 1 || kv_heads > 1 || (n_.find_rank("attn_mask").value_or(2) > 2) ||
                                           n_.has("past_key"));
     if (is_joined) {
@@ -111,7 +114,8 @@ class OlderAttention {
     const size_t at = of_q.size() == 3 ? 1 : 2;
     const auto length = of_q[at].constant(), keys = of_k[at].constant();
     constexpr int64_t kMostKnown = int64_t{1} << 18;
-    if (length && keys && *length * *keys <= kMostKnown && !n_.has("past_key")) {
+    if (length && keys && *length <= kMostKnown && *keys <= kMostKnown && *length * *keys <= kMostKnown &&
+        !n_.has("past_key")) {
       std::vector<double> bias;
       for (int64_t i = 0; i < *length; ++i) {
         for (int64_t j = 0; j < *keys; ++j) bias.push_back(j <= i ? 0 : kNever);

@@ -1,6 +1,7 @@
 // older_norm.cpp - LayerNormalization, GroupNormalization and RMSNormalization in operators that older opsets have.
 #include <numeric>
 
+#include "base/error.h"
 #include "ops/expansion.h"
 #include "ops/older_forms.h"
 
@@ -80,6 +81,9 @@ GroupParts group_parts(OnnxEdit& edit, int64_t groups, double epsilon) {
   Value* x = edit.node().input(0);
   const auto rank = edit.rank(0);
   if (!rank) edit.cannot("the rank of the input is not known");
+  for (size_t i = 1; i < 3; ++i) require(edit.node().input(i) != nullptr, "input {} is missing", i);
+  constexpr int64_t kMostGroups = int64_t{1} << 20;
+  require(*rank >= 2 && groups >= 1 && groups <= kMostGroups, "{} groups of a tensor of {} dimensions", groups, *rank);
   const DType dtype = x->type.dtype;
   const std::vector<double> ones(static_cast<size_t>(groups), 1), zeros(static_cast<size_t>(groups), 0);
   // a plane of a known size is written down: where there is no batch, -1 could be anything

@@ -1,4 +1,5 @@
 // older_trilu.cpp - Trilu in operators that older opsets have.
+#include "base/error.h"
 #include "ops/expansion.h"
 #include "ops/older_forms.h"
 
@@ -9,6 +10,7 @@ bool trilu_in_older(const NodeView& n, OnnxEdit& edit) {
   Expansion make(edit);
   Value *x = edit.node().input(0), *k = edit.node().input(1);
   const int64_t rank = n.rank("input");
+  require(rank >= 2, "a matrix has {} dimensions", rank);
   const DType dtype = n.dtype("input");
   Value* rows = make.unsqueeze(make.range(make.size(x, rank - 2)), {1});
   Value* columns = make.range(make.size(x, rank - 1));

@@ -79,7 +79,7 @@ TEST(ChangeOpset, LegacyBroadcast) {
 TEST(ChangeOpset, SaysAllThatStandsInTheWay) {
   Model model = model_at(17,
                          "input %x: bfloat16[2, 3] input %i: float32[2] %a = Relu(%x) \"first\" "
-                         "%b = LayerNormalization(%x, %x) \"second\" %c = NoSuchOperator(%i) \"third\" output %a");
+                         "%b = GridSample(%x, %x) \"second\" %c = NoSuchOperator(%i) \"third\" output %a");
   const std::string before = print(model);
   const Error e = error_of([&] { change_opset(model, 12); });
   EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
