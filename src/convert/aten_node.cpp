@@ -266,7 +266,10 @@ GraphPtr AtenNode::graph(std::string_view name) const {
 }
 
 void AtenNode::ignore(std::initializer_list<std::string_view> names) const {
-  for (const std::string_view name : names) value(name);
+  for (const std::string_view name : names) {
+    // what the schema does not have is reported with all that was not asked for
+    if (entry_->signature.find_input(name) >= 0) value(name);
+  }
 }
 
 std::optional<IntArg> AtenNode::find_int_arg(std::string_view name) const {

@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from checks import check, exported, together
+from export_checks import check, exported, together
 
 X = torch.arange(24.0).reshape(2, 3, 4)
 BATCH = ({0: torch.export.Dim("batch", min=3)},)

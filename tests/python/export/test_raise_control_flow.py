@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from checks import check
+from export_checks import check
 from torch._higher_order_ops import map as over
 from torch._higher_order_ops import scan, while_loop
 

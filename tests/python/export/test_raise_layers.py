@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from checks import check, exported
+from export_checks import check, exported
 from torch import nn
 
 torch.manual_seed(0)

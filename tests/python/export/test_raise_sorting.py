@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from checks import check, together
+from export_checks import check, together
 
 X = (torch.arange(60.0).reshape(3, 4, 5) * 7) % 11
 NAN = torch.where(X == 3, torch.nan, X)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from checks import check, exported, together
+from export_checks import check, exported, together
 
 X = torch.arange(60.0).reshape(3, 4, 5) % 17
 PLACES = torch.tensor([0, 2, -1])
