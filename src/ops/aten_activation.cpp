@@ -209,7 +209,7 @@ Values raise_relu6(const AtenNode& n, OnnxBuilder& onnx) {
 }
 
 Values raise_silu(const AtenNode& n, OnnxBuilder& onnx) {
-  if (info(n.dtype("self")).kind == 'c') n.cannot("silu of complex numbers");
+  if (info(n.dtype("self")).kind == 'c') return raise_complex_silu(n, onnx);
   return onnx("Swish", {n.input("self")});
 }
 

@@ -49,6 +49,12 @@ Value* product(Value* a, Value* b, OnnxBuilder& onnx) {
               onnx("Add", {onnx("Mul", {ar, bi}), onnx("Mul", {ai, br})}), onnx);
 }
 
+Value* quotient(Value* a, Value* b, OnnxBuilder& onnx) {
+  Value* conjugate = onnx("Mul", {b, onnx.numbers(OnnxBuilder::dtype(b), {2}, {1, -1})});
+  Value* square = onnx.reduce("ReduceSumSquare", b, {onnx.rank(b) - 1}, true);
+  return onnx("Div", {product(a, conjugate, onnx), square});
+}
+
 constexpr AtenOp kAten[] = {
     {.sig = "aten::complex(Tensor real, Tensor imag) -> Tensor", .python = "torch.complex", .raise = raise_complex},
     {.sig = "aten::imag(Tensor(a) self) -> Tensor(a)", .python = "torch.imag", .raise = raise_imag},
@@ -75,9 +81,17 @@ Values raise_complex_binary(const AtenNode& n, OnnxBuilder& onnx) {
   }
   Value* b = pair_of(n, onnx, "other");
   if (op == "mul") return product(a, b, onnx);
-  Value* conjugate = onnx("Mul", {b, onnx.numbers(dtype, {2}, {1, -1})});
-  Value* square = onnx.reduce("ReduceSumSquare", b, {onnx.rank(b) - 1}, true);
-  return onnx("Div", {product(a, conjugate, onnx), square});
+  return quotient(a, b, onnx);
+}
+
+/// x / (1 + exp(-x))
+Values raise_complex_silu(const AtenNode& n, OnnxBuilder& onnx) {
+  Value* x = n.input("self");
+  const DType dtype = OnnxBuilder::dtype(x);
+  Value* shrink = onnx("Exp", {onnx("Neg", {part(x, 0, onnx)})});
+  Value* angle = onnx("Neg", {part(x, 1, onnx)});
+  Value* real = onnx("Add", {onnx("Mul", {shrink, onnx("Cos", {angle})}), onnx.number(dtype, 1)});
+  return quotient(x, pair(real, onnx("Mul", {shrink, onnx("Sin", {angle})}), onnx), onnx);
 }
 
 extern const OpFamily kAtenComplexOps;

@@ -33,7 +33,7 @@ std::vector<Value*> loop(OnnxBuilder& onnx, Value* count, const std::vector<Valu
   return results;
 }
 
-/// The largest element, 0 where there is none.
+/// The largest element, and the smallest number that there is where there is none.
 Value* largest(OnnxBuilder& onnx, Value* x) {
   return onnx.rank(x) == 0 ? x : onnx.reduce("ReduceMax", onnx.reshape(x, IntArgs{-1}), {0}, false);
 }
@@ -86,8 +86,8 @@ Values raise_orthogonal(const AtenNode& n, OnnxBuilder& onnx) {
   const auto is_order = [&](int64_t k) { return onnx("Equal", {order, onnx.integer(DType::Int64, k)}); };
   const Wide zeroth(onnx, onnx.expand(onnx.number(DType::Float64, 1), shape)), first = first_order(family, x);
   const Wide start = select(is_order(0), zeroth, select(is_order(1), first, 0.0));
-  Value* count = onnx("Sub", {largest(onnx, order), onnx.integer(DType::Int64, 1)});
-  count = onnx("Max", {count, onnx.integer(DType::Int64, 0)});
+  Value* most = onnx("Max", {largest(onnx, order), onnx.integer(DType::Int64, 1)});
+  Value* count = onnx("Sub", {most, onnx.integer(DType::Int64, 1)});
   const auto results = loop(
       onnx, count, {zeroth.value(), first.value(), start.value()}, [&](Value* i, const std::vector<Value*>& states) {
         const Wide k = Wide(onnx, onnx.cast(i, DType::Float64)) + 1;
@@ -164,7 +164,9 @@ Values raise_common(const AtenNode& n, OnnxBuilder& onnx) {
     return onnx.expand(onnx("Abs", {n.input_as(name, DType::Int64)}), shape);
   };
   for (const Dim& dim : shape) {
-    if (dim.is(0)) return onnx.cast(positive("self"), n.output_dtype());
+    if (!dim.is(0)) continue;
+    n.ignore({"other"});
+    return onnx.cast(positive("self"), n.output_dtype());
   }
   Value *a = positive("self"), *b = positive("other");
   Value* divisor = common_divisor(onnx, a, b);

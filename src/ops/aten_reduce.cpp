@@ -169,6 +169,7 @@ Spread spread_of(const AtenNode& n, OnnxBuilder& onnx, const Reduced& over, doub
   if (wants_mean) {
     const bool same = over.keepdim || onnx.rank(x) == 0;
     result.mean = same ? kept : onnx.reshape(kept, n.output_shape(1));
+    if (count.is(0)) result.mean = onnx.expand(onnx.number(dtype, std::nan("")), n.output_shape(1));
   }
   return result;
 }

@@ -83,6 +83,7 @@ Values raise_maximum(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_minimum(const AtenNode& n, OnnxBuilder& onnx);
 // aten_complex.cpp
 Values raise_complex_binary(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_complex_silu(const AtenNode& n, OnnxBuilder& onnx);
 // aten_compare.cpp
 Values raise_comparison(const AtenNode& n, OnnxBuilder& onnx, std::string_view op);
 template <FixedText Op>
