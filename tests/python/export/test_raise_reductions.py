@@ -1,6 +1,6 @@
 """Reductions, running sums, new tensors and random numbers: ONNX Runtime against PyTorch."""
 
-import checks
+import export_checks
 import pytest
 import torch
 
@@ -25,11 +25,11 @@ def reductions(x):
 
 @pytest.mark.parametrize("opset", [12, 13, None, 23])
 def test_reductions(opset):
-    checks.check(reductions, X, opset=opset)
+    export_checks.check(reductions, X, opset=opset)
 
 
 def test_nan():
-    checks.check(lambda x: (x.nansum(), x.nansum(1), x.nanmean(), x.nanmean(0, keepdim=True)), NAN)
+    export_checks.check(lambda x: (x.nansum(), x.nansum(1), x.nanmean(), x.nanmean(0, keepdim=True)), NAN)
 
 
 def test_rank_zero():
@@ -39,11 +39,11 @@ def test_rank_zero():
             x.cumsum(0), *x.cummax(0), (x > 0).any(), x.prod(),
         )  # fmt: skip
 
-    checks.check(scalar, torch.tensor(-1.5))
+    export_checks.check(scalar, torch.tensor(-1.5))
 
 
 def test_nothing():
-    checks.check(
+    export_checks.check(
         lambda x: (x.sum(), x.sum(0), x.mean(), x.mean(0), x.prod(), x.any(), x.all(), x.var(0)), torch.zeros(0, 3)
     )
 
@@ -55,7 +55,7 @@ def test_dynamic():
     def sized(x):
         return x.var(0), x.std((0, 1)), x.mean(0), x.argmax(), x.cumsum(0), x.cumprod(0), torch.logcumsumexp(x, 0)
 
-    checks.check(sized, X, dynamic=({0: n},), also=also)
+    export_checks.check(sized, X, dynamic=({0: n},), also=also)
 
 
 def scans(x):
@@ -70,11 +70,11 @@ def scans(x):
 
 @pytest.mark.parametrize("opset", [12, None, 26])
 def test_scans(opset):
-    checks.check(scans, X, opset=opset)
+    export_checks.check(scans, X, opset=opset)
 
 
 def test_scan_nan():
-    checks.check(lambda x: (*x.cummax(1), *x.cummin(1)), NAN)
+    export_checks.check(lambda x: (*x.cummax(1), *x.cummin(1)), NAN)
 
 
 def test_creation():
@@ -90,7 +90,7 @@ def test_creation():
             torch.bartlett_window(5), torch.scalar_tensor(3), torch.fill(x, 4),
         )  # fmt: skip
 
-    checks.check(creation, X, dynamic=({0: torch.export.Dim("n", min=2, max=64)},), also=[(torch.randn(5, 3, 4),)])
+    export_checks.check(creation, X, dynamic=({0: torch.export.Dim("n", min=2, max=64)},), also=[(torch.randn(5, 3, 4),)])
 
 
 def test_random():
@@ -102,7 +102,7 @@ def test_random():
             torch.empty(2000).exponential_(2.0),
         )  # fmt: skip
 
-    results = checks.run(checks.exported(random, X), X)
+    results = export_checks.run(export_checks.exported(random, X), X)
     uniform, normal, whole, _, _, drawn, order, around, dropped, between, waiting = results
     assert 0 <= uniform.min() < 0.1 and 0.9 < uniform.max() <= 1
     assert abs(normal.mean()) < 0.15 and abs(normal.std() - 1) < 0.1

@@ -1,6 +1,6 @@
 """Arithmetic, comparisons, casts and rounding: many operators in one program, ONNX Runtime against PyTorch."""
 
-import checks
+import export_checks
 import pytest
 import torch
 
@@ -85,46 +85,46 @@ def small(x, y):
 )
 @pytest.mark.parametrize("opset", [None, 23])
 def test_values(function, args, opset):
-    checks.check(function, *args, opset=opset)
+    export_checks.check(function, *args, opset=opset)
 
 
 @pytest.mark.parametrize("opset", [12, 13])
 def test_older(opset):
-    checks.check(unary, X, opset=opset)
-    checks.check(binary, X, Y, opset=opset)
-    checks.check(compared, X, Y, opset=opset)
+    export_checks.check(unary, X, opset=opset)
+    export_checks.check(binary, X, Y, opset=opset)
+    export_checks.check(compared, X, Y, opset=opset)
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32], ids=str)
 @pytest.mark.parametrize("opset", [12, None])
 def test_small_integers(dtype, opset):
-    checks.check(small, torch.tensor([1, 2, 100], dtype=dtype), torch.tensor([3, 2, 1], dtype=dtype), opset=opset)
+    export_checks.check(small, torch.tensor([1, 2, 100], dtype=dtype), torch.tensor([3, 2, 1], dtype=dtype), opset=opset)
 
 
 def test_float64():
-    checks.check(unary, X.double(), rtol=1e-6)
-    checks.check(compared, X.double(), Y.double())
+    export_checks.check(unary, X.double(), rtol=1e-6)
+    export_checks.check(compared, X.double(), Y.double())
 
 
 def test_empty_and_scalar():
-    checks.check(unary, torch.zeros(0, 3))
-    checks.check(unary, torch.tensor(0.5))
-    checks.check(lambda x, y: (x + y, x / y, x % y, x // y, torch.atan2(x, y)), torch.tensor(0.5), torch.zeros(2, 0))
+    export_checks.check(unary, torch.zeros(0, 3))
+    export_checks.check(unary, torch.tensor(0.5))
+    export_checks.check(lambda x, y: (x + y, x / y, x % y, x // y, torch.atan2(x, y)), torch.tensor(0.5), torch.zeros(2, 0))
 
 
 def test_dynamic():
     n = torch.export.Dim("n")
-    checks.check(lambda x, y: (x + y, x // y, torch.hypot(x, y)), X, Y, dynamic=({0: n}, {0: n}), also=[(X[:1], Y[:1])])
+    export_checks.check(lambda x, y: (x + y, x // y, torch.hypot(x, y)), X, Y, dynamic=({0: n}, {0: n}), also=[(X[:1], Y[:1])])
 
 
 def test_casts():
     def casts(x, i):
         return x.int(), x.half(), x.double(), x.bool(), i.float(), x.type_as(i), x.to(i), x.to(torch.int16), i.to(x)
 
-    checks.check(casts, X, I)
+    export_checks.check(casts, X, I)
 
 
 def test_few_nodes():
-    checks.check(lambda x: x**2 + 1, X, nodes=2)
-    checks.check(lambda x: torch.clamp(x, 0, 1), X, nodes=1)
-    checks.check(lambda x: x.to(torch.float32) * 1.5, X, nodes=1)
+    export_checks.check(lambda x: x**2 + 1, X, nodes=2)
+    export_checks.check(lambda x: torch.clamp(x, 0, 1), X, nodes=1)
+    export_checks.check(lambda x: x.to(torch.float32) * 1.5, X, nodes=1)

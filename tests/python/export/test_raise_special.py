@@ -1,6 +1,6 @@
 """Special functions: ONNX Runtime against PyTorch, over their whole range."""
 
-import checks
+import export_checks
 import pytest
 import torch
 
@@ -48,38 +48,38 @@ def orders(x, n):
 
 @pytest.mark.parametrize("opset", [13, None])
 def test_gamma(opset):
-    checks.check(gamma, POSITIVE[1:60], opset=opset)
+    export_checks.check(gamma, POSITIVE[1:60], opset=opset)
 
 
 def test_gamma_below_zero():
-    checks.check(gamma, torch.linspace(-5.3, 5.4, 40), rtol=1e-3)
-    checks.check(lambda x: (x.lgamma(), torch.mvlgamma(x.abs() + 3, 4)), REAL[:97])
+    export_checks.check(gamma, torch.linspace(-5.3, 5.4, 40), rtol=1e-3)
+    export_checks.check(lambda x: (x.lgamma(), torch.mvlgamma(x.abs() + 3, 4)), REAL[:97])
 
 
 @pytest.mark.parametrize("function", [error, bessel], ids=lambda f: f.__name__)
 def test_real(function):
-    checks.check(function, REAL)
+    export_checks.check(function, REAL)
 
 
 def test_positive():
-    checks.check(bessel_positive, POSITIVE)
+    export_checks.check(bessel_positive, POSITIVE)
 
 
 def test_quantiles():
-    checks.check(lambda p: (special.ndtri(p), torch.erfinv(2 * p - 1)), PROBABILITY)
+    export_checks.check(lambda p: (special.ndtri(p), torch.erfinv(2 * p - 1)), PROBABILITY)
 
 
 def test_two_arguments():
     a, x = torch.meshgrid(torch.linspace(0.1, 30, 12), torch.linspace(0, 40, 13), indexing="ij")
-    checks.check(lambda a, x: (torch.igamma(a, x), torch.igammac(a, x)), a, x, rtol=1e-3)
-    checks.check(lambda s, q: special.zeta(s, q), a + 1.5, x + 0.2)
+    export_checks.check(lambda a, x: (torch.igamma(a, x), torch.igammac(a, x)), a, x, rtol=1e-3)
+    export_checks.check(lambda s, q: special.zeta(s, q), a + 1.5, x + 0.2)
 
 
 def test_orders():
     x, n = torch.meshgrid(torch.linspace(-1.5, 1.5, 9), torch.arange(-1.0, 9), indexing="ij")
-    checks.check(orders, x, n, rtol=1e-3)
+    export_checks.check(orders, x, n, rtol=1e-3)
 
 
 def test_no_elements():
-    checks.check(gamma, torch.zeros(0, 2))
-    checks.check(error, torch.tensor(0.5))
+    export_checks.check(gamma, torch.zeros(0, 2))
+    export_checks.check(error, torch.tensor(0.5))

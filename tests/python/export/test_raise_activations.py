@@ -1,6 +1,6 @@
 """Activation functions, softmax, losses, distances: ONNX Runtime against PyTorch."""
 
-import checks
+import export_checks
 import pytest
 import torch
 import torch.nn.functional as F
@@ -22,16 +22,16 @@ def activations(x):
 
 @pytest.mark.parametrize("opset", [11, 13, 18, None, 24])
 def test_activations(opset):
-    checks.check(activations, X, opset=opset)
+    export_checks.check(activations, X, opset=opset)
 
 
 def test_float64():
-    checks.check(activations, X.double(), rtol=1e-6)
+    export_checks.check(activations, X.double(), rtol=1e-6)
 
 
 def test_prelu():
-    checks.check(torch.nn.PReLU(4), X, nodes=1)
-    checks.check(torch.nn.PReLU(), C, nodes=1)
+    export_checks.check(torch.nn.PReLU(4), X, nodes=1)
+    export_checks.check(torch.nn.PReLU(), C, nodes=1)
 
 
 @pytest.mark.parametrize("opset", [11, None])
@@ -42,7 +42,7 @@ def test_softmax(opset):
             torch.softmax(x[0, 0, 0], 0),
         )  # fmt: skip
 
-    checks.check(softmax, X, opset=opset)
+    export_checks.check(softmax, X, opset=opset)
 
 
 def losses(x, y):
@@ -68,7 +68,7 @@ def losses(x, y):
 
 @pytest.mark.parametrize("opset", [12, None])
 def test_losses(opset):
-    checks.check(losses, C, torch.randn(3, 4), opset=opset)
+    export_checks.check(losses, C, torch.randn(3, 4), opset=opset)
 
 
 def classes(x, t, w):
@@ -87,11 +87,11 @@ def classes(x, t, w):
 
 
 def test_classes():
-    checks.check(classes, C, T, torch.rand(4))
+    export_checks.check(classes, C, T, torch.rand(4))
 
 
 def test_image_classes():
-    checks.check(lambda x, t: F.cross_entropy(x, t), torch.randn(2, 3, 4, 5), torch.randint(0, 3, (2, 4, 5)))
+    export_checks.check(lambda x, t: F.cross_entropy(x, t), torch.randn(2, 3, 4, 5), torch.randint(0, 3, (2, 4, 5)))
 
 
 def test_distances():
@@ -102,4 +102,4 @@ def test_distances():
             F.cosine_similarity(x, y[:3]), F.cosine_similarity(x, y[:1], dim=0), torch.dist(x, y[:3], 3),
         )  # fmt: skip
 
-    checks.check(distances, C, torch.randn(5, 4))
+    export_checks.check(distances, C, torch.randn(5, 4))
