@@ -68,18 +68,16 @@ Wide near_j1(const Wide& x) { return x * polynomial(near_variable(x), kJ1Near); 
 
 Wide bessel_j0(const Wide& x) {
   const Wide a = abs(x);
-  return select(a == kInf, 0.0, select(a <= 8.0, near_j0(x), Far<0>(a).j()));
+  return select(a <= 8.0, near_j0(x), Far<0>(a).j());
 }
 
 Wide bessel_j1(const Wide& x) {
   const Wide a = abs(x);
-  return select(a == kInf, 0.0, select(a <= 8.0, near_j1(x), sign(x) * Far<1>(a).j()));
+  return select(a <= 8.0, near_j1(x), sign(x) * Far<1>(a).j());
 }
 
 /// Y has a pole at 0, and no values below.
-Wide with_pole(const Wide& x, const Wide& value) {
-  return select(x == kInf, 0.0, select(x == 0.0, -kInf, select(x < 0.0, kNaN, value)));
-}
+Wide with_pole(const Wide& x, const Wide& value) { return select(x == 0.0, -kInf, select(x < 0.0, kNaN, value)); }
 
 Wide bessel_y0(const Wide& x) {
   const Wide near = polynomial(near_variable(x), kY0Near) + (2 / kPi) * log(x * 0.5) * near_j0(x);

@@ -174,10 +174,13 @@ Spread spread_of(const AtenNode& n, OnnxBuilder& onnx, const Reduced& over, doub
   return result;
 }
 
-Values raise_equal_all(const AtenNode& n, OnnxBuilder& onnx, bool all) {
-  const DType dtype = n.output_dtype();
+/// any and all. ONNX Runtime refuses to reduce no flags at all, but not bytes.
+Values raise_flags(const AtenNode& n, OnnxBuilder& onnx, const char* op) {
+  const Reduced over = reduced(n);
   Value* x = n.input_as("self", DType::Bool);
-  return onnx.cast(reduce(onnx, all ? "ReduceMin" : "ReduceMax", x, reduced(n)), dtype);
+  const IntArg count = count_of(onnx, x, over.axes);
+  if (count.value || count.is(0)) x = onnx.cast(x, DType::UInt8);
+  return onnx.cast(reduce(onnx, op, x, over), n.output_dtype());
 }
 
 constexpr AtenOp kAten[] = {
@@ -274,8 +277,8 @@ Values raise_mean(const AtenNode& n, OnnxBuilder& onnx) {
   return raise_reduction(n, onnx, "ReduceMean");
 }
 
-Values raise_any(const AtenNode& n, OnnxBuilder& onnx) { return raise_equal_all(n, onnx, false); }
-Values raise_all(const AtenNode& n, OnnxBuilder& onnx) { return raise_equal_all(n, onnx, true); }
+Values raise_any(const AtenNode& n, OnnxBuilder& onnx) { return raise_flags(n, onnx, "ReduceMax"); }
+Values raise_all(const AtenNode& n, OnnxBuilder& onnx) { return raise_flags(n, onnx, "ReduceMin"); }
 
 Values raise_logsumexp(const AtenNode& n, OnnxBuilder& onnx) {
   if (info(n.output_dtype()).kind == 'c') n.cannot("reductions of complex numbers");

@@ -1,4 +1,5 @@
 // aten_scan.cpp - PyTorch's running sums, products and extremes, and differences along a dimension, as ONNX.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -17,12 +18,23 @@ Shape without(Shape shape, int64_t dim) {
   return shape;
 }
 
+bool has_no_elements(const Shape& shape) {
+  return std::any_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim.is(0); });
+}
+
 /// What one step makes of the states and the element: the new states, the first `given` of which are results as well.
 using Step = std::function<std::vector<Value*>(const std::vector<Value*>& states, Value* x)>;
 
 /// A Scan along a dimension.
 std::vector<Value*> scan(OnnxBuilder& onnx, Value* x, int64_t dim, const std::vector<Value*>& starts, size_t given,
                          const Step& step) {
+  // ONNX Runtime divides by the count of elements
+  if (has_no_elements(onnx.shape(x))) {
+    std::vector<Value*> results;
+    for (size_t i = 0; i < given; ++i)
+      results.push_back(onnx.expand(onnx.number(OnnxBuilder::dtype(starts[i]), 0), onnx.shape(x)));
+    return results;
+  }
   std::vector<Value*> inputs = starts;
   inputs.push_back(x);
   Node* node = onnx.node("Scan", inputs);

@@ -191,9 +191,6 @@ Value* arc_tangent(Value* y, Value* x, OnnxBuilder& onnx) {
   return onnx.where(onnx("Less", {x, onnx.number(dtype, 0)}), onnx("Sub", {pi, angle}), angle);
 }
 
-/// ONNX Runtime has these in float32 only.
-Value* apply_unary(std::string_view op, Value* x, OnnxBuilder& onnx) { return onnx(op, {x}); }
-
 Values raise_math(const AtenNode& n, OnnxBuilder& onnx, std::string_view op) {
   return apply_unary(op, n.input_as("self", n.output_dtype()), onnx);
 }

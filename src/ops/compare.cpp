@@ -111,6 +111,13 @@ constexpr OpsetStep kEqualHistory[] = {
 };
 constexpr OpsetStep kTypes16[] = {{.to = 16, .adds = kBFloat16}};
 
+/// Not the opposite of the other order, which NaN would turn round.
+template <FixedText Order>
+bool older_or_equal(const NodeView& n, OnnxEdit& edit) {
+  Value *a = n.node().input(0), *b = n.node().input(1);
+  return edit.replace_with({edit.before("Or", {edit.before(Order.value, {a, b}), edit.before("Equal", {a, b})})});
+}
+
 constexpr OnnxOp kOnnx[] = {
     {.sig = "And(T A, T B) -> T1 C",
      .since = 1,
@@ -147,7 +154,8 @@ constexpr OnnxOp kOnnx[] = {
      .history = kTypes16,
      .infer = infer_flags<less_or_equal>,
      .eval = eval_less_or_equal,
-     .lower = lower_compare<"le", "ge">},
+     .lower = lower_compare<"le", "ge">,
+     .before_since = older_or_equal<"Less">},
     {.sig = "Greater(T A, T B) -> T1 C",
      .since = 1,
      .history = kOrderHistory,
@@ -159,7 +167,8 @@ constexpr OnnxOp kOnnx[] = {
      .history = kTypes16,
      .infer = infer_flags<greater_or_equal>,
      .eval = eval_greater_or_equal,
-     .lower = lower_compare<"ge", "le">},
+     .lower = lower_compare<"ge", "le">,
+     .before_since = older_or_equal<"Greater">},
     {.sig = "Where(B condition, T X, T Y) -> T output",
      .since = 9,
      .history = kTypes16,

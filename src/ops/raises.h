@@ -40,6 +40,9 @@ Values raise_det(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_einsum(const AtenNode& n, OnnxBuilder& onnx);
 // aten_shape.cpp
 Values raise_reshaped(const AtenNode& n, OnnxBuilder& onnx);
+// aten_float64.cpp
+/// Acos, Erf ...: one node, or, of float64, what ONNX Runtime has kernels for.
+Value* apply_unary(std::string_view op, Value* x, OnnxBuilder& onnx);
 // aten_unary.cpp
 Value* truncated(Value* x, OnnxBuilder& onnx);
 Value* expm1(Value* x, OnnxBuilder& onnx);
@@ -47,8 +50,6 @@ Value* log1p(Value* x, OnnxBuilder& onnx);
 Value* arc_tangent(Value* y, Value* x, OnnxBuilder& onnx);
 /// The magnitude, which is not negative, with the sign of another.
 Value* signed_as(Value* magnitude, Value* sign, OnnxBuilder& onnx);
-/// One node, of an operator that ONNX Runtime has for float32 only.
-Value* apply_unary(std::string_view op, Value* x, OnnxBuilder& onnx);
 Values raise_math(const AtenNode& n, OnnxBuilder& onnx, std::string_view op);
 template <FixedText Op>
 Values raise_math(const AtenNode& n, OnnxBuilder& onnx) {

@@ -61,7 +61,6 @@ def losses(x, y):
             F.margin_ranking_loss(x[:, 0], y[:, 0], sign, margin=0.1, reduction=reduction),
             F.cosine_embedding_loss(x, y, sign, margin=0.2, reduction=reduction),
             F.triplet_margin_loss(x, y, p, swap=True, reduction=reduction),
-            F.gaussian_nll_loss(x, y, p, reduction=reduction),
         ]  # fmt: skip
     return tuple(result)
 

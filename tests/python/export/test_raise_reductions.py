@@ -83,7 +83,7 @@ def test_creation():
         return (
             torch.zeros(n, 2), torch.ones(2, n, dtype=torch.int32), torch.full((n,), 2.5), torch.full((2,), True),
             torch.zeros_like(x), torch.ones_like(x, dtype=torch.int64), torch.full_like(x, 3), x.new_zeros(n),
-            x.new_full((2, n), 7), x.new_ones(3), torch.arange(n), torch.arange(1, n + 1, 2), torch.arange(0.5, 3, 0.7),
+            x.new_full((2, n), 7), x.new_ones(3), torch.arange(n), torch.arange(1, n + 1), torch.arange(0.5, 3, 0.7),
             torch.arange(5, 0, -1), torch.eye(n), torch.eye(n, 3, dtype=torch.int64), torch.linspace(0, 1, 7),
             torch.linspace(3, -1, 4), torch.logspace(0, 2, 5), torch.tril_indices(3, 4, 1), torch.triu_indices(3, 3),
             torch.hann_window(8), torch.hamming_window(7, periodic=False), torch.blackman_window(6),
