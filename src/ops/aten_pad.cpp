@@ -51,6 +51,7 @@ Value* padded(const AtenNode& n, OnnxBuilder& onnx, const IntArgs& pad, const ch
 }
 
 Value* filled_around(const AtenNode& n, OnnxBuilder& onnx, const IntArgs& pad) {
+  n.ignore({"value"});
   Value* x = n.input("self");
   if (is_nothing(pad)) return x;
   const DType dtype = kernel_dtype("Pad", onnx.dtype(x));
