@@ -8,8 +8,27 @@
 
 namespace tonnx {
 
+namespace {
+
+/// Max, Min and Clip took no integers before opset 12, and ONNX Runtime has that Clip for float32 only.
+Value* before_12(OnnxBuilder& onnx, std::string_view op, const std::vector<Value*>& inputs) {
+  const DType type = inputs[0]->type.dtype;
+  if (op == "Clip" && (is_integer(type) || type == DType::Float64)) {
+    Value* x = inputs[0];
+    if (inputs.size() > 1 && inputs[1] != nullptr) x = onnx("Max", {x, inputs[1]});
+    return inputs.size() > 2 && inputs[2] != nullptr ? onnx("Min", {x, inputs[2]}) : x;
+  }
+  if ((op != "Max" && op != "Min") || !is_integer(type) || inputs.size() != 2) return nullptr;
+  return onnx.where(onnx(op == "Max" ? "Greater" : "Less", inputs), inputs[0], inputs[1]);
+}
+
+}  // namespace
+
 Values OnnxBuilder::all(size_t count, std::string_view op, const std::vector<Value*>& inputs,
                         std::vector<Attribute> attributes) {
+  if (target_opset() < 12 && !inputs.empty() && inputs[0] != nullptr) {
+    if (Value* result = before_12(*this, op, inputs)) return result;
+  }
   if (const auto kernel = find_kernel_type(op, inputs, target_opset())) {
     std::vector<Value*> wide = inputs;
     for (size_t i = kernel->first_input; i < wide.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "ops/bitwise.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
 #include "ops/raises.h"
@@ -379,9 +380,21 @@ constexpr OnnxOp kOnnx[] = {
      .history = kBitShiftHistory,
      .infer = infer_broadcast,
      .lower = lower_bit_shift},
-    {.sig = "BitwiseAnd(T A, T B) -> T C", .since = 18, .infer = infer_broadcast, .lower = lower_bitwise_and},
-    {.sig = "BitwiseOr(T A, T B) -> T C", .since = 18, .infer = infer_broadcast, .lower = lower_bitwise_or},
-    {.sig = "BitwiseXor(T A, T B) -> T C", .since = 18, .infer = infer_broadcast, .lower = lower_bitwise_xor},
+    {.sig = "BitwiseAnd(T A, T B) -> T C",
+     .since = 18,
+     .infer = infer_broadcast,
+     .lower = lower_bitwise_and,
+     .before_since = older_bitwise<"And">},
+    {.sig = "BitwiseOr(T A, T B) -> T C",
+     .since = 18,
+     .infer = infer_broadcast,
+     .lower = lower_bitwise_or,
+     .before_since = older_bitwise<"Or">},
+    {.sig = "BitwiseXor(T A, T B) -> T C",
+     .since = 18,
+     .infer = infer_broadcast,
+     .lower = lower_bitwise_xor,
+     .before_since = older_bitwise<"Xor">},
 };
 
 constexpr AtenOp kAten[] = {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/bitwise.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
 #include "ops/raises.h"
@@ -128,7 +129,11 @@ constexpr OnnxOp kOnnx[] = {
     unary("Asinh(T input) -> T output", 9, kTypes22, lower_unary<"asinh">),
     unary("Atan(T input) -> T output", 7, kTypes22, lower_unary<"atan">),
     unary("Atanh(T input) -> T output", 9, kTypes22, lower_unary<"atanh">),
-    unary("BitwiseNot(T X) -> T Y", 18, {}, lower_bitwise_not),
+    {.sig = "BitwiseNot(T X) -> T Y",
+     .since = 18,
+     .infer = infer_same_as_first,
+     .lower = lower_bitwise_not,
+     .before_since = older_bitwise_not},
     unary("Ceil(T X) -> T Y", 1, kSince1, lower_unary<"ceil">, infer_same_as_first, eval_ceil),
     unary("Cos(T input) -> T output", 7, kTypes22, lower_unary<"cos">, infer_same_as_first, eval_cos),
     unary("Cosh(T input) -> T output", 9, kTypes22, lower_unary<"cosh">),

@@ -117,6 +117,13 @@ def test_dynamic():
     export_checks.check(lambda x, y: (x + y, x // y, torch.hypot(x, y)), X, Y, dynamic=({0: n}, {0: n}), also=[(X[:1], Y[:1])])
 
 
+@pytest.mark.parametrize("opset", [11, 17, 18])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8], ids=str)
+def test_bits(dtype, opset):
+    a, b = torch.tensor([5, 12, 127, 0, 99]).to(dtype), torch.tensor([3, -2, -128, -1, 1 << 40]).to(dtype)
+    checks.check(lambda a, b: (a & b, a | b, a ^ b), a, b, opset=opset)
+
+
 def test_casts():
     def casts(x, i):
         return x.int(), x.half(), x.double(), x.bool(), i.float(), x.type_as(i), x.to(i), x.to(torch.int16), i.to(x)
