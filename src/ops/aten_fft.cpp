@@ -9,6 +9,12 @@ namespace {
 
 bool is_complex(DType dtype) { return info(dtype).kind == 'c'; }
 
+/// ONNX Runtime's transforms of other lengths than powers of two add up an error in float32 that PyTorch's do not have.
+DType transformed_in(DType dtype, const IntArg& length) {
+  const bool is_power = length.value == nullptr && length.number > 0 && (length.number & (length.number - 1)) == 0;
+  return is_power ? dtype : DType::Float64;
+}
+
 /// A tensor on its way through several transforms. Real numbers have a last dimension of 1.
 class Spectrum {
  public:
@@ -31,7 +37,9 @@ class Spectrum {
     std::vector<Attribute> attributes;
     if (onesided) attributes.push_back(attr("onesided", int64_t{1}));
     if (!forward) attributes.push_back(attr("inverse", int64_t{1}));
+    x_ = onnx_.cast(x_, transformed_in(dtype_, length));
     x_ = onnx_("DFT", {x_, nullptr, onnx_.integer(DType::Int64, dim)}, std::move(attributes));
+    x_ = onnx_.cast(x_, dtype_);
     is_complex_ = true;
   }
 
@@ -230,9 +238,9 @@ Values raise_stft(const AtenNode& n, OnnxBuilder& onnx) {
   n.ignore({"return_complex"});
   if (n.find_flag("align_to_window").value_or(false)) n.cannot("align_to_window");
   if (is_complex(n.dtype("self"))) n.cannot("the short-time transform of complex numbers");
-  const DType dtype = n.dtype("self");
   const int64_t length = n.i("n_fft"), hop = n.find_i("hop_length").value_or(length / 4);
-  Value* x = n.input("self");
+  const DType dtype = transformed_in(n.dtype("self"), length);
+  Value* x = n.input_as("self", dtype);
   const bool is_single = n.rank("self") == 1;
   if (n.node().overload == Symbol("center") && n.flag("center")) {
     const std::string mode = n.s("pad_mode");
@@ -250,7 +258,7 @@ Values raise_stft(const AtenNode& n, OnnxBuilder& onnx) {
            {x, onnx.integer(DType::Int64, hop), window_of(n, onnx, length, dtype), onnx.integer(DType::Int64, length)},
            {attr("onesided", int64_t{onesided})});
   if (n.flag("normalized")) y = onnx("Mul", {y, onnx.number(dtype, 1 / std::sqrt(static_cast<double>(length)))});
-  y = onnx.transpose(y, {0, 2, 1, 3});
+  y = onnx.cast(onnx.transpose(y, {0, 2, 1, 3}), n.dtype("self"));
   return is_single ? onnx.squeeze(y, {0}) : y;
 }
 
