@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "base/error.h"
 #include "convert/spelling_control.h"
+#include "convert/spelling_plain.h"
 #include "ops/op_def.h"
 
 namespace tonnx {
@@ -31,21 +33,48 @@ void leave_out_defaults(Node& node, const ParsedSignature& signature) {
   });
 }
 
+/// Whether PyTorch can be called with the node's arguments, by their names, though the tables do not have its operator.
+bool can_be_called(const Node& node) {
+  for (const std::string_view domain : {"higher_order", "_operator", "math", "torch", "tonnx"}) {
+    if (node.domain == Symbol(domain)) return false;
+  }
+  return !node.outputs().empty() && std::all_of(node.attributes.begin(), node.attributes.end(), [](const Attribute& a) {
+    return a.value.get<GraphPtr>() == nullptr && a.value.get<TensorPtr>() == nullptr &&
+           a.value.get<Type>() == nullptr && a.value.get<SparseTensorPtr>() == nullptr &&
+           a.value.get<std::vector<std::string>>() == nullptr;
+  });
+}
+
+void make_call(Node& node) {
+  std::erase_if(node.attributes, [](const Attribute& attribute) {
+    return attribute.name == "device" || attribute.name == "layout" || attribute.name == "memory_format" ||
+           attribute.name == "pin_memory";
+  });
+  const std::string target = fmt::format("{}.{}.{}", node.domain.view(), node.op.view(),
+                                         node.overload.empty() ? "default" : node.overload.view());
+  node.domain = "tonnx";
+  node.op = "call_operator";
+  node.overload = "";
+  node.set_attribute("tonnx_target", target);
+}
+
 void visit(Graph& graph, std::map<std::string, size_t>& missing) {
   for (Node& node : graph) {
     for (const GraphPtr& subgraph : subgraphs_of(node)) visit(*subgraph, missing);
     const AtenOpEntry* entry = find_aten_op(target_of(node));
-    if (entry == nullptr || (entry->op->python.empty() && entry->op->emit == nullptr)) {
+    if (entry != nullptr) leave_out_defaults(node, entry->signature);
+    if (entry != nullptr && (!entry->op->python.empty() || entry->op->emit != nullptr)) continue;
+    if (can_be_called(node))
+      make_call(node);
+    else
       ++missing[target_of(node)];
-    } else {
-      leave_out_defaults(node, entry->signature);
-    }
   }
 }
 
 }  // namespace
 
 void require_spelled(Graph& graph) {
+  make_plain(graph);
   open_graphs(graph);
   std::map<std::string, size_t> missing;
   visit(graph, missing);

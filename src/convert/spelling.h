@@ -5,7 +5,8 @@
 namespace tonnx {
 
 /// Leaves out arguments that are at their default, and what only places tensors; brings graphs inside nodes to the form
-/// that the writer knows. Throws Unsupported with the list of all operators that the tables cannot spell.
+/// that the writer knows. Operators without a spelling are called through torch.ops; throws Unsupported with the list
+/// of those that cannot be.
 void require_spelled(Graph& graph);
 
 }  // namespace tonnx

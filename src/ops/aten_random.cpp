@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "ops/create.h"
+#include "ops/emission.h"
 #include "ops/raises.h"
 
 namespace tonnx {
@@ -153,9 +154,13 @@ Values raise_native_dropout_backward(const AtenNode& n, OnnxBuilder& onnx) {
   return onnx("Mul", {n.input_as("grad_output", dtype), mask});
 }
 
+std::string emit_alpha_dropout(const Emission& e) {
+  return fmt::format("F.alpha_dropout({}, {}, training={})", e.text("input"), e.text("p"), e.text("train"));
+}
+
 constexpr AtenOp kAten[] = {
     {.sig = "aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor",
-     .python = "F.alpha_dropout",
+     .emit = emit_alpha_dropout,
      .raise = raise_alpha_dropout},
     {.sig = "aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
      .python = "torch.bernoulli",

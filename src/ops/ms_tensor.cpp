@@ -1,6 +1,7 @@
 // ms_tensor.cpp - operators of com.microsoft that the standard has under another name or with other arguments, and
 // linear algebra.
 #include "base/error.h"
+#include "ops/emission.h"
 #include "ops/expansion.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
@@ -213,9 +214,20 @@ constexpr OnnxOp kOnnx[] = {
      .lower = lower_unfold},
 };
 
+/// torch.cdist has words for the ways that the schema numbers.
+std::string emit_cdist(const Emission& e) {
+  constexpr std::string_view kModes[] = {"use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist",
+                                         "donot_use_mm_for_euclid_dist"};
+  std::string text = fmt::format("torch.cdist({}, {}", e.text("x1"), e.text("x2"));
+  if (e.node().find_attribute("p") != nullptr) text += ", p=" + e.text("p");
+  const int64_t mode = e.find_int("compute_mode").value_or(0);
+  if (mode == 1 || mode == 2) text += fmt::format(", compute_mode=\"{}\"", kModes[mode]);
+  return text + ")";
+}
+
 constexpr AtenOp kAten[] = {
     {.sig = "aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor",
-     .python = "torch.cdist",
+     .emit = emit_cdist,
      .raise = raise_cdist},
 };
 

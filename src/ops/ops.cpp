@@ -107,6 +107,8 @@ extern const OpFamily kAtenScanOps;
 extern const OpFamily kAtenFractionalPoolOps;
 extern const OpFamily kAtenEinsumOps;
 extern const OpFamily kAtenLinalgOps;
+extern const OpFamily kAtenCallOps;
+extern const OpFamily kAtenFactorOps;
 extern const OpFamily kAtenFftOps;
 extern const OpFamily kAtenVisionOps;
 extern const OpFamily kAtenRecurrentOps;
@@ -218,6 +220,8 @@ constexpr const OpFamily* kFamilies[] = {
     &kAtenFractionalPoolOps,
     &kAtenEinsumOps,
     &kAtenLinalgOps,
+    &kAtenCallOps,
+    &kAtenFactorOps,
     &kAtenFftOps,
     &kAtenVisionOps,
     &kAtenRecurrentOps,

@@ -216,7 +216,9 @@ std::vector<Value*> tensors_of(const Emission& e, std::string_view argument) {
 std::optional<ModuleSpec> module_recurrent(const Emission& e) {
   const std::vector<Value*> params = tensors_of(e, "params");
   const bool has_bias = e.flag("has_biases"), both = e.flag("bidirectional");
-  if (params.size() != (has_bias ? 4U : 2U) * (both ? 2U : 1U)) return std::nullopt;
+  const size_t per_direction = has_bias ? 4 : 2, per_layer = per_direction * (both ? 2 : 1);
+  const auto layers = static_cast<size_t>(std::max<int64_t>(e.find_int("num_layers").value_or(0), 0));
+  if (layers == 0 || params.size() != per_layer * layers) return std::nullopt;
   for (const Value* param : params) {
     if (param == nullptr || !param->constant) return std::nullopt;
   }
@@ -231,17 +233,20 @@ std::optional<ModuleSpec> module_recurrent(const Emission& e) {
                                               : "rnn",
                   .nests_results = is_lstm};
   spec.arguments = fmt::format("{}, {}", params[0]->constant->dims[1], params[1]->constant->dims[1]);
+  if (layers > 1) spec.arguments += fmt::format(", num_layers={}", layers);
   if (op == "rnn_relu") spec.arguments += ", nonlinearity=\"relu\"";
   if (!has_bias) spec.arguments += ", bias=False";
   if (e.flag("batch_first")) spec.arguments += ", batch_first=True";
+  if (const double dropout = e.find_float("dropout").value_or(0); dropout != 0 && layers > 1)
+    spec.arguments += ", dropout=" + python_float(dropout);
   if (both) spec.arguments += ", bidirectional=True";
   const bool has_state = is_lstm ? !tensors_of(e, "hx").empty() : e.has("hx");
   if (has_state) spec.inputs.emplace_back("hx");
   constexpr std::string_view kNames[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
   for (size_t i = 0; i < params.size(); ++i) {
-    const size_t per_direction = has_bias ? 4 : 2;
+    const bool is_reverse = i % per_layer >= per_direction;
     spec.weights.push_back(
-        {fmt::format("{}_l0{}", kNames[i % per_direction], i < per_direction ? "" : "_reverse"), params[i]});
+        {fmt::format("{}_l{}{}", kNames[i % per_direction], i / per_layer, is_reverse ? "_reverse" : ""), params[i]});
   }
   return spec;
 }
@@ -249,10 +254,10 @@ std::optional<ModuleSpec> module_recurrent(const Emission& e) {
 /// `torch.lstm(x, [h, c], [w_ih, w_hh], has_biases=False, num_layers=1, ...)`: what the modules call.
 std::string emit_recurrent(const Emission& e) {
   return fmt::format(
-      "torch.{}({}, {}, {}, has_biases={}, num_layers=1, dropout=0.0, train=self.training, bidirectional={}, "
+      "torch.{}({}, {}, {}, has_biases={}, num_layers={}, dropout={}, train=self.training, bidirectional={}, "
       "batch_first={})",
-      e.signature().name, e.text("input"), e.text("hx"), e.text("params"), e.text("has_biases"),
-      e.text("bidirectional"), e.text("batch_first"));
+      e.signature().name, e.text("input"), e.text("hx"), e.text("params"), e.text("has_biases"), e.text("num_layers"),
+      e.text("dropout"), e.text("bidirectional"), e.text("batch_first"));
 }
 
 void down_output_sequence(OnnxEdit& edit) {

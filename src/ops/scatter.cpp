@@ -115,8 +115,10 @@ Values lower_tensor_scatter(const OnnxNode& n, AtenBuilder& aten) {
 }
 
 std::string emit_index_put(const Emission& e) {
-  return fmt::format("torch.index_put({}, {}, {}{})", e.text("self"), python_tuple(e.items("indices")),
-                     e.text("values"), e.flag("accumulate") ? ", accumulate=True" : "");
+  const std::vector<std::string> indices = e.items("indices");
+  const bool has_none = std::find(indices.begin(), indices.end(), "None") != indices.end();  // torch.index_put has none
+  return fmt::format("{}({}, {}, {}{})", has_none ? "torch.ops.aten.index_put" : "torch.index_put", e.text("self"),
+                     python_tuple(indices), e.text("values"), e.flag("accumulate") ? ", accumulate=True" : "");
 }
 
 void up_to_scatter_elements(OnnxEdit& edit) {
