@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "convert/spelling_control.h"
+#include "convert/spelling_numbers.h"
 #include "convert/spelling_plain.h"
 #include "ops/op_def.h"
 
@@ -75,6 +76,7 @@ void visit(Graph& graph, std::map<std::string, size_t>& missing) {
 
 void require_spelled(Graph& graph) {
   make_plain(graph);
+  make_literals(graph);
   open_graphs(graph);
   std::map<std::string, size_t> missing;
   visit(graph, missing);

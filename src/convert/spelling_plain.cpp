@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace tonnx {
 namespace {
@@ -24,6 +25,26 @@ bool reads_memory(Graph& graph) {
   return false;
 }
 
+bool is_number(const Node& node, std::string_view argument, int64_t wanted) {
+  const Attribute* found = node.find_attribute(argument);
+  const auto* number = found ? found->value.get<int64_t>() : nullptr;
+  return number != nullptr && *number == wanted;
+}
+
+/// x + 0 of integers: what is left of offsets that are zero in this program.
+bool adds_nothing(const Node& node, const Type& before, const Type& after) {
+  if (!is_integer(before.dtype) || !before.shape || before.shape != after.shape) return false;
+  return ((is_aten(node, "add") || is_aten(node, "sub")) && is_number(node, "other", 0)) ||
+         (is_aten(node, "mul") && is_number(node, "other", 1));
+}
+
+bool pads_nothing(const Node& node) {
+  if (!is_aten(node, "pad") && !is_aten(node, "constant_pad_nd")) return false;
+  const Attribute* found = node.find_attribute("pad");
+  const auto* counts = found ? found->value.get<std::vector<int64_t>>() : nullptr;
+  return counts != nullptr && std::all_of(counts->begin(), counts->end(), [](int64_t n) { return n == 0; });
+}
+
 /// Whether the node gives its first input as it is.
 bool changes_nothing(const Node& node) {
   constexpr std::array<std::string_view, 6> kCopies = {"contiguous", "clone",           "alias",
@@ -35,7 +56,7 @@ bool changes_nothing(const Node& node) {
   if (is_any(node, kCopies)) return true;
   const Type &before = from->type, &after = node.output(0)->type;
   if (before.dtype == DType::Undefined || before.dtype != after.dtype) return false;
-  if (is_any(node, kCasts)) return true;
+  if (is_any(node, kCasts) || pads_nothing(node) || adds_nothing(node, before, after)) return true;
   // without a gradient there is nothing to be cut off
   if (is_aten(node, "detach")) return from->constant ? !from->trainable : is_integer(before.dtype);
   return is_any(node, kShapes) && before.shape && after.shape && *before.shape == *after.shape;
@@ -46,6 +67,29 @@ void make_reshape(Node& node) {
   for (Attribute& attribute : node.attributes) {
     if (attribute.name == "size") attribute.name = "shape";
   }
+}
+
+/// A conversion that also names a device, or another tensor, is one to a type.
+void make_cast(Node& node) {
+  const Attribute* self = node.find_attribute("self");
+  const auto* operand = self ? self->value.get<Operand>() : nullptr;
+  if (operand == nullptr || node.outputs().size() != 1 || node.output(0)->type.dtype == DType::Undefined) return;
+  const Operand kept = *operand;
+  for (size_t i = 0; i < node.inputs().size(); ++i) {
+    if (i != kept.index) node.set_input(i, nullptr);
+  }
+  node.op = "to";
+  node.overload = "dtype";
+  std::erase_if(node.attributes, [](const Attribute& attribute) { return attribute.name != "self"; });
+  node.set_attribute("dtype", node.output(0)->type.dtype);
+}
+
+/// From the first on, or to the last, need not be said.
+void shorten_slice(Node& node) {
+  std::erase_if(node.attributes, [&](const Attribute& attribute) {
+    return (attribute.name == "start" && is_number(node, "start", 0)) ||
+           (attribute.name == "end" && is_number(node, "end", std::numeric_limits<int64_t>::max()));
+  });
 }
 
 /// States of zeros are what a module starts from anyway.
@@ -95,11 +139,14 @@ void visit(Graph& graph, bool has_memory) {
       if (is_number) output->name = graph.unique_name("n");
     }
     forget_zero_state(*node);
+    if (is_aten(*node, "slice_scatter")) shorten_slice(*node);
     if (has_memory) continue;
     if (changes_nothing(*node)) {
       graph.replace_uses(node->output(0), node->input(0));
     } else if (is_aten(*node, "view") && node->overload.empty()) {
       make_reshape(*node);
+    } else if (is_aten(*node, "to") || is_aten(*node, "_to_copy")) {
+      make_cast(*node);
     }
   }
 }

@@ -163,7 +163,15 @@ std::string Emission::text_of_attr(const AttrValue& value, int place) const {
 }
 
 std::string Emission::text(std::string_view argument, int place) const {
-  return text_of_attr(*constant(argument), place);
+  const AttrValue& value = *constant(argument);
+  const int at = signature().find_input(argument);
+  const auto* parts = value.get<std::vector<double>>();
+  if (at >= 0 && parts != nullptr && parts->size() == 2) {  // a complex number, by its two parts
+    const Param& param = signature().inputs[static_cast<size_t>(at)];
+    if ((param.type == "Scalar" || param.type == "Tensor") && !param.is_list)
+      return fmt::format("complex({}, {})", python_float((*parts)[0]), python_float((*parts)[1]));
+  }
+  return text_of_attr(value, place);
 }
 
 std::vector<std::string> Emission::items(std::string_view argument) const {
@@ -228,6 +236,12 @@ std::pair<std::string, int> spell(const Emission& e, const AtenOp& op) {
   const auto& params = e.signature().inputs;
   for (const Infix& infix : kInfix) {
     if (infix.spelling != spelling) continue;
+    const bool has_more = params.size() > 2 && std::any_of(params.begin() + 2, params.end(), [&](const Param& param) {
+                            return e.node().find_attribute(param.name) != nullptr;
+                          });
+    if (has_more) {  // torch.add(x, y, alpha=2)
+      return {fmt::format("torch.{}({})", e.signature().name, join(call_arguments(e, 0))), precedence::kAtom};
+    }
     if (params.size() == 1) {
       return {fmt::format("{}{}", spelling, e.text(params[0].name, precedence::kUnary)), precedence::kUnary};
     }
