@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/computed.h"
 #include "base/error.h"
 
 namespace tonnx {
@@ -81,7 +82,8 @@ void OutputFile::write(std::string_view data) {
 
 void OutputFile::write(const Bytes& data) {
   const int source = data.owner() ? data.owner()->fd() : -1;
-  if (source < 0 || data.size() < kKernelCopySize) return write(data.view());
+  if (source < 0 || data.size() < kKernelCopySize)
+    return for_each_piece(data, [this](std::string_view piece) { write(piece); });
   flush();
   auto offset = static_cast<off_t>(data.data() - data.owner()->begin());
   size_t left = data.size();

@@ -160,8 +160,9 @@ Model onnx_of(const Program& program, const ExportOptions& options) {
     if (const auto given = options.custom_opsets.find(domain); given != options.custom_opsets.end())
       version = given->second;
   }
-  if (!options.raising.training) fuse_batch_norm(*model.graph);
   change_opset(model, options.raising.opset);
+  if (!options.raising.training)
+    fuse_batch_norm(*model.graph);  // last: large weights are only scaled as they are written
   remove_dead_code(*model.graph);
   separate_names(*model.graph);
   if (!options.export_params || options.keep_initializers_as_inputs)

@@ -1,6 +1,9 @@
 // fuse_batch_norm.cpp - ONNX: a normalisation by constants behind a convolution becomes a part of its weights.
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
+#include "base/computed.h"
 #include "base/scratch.h"
 #include "passes/passes.h"
 
@@ -84,10 +87,43 @@ std::optional<Layout> find_layout(const Node& node, const Tensor& weight, size_t
   return is_turned ? Layout{dims[1], wanted, 0} : Layout{1, wanted, 0};
 }
 
+/// The weights of a large layer, scaled when they are written.
+class ScaledFloats : public ComputedBytes {
+ public:
+  ScaledFloats(Bytes weights, const Layout& layout, std::vector<double> factor)
+      : weights_(std::move(weights)), layout_(layout), factor_(std::move(factor)) {}
+
+  const uint8_t* begin() const override { return weights_.data(); }
+  size_t size() const override { return weights_.size(); }
+
+  void compute(size_t offset, uint8_t* into, size_t size) const override {
+    std::memcpy(into, weights_.data() + offset, size);
+    const auto end = static_cast<int64_t>((offset + size) / sizeof(float));
+    auto at = static_cast<int64_t>(offset / sizeof(float));
+    auto* numbers = reinterpret_cast<float*>(into);
+    while (at < end) {  // a run of elements of one channel at a time
+      const double by = factor_[layout_.channel(at)];
+      const int64_t stop = std::min(end, (at / layout_.inner + 1) * layout_.inner);
+      for (; at < stop; ++at, ++numbers) *numbers = static_cast<float>(*numbers * by);
+    }
+  }
+
+ private:
+  Bytes weights_;
+  Layout layout_;
+  std::vector<double> factor_;
+};
+
 TensorPtr scaled(const Tensor& weight, const Layout& layout, const std::vector<double>& factor) {
   auto result = std::make_shared<Tensor>();
   result->dtype = weight.dtype;
   result->dims = weight.dims;
+  constexpr size_t kLarge = size_t{1} << 16;
+  if (weight.dtype == DType::Float32 && weight.data.size() >= kLarge) {
+    auto owner = std::make_shared<const ScaledFloats>(weight.data, layout, factor);
+    result->data = Bytes(owner, owner->begin(), owner->size());
+    return result;
+  }
   Scratch bytes(weight.data.size());
   for (int64_t i = 0; i < weight.count(); ++i) {
     const double value = element_as_double(weight, i) * factor[layout.channel(i)];

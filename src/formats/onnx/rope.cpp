@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "base/computed.h"
+
 namespace tonnx::onnx {
 namespace {
 
@@ -105,7 +107,11 @@ void Rope::write_to(OutputFile& file) const {
 void Rope::append_to(std::string& text) const {
   text.reserve(text.size() + size_);
   for (const Piece& piece : pieces_) {
-    text += piece.bytes.data() != nullptr ? piece.bytes.view() : std::string_view(piece.own);
+    if (piece.bytes.data() != nullptr) {
+      for_each_piece(piece.bytes, [&](std::string_view part) { text += part; });
+    } else {
+      text += piece.own;
+    }
   }
 }
 
