@@ -98,7 +98,9 @@ def test_older(opset):
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32], ids=str)
 @pytest.mark.parametrize("opset", [12, None])
 def test_small_integers(dtype, opset):
-    export_checks.check(small, torch.tensor([1, 2, 100], dtype=dtype), torch.tensor([3, 2, 1], dtype=dtype), opset=opset)
+    export_checks.check(
+        small, torch.tensor([1, 2, 100], dtype=dtype), torch.tensor([3, 2, 1], dtype=dtype), opset=opset
+    )
 
 
 def test_float64():
@@ -109,19 +111,23 @@ def test_float64():
 def test_empty_and_scalar():
     export_checks.check(unary, torch.zeros(0, 3))
     export_checks.check(unary, torch.tensor(0.5))
-    export_checks.check(lambda x, y: (x + y, x / y, x % y, x // y, torch.atan2(x, y)), torch.tensor(0.5), torch.zeros(2, 0))
+    export_checks.check(
+        lambda x, y: (x + y, x / y, x % y, x // y, torch.atan2(x, y)), torch.tensor(0.5), torch.zeros(2, 0)
+    )
 
 
 def test_dynamic():
     n = torch.export.Dim("n")
-    export_checks.check(lambda x, y: (x + y, x // y, torch.hypot(x, y)), X, Y, dynamic=({0: n}, {0: n}), also=[(X[:1], Y[:1])])
+    export_checks.check(
+        lambda x, y: (x + y, x // y, torch.hypot(x, y)), X, Y, dynamic=({0: n}, {0: n}), also=[(X[:1], Y[:1])]
+    )
 
 
 @pytest.mark.parametrize("opset", [11, 17, 18])
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8], ids=str)
 def test_bits(dtype, opset):
     a, b = torch.tensor([5, 12, 127, 0, 99]).to(dtype), torch.tensor([3, -2, -128, -1, 1 << 40]).to(dtype)
-    checks.check(lambda a, b: (a & b, a | b, a ^ b), a, b, opset=opset)
+    export_checks.check(lambda a, b: (a & b, a | b, a ^ b), a, b, opset=opset)
 
 
 def test_casts():

@@ -90,7 +90,9 @@ def test_creation():
             torch.bartlett_window(5), torch.scalar_tensor(3), torch.fill(x, 4),
         )  # fmt: skip
 
-    export_checks.check(creation, X, dynamic=({0: torch.export.Dim("n", min=2, max=64)},), also=[(torch.randn(5, 3, 4),)])
+    export_checks.check(
+        creation, X, dynamic=({0: torch.export.Dim("n", min=2, max=64)},), also=[(torch.randn(5, 3, 4),)]
+    )
 
 
 def test_random():
