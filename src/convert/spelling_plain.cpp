@@ -153,6 +153,12 @@ void visit(Graph& graph, bool has_memory) {
 
 }  // namespace
 
-void make_plain(Graph& graph) { visit(graph, reads_memory(graph)); }
+void make_plain(Graph& graph) {
+  for (Value* value : graph.initializers()) {  // a parameter of a module that is made anew takes gradients
+    const DType dtype = value->constant ? value->constant->dtype : DType::Undefined;
+    if (dtype == DType::Bool || is_integer(dtype)) value->trainable = false;
+  }
+  visit(graph, reads_memory(graph));
+}
 
 }  // namespace tonnx

@@ -5,7 +5,7 @@
 namespace tonnx {
 
 /// Copies, views and conversions that change no value go away, views become reshapes, and numbers lose the names that
-/// tracing gave them. The graph is functional: who shares whose memory does not matter.
+/// tracing gave them; integers are not trained. The graph is functional: who shares whose memory does not matter.
 void make_plain(Graph& graph);
 
 }  // namespace tonnx
