@@ -49,8 +49,9 @@ Values raise_pdist(const AtenNode& n, OnnxBuilder& onnx) {
 }
 
 Values raise_pairwise_distance(const AtenNode& n, OnnxBuilder& onnx) {
-  const DType dtype = n.output_dtype();
-  return pair_distance(n.input_as("x1", dtype), n.input_as("x2", dtype), n.f("p"), n.f("eps"), n.flag("keepdim"), onnx);
+  const DType dtype = n.promoted({"x1", "x2"});
+  Value* difference = onnx("Sub", {n.input_as("x1", dtype), n.input_as("x2", dtype)});
+  return length_of(onnx.cast(difference, n.output_dtype()), n.f("p"), n.f("eps"), n.flag("keepdim"), onnx);
 }
 
 /// The product of the two by their lengths, none of which is taken as less than eps.
@@ -99,8 +100,7 @@ constexpr AtenOp kAten[] = {
 
 }  // namespace
 
-Value* pair_distance(Value* a, Value* b, double p, double eps, bool keepdim, OnnxBuilder& onnx) {
-  Value* d = onnx("Sub", {a, b});
+Value* length_of(Value* d, double p, double eps, bool keepdim, OnnxBuilder& onnx) {
   if (eps != 0) d = onnx("Add", {d, onnx.number(OnnxBuilder::dtype(d), eps)});
   if (onnx.rank(d) == 0) return onnx("Abs", {d});
   return last_norm(d, p, keepdim, onnx);

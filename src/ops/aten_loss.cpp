@@ -22,6 +22,11 @@ class Loss {
   Value* mul(Value* a, Value* b) { return onnx_("Mul", {a, b}); }
   Value* at_least(Value* a, double bound) { return onnx_("Max", {a, number(bound)}); }
   Value* difference() { return sub(input("self"), input("target")); }
+  /// In the type of the two, which for bytes wraps, and only then in that of the result.
+  Value* difference(const char* a, const char* b) {
+    const DType dtype = n_.promoted({a, b});
+    return onnx_("Sub", {n_.input_as(a, dtype), n_.input_as(b, dtype)});
+  }
   Value* weighted(Value* loss) { return n_.has("weight") ? mul(loss, input("weight")) : loss; }
   Values reduced(Value* loss) { return reduced_loss(n_, onnx_, loss); }
 
@@ -124,7 +129,10 @@ Values raise_hinge_embedding_loss(const AtenNode& n, OnnxBuilder& onnx) {
 
 Values raise_margin_ranking_loss(const AtenNode& n, OnnxBuilder& onnx) {
   Loss loss(n, onnx);
-  Value* d = loss.mul(loss.input("target"), loss.sub(loss.input("input2"), loss.input("input1")));
+  const DType dtype = n.promoted({"input1", "input2", "target"});
+  Value* sign = onnx.cast(onnx("Neg", {n.input("target")}), dtype);
+  Value* d = onnx("Mul", {sign, onnx.cast(loss.difference("input1", "input2"), dtype)});
+  d = onnx.cast(d, n.output_dtype());
   const double margin = n.f("margin");
   return loss.reduced(loss.at_least(margin == 0 ? d : loss.add(d, loss.number(margin)), 0));
 }
@@ -145,11 +153,12 @@ Values raise_cosine_embedding_loss(const AtenNode& n, OnnxBuilder& onnx) {
 
 Values raise_triplet_margin_loss(const AtenNode& n, OnnxBuilder& onnx) {
   Loss loss(n, onnx);
-  Value *anchor = loss.input("anchor"), *positive = loss.input("positive"), *negative = loss.input("negative");
   const double p = n.f("p"), eps = n.f("eps");
-  const auto distance = [&](Value* a, Value* b) { return pair_distance(a, b, p, eps, false, onnx); };
-  Value *near = distance(anchor, positive), *far = distance(anchor, negative);
-  if (n.flag("swap")) far = onnx("Min", {far, distance(positive, negative)});
+  const auto distance = [&](const char* a, const char* b) {
+    return length_of(onnx.cast(loss.difference(a, b), n.output_dtype()), p, eps, false, onnx);
+  };
+  Value *near = distance("anchor", "positive"), *far = distance("anchor", "negative");
+  if (n.flag("swap")) far = onnx("Min", {far, distance("positive", "negative")});
   Value* d = loss.sub(loss.add(near, loss.number(n.f("margin"))), far);
   return loss.reduced(loss.at_least(d, 0));
 }

@@ -136,7 +136,7 @@ Values raise_sum_to_size(const AtenNode& n, OnnxBuilder& onnx) {
     if (i < added) leading.push_back(static_cast<int64_t>(i));
     if (i < added || (to[i - added].is(1) && !from[i].is(1))) axes.push_back(static_cast<int64_t>(i));
   }
-  if (axes.empty()) return n.input("self");
+  if (axes.empty()) return n.input_as("self", n.output_dtype());
   return onnx.squeeze(onnx.reduce("ReduceSum", n.input_as("self", n.output_dtype()), axes, true), leading);
 }
 

@@ -143,12 +143,15 @@ struct Trapezoids {
 
 /// (y[i] + y[i + 1]) times the distance of their places.
 Trapezoids trapezoids(const AtenNode& n, OnnxBuilder& onnx) {
-  const DType dtype = n.output_dtype();
+  const bool has_x = n.node().overload.view() == "x";
+  // sums of bytes wrap, as in PyTorch
+  const DType dtype = has_x ? n.promoted({"y", "x"}) : n.dtype("y");
   const int64_t dim = n.dim("dim", "y");
   Value* y = n.input_as("y", dtype);
   Value* sums = onnx("Add", {onnx.slice(y, dim, 1, kEnd), onnx.slice(y, dim, 0, -1)});
-  if (n.node().overload.view() != "x") {
-    return {n.f("dx") == 1 ? sums : onnx("Mul", {sums, n.input_as("dx", dtype)}), dim};
+  if (!has_x) {
+    sums = onnx.cast(sums, n.output_dtype());
+    return {n.f("dx") == 1 ? sums : onnx("Mul", {sums, n.input_as("dx", n.output_dtype())}), dim};
   }
   Value* x = n.input_as("x", dtype);
   const int64_t rank = n.rank("y"), x_rank = n.rank("x");
@@ -159,7 +162,7 @@ Trapezoids trapezoids(const AtenNode& n, OnnxBuilder& onnx) {
     for (int64_t axis = 1; axis < rank - dim; ++axis) axes.push_back(axis);
     widths = onnx.unsqueeze(widths, axes);
   }
-  return {onnx("Mul", {widths, sums}), dim};
+  return {onnx.cast(onnx("Mul", {widths, sums}), n.output_dtype()), dim};
 }
 
 Values raise_trapezoid(const AtenNode& n, OnnxBuilder& onnx) {

@@ -155,8 +155,8 @@ Values reduced_loss(const AtenNode& n, OnnxBuilder& onnx, Value* loss);
 Values raise_nll_loss(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_cross_entropy_loss(const AtenNode& n, OnnxBuilder& onnx);
 // aten_distance.cpp
-/// The p-norm of a - b + eps along the last dimension.
-Value* pair_distance(Value* a, Value* b, double p, double eps, bool keepdim, OnnxBuilder& onnx);
+/// The p-norm of d + eps along the last dimension.
+Value* length_of(Value* d, double p, double eps, bool keepdim, OnnxBuilder& onnx);
 Values raise_cdist(const AtenNode& n, OnnxBuilder& onnx);
 // aten_gamma.cpp
 Values raise_ndtri(const AtenNode& n, OnnxBuilder& onnx);
