@@ -83,16 +83,21 @@ void convert_list(const Arguments& a) {
     const std::string source(line.substr(0, tab)), target(line.substr(tab + 1)), report = target + ".err";
     ++count;
     std::remove(report.c_str());
+    const auto note_failure = [&](ErrorKind kind, const char* text) {
+      ++failed;
+      if (!worst) worst = kind;
+      std::remove(target.c_str());  // what an earlier run made of it
+      OutputFile file(report);
+      file.write(std::string_view(text));
+      file.write(std::string_view("\n"));
+      file.commit();
+    };
     try {
       convert_file(source, target, options);
     } catch (const Error& e) {
-      ++failed;
-      if (!worst) worst = e.kind();
-      std::remove(target.c_str());  // what an earlier run made of it
-      OutputFile file(report);
-      file.write(std::string_view(e.what()));
-      file.write(std::string_view("\n"));
-      file.commit();
+      note_failure(e.kind(), e.what());
+    } catch (const std::exception& e) {  // the others are still converted
+      note_failure(ErrorKind::Internal, e.what());
     }
   }
   if (failed > 0)
