@@ -27,6 +27,54 @@ Value* added_bias(const Node& sum, const Value* product, int64_t count) {
   return fits ? other : nullptr;
 }
 
+Value* operand(const Node& node, std::string_view name) {
+  const Attribute* attribute = node.find_attribute(name);
+  const auto* found = attribute ? attribute->value.get<Operand>() : nullptr;
+  return found ? node.input(found->index) : nullptr;
+}
+
+/// The constant matrix that a node turns; null where there is none.
+Value* turned_matrix(const Node* node) {
+  if (node == nullptr || !is_matrix(node->input(0))) return nullptr;
+  const Attribute* dims = node->find_attribute("dims");
+  const auto* order = dims ? dims->value.get<std::vector<int64_t>>() : nullptr;
+  const bool swaps = is_op(*node, "permute") && order && *order == std::vector<int64_t>{1, 0};
+  return is_op(*node, "t") || swaps ? node->input(0) : nullptr;
+}
+
+/// The value itself, turned.
+Value* add_turned(Graph& graph, Value* weight, Node& before) {
+  Node* transpose = graph.add_node("aten", "t", &before);
+  transpose->name = before.name;
+  add_operand(*transpose, "self", weight);
+  return graph.add_output_to(transpose, graph.unique_name(weight->name));
+}
+
+/// 3. addmm(b, x, W) and mm(x, W) with constants W, or W.t(), and b -> linear
+void replace_product(Graph& graph, Node& node) {
+  const bool has_bias = is_op(node, "addmm");
+  if (!has_bias && !is_op(node, "mm")) return;
+  if (node.attributes.size() != (has_bias ? 3U : 2U)) return;
+  Value *x = operand(node, has_bias ? "mat1" : "self"), *matrix = operand(node, "mat2");
+  if (x == nullptr || matrix == nullptr || x->constant) return;
+  Value* weight = turned_matrix(matrix->producer);
+  const bool is_turned = weight == nullptr;
+  if (is_turned) weight = is_matrix(matrix) ? matrix : nullptr;
+  if (weight == nullptr || !is_float(weight->constant->dtype)) return;
+  Value* bias = has_bias ? operand(node, "self") : nullptr;
+  const std::vector<int64_t> count{weight->constant->dims[is_turned ? 1 : 0]};
+  if (has_bias && (bias == nullptr || !bias->constant || bias->constant->dims != count)) return;
+  if (is_turned) weight = add_turned(graph, weight, node);
+  Node* linear = graph.add_node("aten", "linear", &node);
+  linear->name = node.name;
+  add_operand(*linear, "input", x);
+  add_operand(*linear, "weight", weight);
+  if (bias != nullptr) add_operand(*linear, "bias", bias);
+  graph.move_output(node.output(0), linear, 0);
+  node.resize_outputs(0);
+  graph.erase(&node);
+}
+
 }  // namespace
 
 void recognise_linear(Graph& graph) {
@@ -41,10 +89,7 @@ void recognise_linear(Graph& graph) {
       Node* sum = product->uses.size() == 1 ? product->uses[0].user : nullptr;
       if (sum != nullptr && sum->graph != &graph) sum = nullptr;
       Value* bias = sum ? added_bias(*sum, product, weight->constant->dims[1]) : nullptr;
-      Node* transpose = graph.add_node("aten", "t", node);
-      transpose->name = node->name;
-      add_operand(*transpose, "self", weight);
-      Value* turned = graph.add_output_to(transpose, graph.unique_name(weight->name));
+      Value* turned = add_turned(graph, weight, *node);
       // 2. add(linear(x, W.t()), b) with a constant vector b -> linear(x, W.t(), b)
       Node* last = bias ? sum : node;
       Node* linear = graph.add_node("aten", "linear", last);
@@ -58,6 +103,8 @@ void recognise_linear(Graph& graph) {
       if (next == last) next = last->next;
       graph.erase(last);
       if (last != node) graph.erase(node);
+    } else {
+      replace_product(graph, *node);
     }
     node = next;
   }

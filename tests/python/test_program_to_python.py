@@ -232,6 +232,22 @@ def test_layers() -> None:
     assert "scaled_dot_product_attention" in code
 
 
+def test_products_with_weights_are_linear_layers() -> None:
+    class Products(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = nn.Parameter(torch.rand(4, 5))
+            self.v = nn.Parameter(torch.rand(2, 5))
+            self.b = nn.Parameter(torch.rand(5))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.mm(torch.addmm(self.b, x, self.w), self.v.t()) + torch.addmm(self.b, x, self.w, beta=2)[:, :2]
+
+    code, converted = check(Products(), x[0])
+    assert sum(isinstance(m, nn.Linear) for m in converted.modules()) == 2
+    assert "beta=2" in code
+
+
 def test_an_operator_that_no_table_has() -> None:
     with torch.library._scoped_library("tonnx_tests", "DEF") as library:
         library.define("scaled(Tensor x, float by=1.0, *, bool negate=False) -> (Tensor, Tensor)")
