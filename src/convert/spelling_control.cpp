@@ -1,6 +1,8 @@
 // spelling_control.cpp - rewrites higher-order operators.
 #include "convert/spelling_control.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "ir/clone.h"
 
@@ -49,6 +51,14 @@ GraphPtr closed_over(const Graph& graph, Node& owner, const std::vector<Value*>&
   return result;
 }
 
+/// The graph must give what the node gives.
+void require_outputs(const Node& node, size_t count) {
+  const auto& outputs = node.outputs();
+  const bool all = std::none_of(outputs.begin(), outputs.end(), [](const Value* value) { return value == nullptr; });
+  require(all && outputs.size() == count, "a branch or a loop has {} results, and its graph gives {}", outputs.size(),
+          count);
+}
+
 void take_outputs(Node& from, Node& to) {
   for (size_t i = 0; i < from.outputs().size(); ++i) {
     if (Value* output = from.output(i)) {
@@ -64,6 +74,7 @@ void open_cond(Node& node) {
   const auto* operand = pred ? pred->value.get<Operand>() : nullptr;
   if (operand == nullptr) fail_unsupported("the condition of a branch is not a tensor");
   const std::vector<Value*> operands = operands_of(node, "operands");
+  for (const char* name : {"true_graph", "false_graph"}) require_outputs(node, graph_of(node, name)->outputs().size());
   Node* made = graph.add_node("tonnx", "cond", &node);
   made->name = node.name;
   made->add_input(node.input(operand->index));
@@ -84,6 +95,7 @@ void open_while(Node& node) {
   };
   require(condition->outputs().size() == 1 && body->outputs().size() == carried.size(),
           "the graphs of a loop give {} and {} values", condition->outputs().size(), body->outputs().size());
+  require_outputs(node, carried.size());
   ValueMap map = bound(*condition, with_additional(carried));
   clone_nodes(*condition, graph, &node, map);
   Node* made = graph.add_node("tonnx", "loop", &node);

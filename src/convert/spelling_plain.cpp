@@ -69,6 +69,17 @@ void make_reshape(Node& node) {
   }
 }
 
+/// Of two reshapes the last one decides.
+void skip_reshape(Node& node) {
+  const Value* from = node.input(0);
+  const Node* before = from ? from->producer : nullptr;
+  const Attribute* self = node.find_attribute("self");
+  const auto* operand = self ? self->value.get<Operand>() : nullptr;
+  if (operand == nullptr || operand->index != 0 || before == nullptr || before->graph != node.graph) return;
+  Value* source = before->input(0);
+  if (is_aten(*before, "reshape") && source != nullptr && source->type.is_tensor()) node.set_input(0, source);
+}
+
 /// A conversion that also names a device, or another tensor, is one to a type.
 void make_cast(Node& node) {
   const Attribute* self = node.find_attribute("self");
@@ -98,7 +109,7 @@ void forget_zero_state(Node& node) {
   if (!is_any(node, kLayers) || node.overload != Symbol("input") || node.graph->owner != nullptr) return;
   const Attribute *state = node.find_attribute("hx"), *weights = node.find_attribute("params");
   const auto* params = weights ? weights->value.get<AttrList>() : nullptr;
-  if (state == nullptr || params == nullptr) return;
+  if (state == nullptr || params == nullptr || node.input(0) == nullptr) return;
   const auto value_of = [&](const AttrValue& item) {
     const auto* operand = item.get<Operand>();
     return operand ? node.input(operand->index) : nullptr;
@@ -148,6 +159,7 @@ void visit(Graph& graph, bool has_memory) {
     } else if (is_aten(*node, "to") || is_aten(*node, "_to_copy")) {
       make_cast(*node);
     }
+    if (is_aten(*node, "reshape")) skip_reshape(*node);
   }
 }
 

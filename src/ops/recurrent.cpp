@@ -222,6 +222,7 @@ std::optional<ModuleSpec> module_recurrent(const Emission& e) {
   for (const Value* param : params) {
     if (param == nullptr || !param->constant) return std::nullopt;
   }
+  if (params[0]->constant->dims.size() != 2 || params[1]->constant->dims.size() != 2) return std::nullopt;
   const std::string& op = e.signature().name;
   const bool is_lstm = op == "lstm";
   ModuleSpec spec{.type = is_lstm       ? "nn.LSTM"

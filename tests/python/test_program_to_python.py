@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -284,3 +286,27 @@ def test_it_can_be_exported_again() -> None:
     module = as_module(CALLS["keywords"])
     converted = tonnx.convert(saved(module, (x,)))
     assert_same(torch.export.export(converted, (x,)).module()(x), module(x))
+
+
+def test_a_branch_that_gives_less_than_its_node() -> None:
+    def forward(x: torch.Tensor) -> Any:
+        return torch.cond(x.sum() > 0, lambda a: (a + 1, a * 2), lambda a: (a - 1, a * 3), (x,))
+
+    def shorten(value: Any) -> None:
+        for part in value.values() if isinstance(value, dict) else value:
+            if isinstance(part, dict | list):
+                shorten(part)
+        if isinstance(value, dict) and "as_graph" in value:
+            value["as_graph"]["graph"]["outputs"].pop()
+
+    path = saved(as_module(forward), (x,))
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile("damaged.pt2", "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            if name.endswith("models/model.json"):
+                program = json.loads(content)
+                shorten(program["graph_module"]["graph"])
+                content = json.dumps(program).encode()
+            target.writestr(name, content)
+    with pytest.raises(tonnx.Error):
+        tonnx.convert("damaged.pt2")
