@@ -1,16 +1,16 @@
 // program.cpp - the JSON of an exported program to a graph of aten nodes.
+#include "formats/pt2/program.h"
+
 #include <rapidjson/document.h>
 
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "formats/pt2/dtype.h"
 #include "formats/pt2/onnx_op.h"
-#include "formats/pt2/payload.h"
 #include "formats/pt2/pt2.h"
 #include "formats/pt2/sympy.h"
 #include "formats/pt2/tree_names.h"
@@ -577,44 +577,19 @@ class ProgramReader {
 }  // namespace
 }  // namespace pt2
 
-namespace {
-
-Program read_program(const rapidjson::Value& json, const Pt2Archive& archive) {
+Program pt2::read_json(const rapidjson::Value& json, const Pt2Archive& archive) {
   return in_context([] { return std::string("reading the program"); },
-                    [&] { return pt2::ProgramReader(json, archive).read(); });
+                    [&] { return ProgramReader(json, archive).read(); });
 }
 
-}  // namespace
-
 Program read_program(const Pt2Archive& archive) {
-  return read_program(parse_json(archive.program.view(), "the program"), archive);
+  return pt2::read_json(parse_json(archive.program.view(), "the program"), archive);
 }
 
 Program read_pt2(const std::string& path) {
   Program program = read_program(read_pt2_archive(path));
   program.model.path = path;
   return program;
-}
-
-Program read_live_program(const Bytes& json, const std::map<std::string, Bytes>& storages) {
-  const rapidjson::Document document = parse_json(json.view(), "the program");
-  StridedTensors tensors(std::numeric_limits<uint64_t>::max());
-  const auto storage_of = [&](std::string_view file) {
-    const auto at = storages.find(std::string(file));
-    require(at != storages.end(), "its storage '{}' is missing", file);
-    return at->second;
-  };
-  Pt2Archive archive;
-  for (auto* into : {&archive.weights, &archive.constants}) {
-    const pt2::Json* table = pt2::find(document, into == &archive.weights ? "weights" : "constants");
-    if (table == nullptr || !table->IsObject()) continue;
-    for (const auto& [key, payload] : table->GetObject()) {
-      const std::string name(key.GetString(), key.GetStringLength());
-      into->emplace(name, in_context([&] { return fmt::format("reading tensor '{}'", shown(name)); },
-                                     [&] { return read_payload(payload, storage_of, tensors); }));
-    }
-  }
-  return read_program(document, archive);
 }
 
 }  // namespace tonnx
