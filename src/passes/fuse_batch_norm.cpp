@@ -97,18 +97,31 @@ class ScaledFloats : public ComputedBytes {
   size_t size() const override { return weights_.size(); }
 
   void compute(size_t offset, uint8_t* into, size_t size) const override {
-    std::memcpy(into, weights_.data() + offset, size);
     const auto end = static_cast<int64_t>((offset + size) / sizeof(float));
     auto at = static_cast<int64_t>(offset / sizeof(float));
-    auto* numbers = reinterpret_cast<float*>(into);
+    const uint8_t* from = weights_.data() + offset;
     while (at < end) {  // a run of elements of one channel at a time
       const double by = factor_[layout_.channel(at)];
       const int64_t stop = std::min(end, (at / layout_.inner + 1) * layout_.inner);
-      for (; at < stop; ++at, ++numbers) *numbers = static_cast<float>(*numbers * by);
+      for (; at + kBlock <= stop; at += kBlock, from += sizeof(Block), into += sizeof(Block)) {
+        Block numbers;  // the bytes of a file may lie at any address
+        std::memcpy(numbers, from, sizeof(Block));
+        for (int64_t i = 0; i < kBlock; ++i) numbers[i] = static_cast<float>(numbers[i] * by);
+        std::memcpy(into, numbers, sizeof(Block));
+      }
+      for (; at < stop; ++at, from += sizeof(float), into += sizeof(float)) {
+        float number = 0;
+        std::memcpy(&number, from, sizeof(float));
+        number = static_cast<float>(number * by);
+        std::memcpy(into, &number, sizeof(float));
+      }
     }
   }
 
  private:
+  static constexpr int64_t kBlock = 16;
+  using Block = float[kBlock];
+
   Bytes weights_;
   Layout layout_;
   std::vector<double> factor_;
