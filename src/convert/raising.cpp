@@ -2,6 +2,7 @@
 #include "convert/raising.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "convert/fold.h"
@@ -227,6 +228,19 @@ void Raising::raise_onnx_op(const Node& node) {
   if (is_standard && is_known) complete(*made);
 }
 
+namespace {
+
+/// A list of a damaged program may be shorter than its operator takes for granted.
+Values raised(const AtenOpEntry& entry, const AtenNode& node, OnnxBuilder& onnx) {
+  try {
+    return entry.op->raise(node, onnx);
+  } catch (const std::out_of_range&) {
+    fail_invalid("an argument is out of range");
+  }
+}
+
+}  // namespace
+
 void Raising::raise_node(const Node& node) {
   if (is_onnx_op(node)) return raise_onnx_op(node);
   // numbers that follow from sizes are made where they are needed, in the form that is needed
@@ -239,7 +253,7 @@ void Raising::raise_node(const Node& node) {
   AtenNode view(node, entry, *this);
   OnnxBuilder onnx(*this);
   const Node* before = onnx_->last();
-  const Values results = entry.op->raise(view, onnx);
+  const Values results = raised(entry, view, onnx);
   view.require_all_used();
   const auto is_new = [&](const Value* value) {
     for (const Node* made = onnx_->last(); made != nullptr && made != before; made = made->previous) {

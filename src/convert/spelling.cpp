@@ -10,6 +10,7 @@
 #include "convert/spelling_control.h"
 #include "convert/spelling_numbers.h"
 #include "convert/spelling_plain.h"
+#include "ops/node_view.h"
 #include "ops/op_def.h"
 
 namespace tonnx {
@@ -22,6 +23,24 @@ std::string target_of(const Node& node) {
 
 bool is_placement(const Param& param) {
   return param.type == "Device" || param.type == "Layout" || param.type == "MemoryFormat" || param.name == "pin_memory";
+}
+
+/// What the writer relies on: an argument without a default is given, and the first tensor is one, or a number in its
+/// place.
+void check_arguments(const Node& node, const ParsedSignature& signature) {
+  if (node.domain != Symbol("aten")) return;
+  for (const Param& param : signature.inputs) {
+    const Attribute* given = node.find_attribute(param.name);
+    require(given != nullptr || param.has_default, "argument '{}' is missing", param.name);
+    if (const auto* dim = given ? given->value.get<int64_t>() : nullptr;
+        dim && param.name.find("dim") != param.name.npos)
+      require(*dim >= -kMaxRank && *dim < kMaxRank, "argument '{}' is {}", param.name, *dim);
+    const bool is_first = &param == &signature.inputs.front() && param.type == "Tensor" && !param.is_list;
+    if (given == nullptr || !is_first || param.optional) continue;
+    const bool is_number = given->value.get<int64_t>() || given->value.get<double>() || given->value.get<bool>();
+    require(given->value.get<Operand>() || (is_number && param.name != "input"), "argument '{}' is not a tensor",
+            param.name);
+  }
 }
 
 void leave_out_defaults(Node& node, const ParsedSignature& signature) {
@@ -63,7 +82,10 @@ void visit(Graph& graph, std::map<std::string, size_t>& missing) {
   for (Node& node : graph) {
     for (const GraphPtr& subgraph : subgraphs_of(node)) visit(*subgraph, missing);
     const AtenOpEntry* entry = find_aten_op(target_of(node));
-    if (entry != nullptr) leave_out_defaults(node, entry->signature);
+    if (entry != nullptr) {
+      in_context([&] { return "checking " + target_of(node); }, [&] { check_arguments(node, entry->signature); });
+      leave_out_defaults(node, entry->signature);
+    }
     if (entry != nullptr && (!entry->op->python.empty() || entry->op->emit != nullptr)) continue;
     if (can_be_called(node))
       make_call(node);
