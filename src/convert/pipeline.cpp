@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/output_file.h"
 #include "convert/opset.h"
-#include "convert/raised_model.h"
 #include "convert/raising.h"
 #include "convert/spelling.h"
 #include "convert/support.h"
@@ -164,7 +163,6 @@ Model onnx_of(const Program& program, const ExportOptions& options) {
   if (!options.raising.training)
     fuse_batch_norm(*model.graph);  // last: large weights are only scaled as they are written
   remove_dead_code(*model.graph);
-  separate_names(*model.graph);
   if (!options.export_params || options.keep_initializers_as_inputs)
     make_weights_inputs(*model.graph, *program.model.graph, options.export_params);
   return model;

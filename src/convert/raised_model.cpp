@@ -100,42 +100,6 @@ void count_paths(const Graph& graph, std::map<std::string, int>& counts) {
   }
 }
 
-/// Values of graphs inside nodes get other names than all around them, which may have come later.
-class ValueNaming {
- public:
-  explicit ValueNaming(Graph& root) {
-    for (const auto* list : {&root.inputs(), &root.outputs(), &root.initializers()}) {
-      for (const Value* value : *list) taken_.insert(value->name);
-    }
-    for (const Node& node : root) {
-      for (const Value* output : node.outputs()) {
-        if (output != nullptr) taken_.insert(output->name);
-      }
-    }
-    rename_inside(root);
-  }
-
- private:
-  void rename_inside(Graph& graph) {
-    for (Node& node : graph) {
-      for (const GraphPtr& subgraph : subgraphs_of(node)) {
-        for (Value* input : subgraph->inputs()) rename(*subgraph, input);
-        for (const Node& inner : *subgraph) {
-          for (Value* output : inner.outputs()) {
-            if (output != nullptr) rename(*subgraph, output);
-          }
-        }
-        rename_inside(*subgraph);
-      }
-    }
-  }
-  void rename(Graph& graph, Value* value) {
-    while (!taken_.insert(value->name).second) value->name = graph.unique_name(value->name);
-  }
-
-  std::set<std::string> taken_;
-};
-
 class Naming {
  public:
   explicit Naming(const Graph& graph) { count_paths(graph, counts_); }
@@ -177,49 +141,12 @@ void collect_domains(const Graph& graph, std::set<std::string>& domains) {
 
 }  // namespace
 
-namespace {
-
-/// All values that the graph itself makes.
-std::vector<Value*> values_of(const Graph& graph) {
-  std::vector<Value*> values = graph.inputs();
-  values.insert(values.end(), graph.initializers().begin(), graph.initializers().end());
-  for (const Node& node : graph) {
-    for (Value* output : node.outputs()) {
-      if (output != nullptr) values.push_back(output);
-    }
-  }
-  return values;
-}
-
-void separate_names(Graph& graph, std::set<std::string>& taken) {
-  for (const Node& node : graph) {
-    for (const GraphPtr& inner : subgraphs_of(node)) {
-      std::set<const Value*> done;
-      for (Value* value : values_of(*inner)) {
-        if (!done.insert(value).second) continue;
-        const std::string wish = value->name;
-        for (int i = 2; !taken.insert(value->name).second; ++i) value->name = fmt::format("{}_inner_{}", wish, i);
-      }
-      separate_names(*inner, taken);
-    }
-  }
-}
-
-}  // namespace
-
-void separate_names(Graph& graph) {
-  std::set<std::string> taken;
-  for (const Value* value : values_of(graph)) taken.insert(value->name);
-  separate_names(graph, taken);
-}
-
 void finish_raised(Model& model, const std::vector<Value*>& outputs, const std::vector<std::string>& output_names) {
   Graph& graph = *model.graph;
   add_outputs(graph, outputs, output_names);
   make_initializers(graph, graph);
   share_nodes(graph);
   remove_dead_code(graph);
-  ValueNaming{graph};
   Naming(graph).name_nodes(graph);
   model.ir_version = 8;
   model.opsets = {{"", kNewestOpset}};

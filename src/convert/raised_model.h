@@ -12,7 +12,4 @@ namespace tonnx {
 /// and its nodes their names.
 void finish_raised(Model& model, const std::vector<Value*>& outputs, const std::vector<std::string>& output_names);
 
-/// Renames values of graphs inside nodes that have the name of another value: ONNX has one space of names for all.
-void separate_names(Graph& graph);
-
 }  // namespace tonnx
