@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ir/clone.h"
+#include "passes/match.h"
 
 namespace tonnx {
 namespace {
@@ -77,8 +78,7 @@ void open_cond(Node& node) {
   for (const char* name : {"true_graph", "false_graph"}) require_outputs(node, graph_of(node, name)->outputs().size());
   Node* made = graph.add_node("tonnx", "cond", &node);
   made->name = node.name;
-  made->add_input(node.input(operand->index));
-  made->attributes.push_back({"pred", Operand{0}, AttrType::None, {}, {}});
+  add_operand(*made, "pred", node.input(operand->index));
   made->set_attribute("then_branch", closed_over(*graph_of(node, "true_graph"), *made, operands));
   made->set_attribute("else_branch", closed_over(*graph_of(node, "false_graph"), *made, operands));
   take_outputs(node, *made);
@@ -100,8 +100,7 @@ void open_while(Node& node) {
   clone_nodes(*condition, graph, &node, map);
   Node* made = graph.add_node("tonnx", "loop", &node);
   made->name = node.name;
-  made->add_input(copy_of(condition->outputs()[0], map));
-  made->attributes.push_back({"keep_on", Operand{0}, AttrType::None, {}, {}});
+  add_operand(*made, "keep_on", copy_of(condition->outputs()[0], map));
   AttrList initial;
   for (Value* value : carried) {
     initial.emplace_back(Operand{static_cast<uint32_t>(made->inputs().size())});

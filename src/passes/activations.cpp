@@ -100,8 +100,7 @@ void recognise_activations(Graph& graph) {
     if (const auto found = node->outputs().size() == 1 ? find_activation(*node, graph) : std::nullopt) {
       Node* activation = graph.add_node("aten", found->op, node);
       activation->name = node->name;
-      activation->add_input(found->of);
-      activation->attributes.push_back({"self", Operand{0}, AttrType::None, {}, {}});
+      add_operand(*activation, "self", found->of);
       graph.move_output(node->output(0), activation, 0);
       node->resize_outputs(0);
       graph.erase(node);

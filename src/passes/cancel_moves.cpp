@@ -1,13 +1,9 @@
 // cancel_moves.cpp - aten: removes pairs of nodes that undo each other.
+#include "passes/match.h"
 #include "passes/passes.h"
 
 namespace tonnx {
 namespace {
-
-bool is_op(const Node* node, std::string_view op, std::string_view overload = "") {
-  return node != nullptr && node->domain == Symbol("aten") && node->op == Symbol(op) &&
-         node->overload == Symbol(overload);
-}
 
 /// A number among the arguments; -1 for what is none, or counts from the back.
 int64_t number(const Node& node, std::string_view argument) {
@@ -23,21 +19,21 @@ Value* undone(const Node& node) {
   const Node* before = node.input(0) ? node.input(0)->producer : nullptr;
   if (before == nullptr || before->graph != node.graph) return nullptr;
   // 1. unsqueeze(x, d), and then squeeze or select of d
-  if (is_op(before, "unsqueeze")) {
+  if (is_aten(before, "unsqueeze")) {
     const int64_t dim = number(*before, "dim");
-    const bool squeezes = is_op(&node, "squeeze", "dim") || is_op(&node, "squeeze", "dims");
-    const bool selects = is_op(&node, "select", "int") && number(node, "index") == 0;
+    const bool squeezes = is_aten(&node, "squeeze", "dim") || is_aten(&node, "squeeze", "dims");
+    const bool selects = is_aten(&node, "select", "int") && number(node, "index") == 0;
     return dim >= 0 && (squeezes || selects) && number(node, "dim") == dim ? before->input(0) : nullptr;
   }
   // 2. transpose(transpose(x, a, b), a, b)
-  if (is_op(&node, "transpose", "int") && is_op(before, "transpose", "int")) {
+  if (is_aten(&node, "transpose", "int") && is_aten(before, "transpose", "int")) {
     const int64_t a = number(node, "dim0"), b = number(node, "dim1");
     const int64_t c = number(*before, "dim0"), d = number(*before, "dim1");
     const bool same = a >= 0 && b >= 0 && ((a == c && b == d) || (a == d && b == c));
     return same ? before->input(0) : nullptr;
   }
   // 3. t(t(x))
-  return is_op(&node, "t") && is_op(before, "t") ? before->input(0) : nullptr;
+  return is_aten(&node, "t") && is_aten(before, "t") ? before->input(0) : nullptr;
 }
 
 }  // namespace

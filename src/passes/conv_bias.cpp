@@ -56,10 +56,7 @@ void fold_conv_bias(Graph& graph) {
         Graph& root = root_of(graph);
         Value* bias = root.add_initializer(b->name, tensor);
         bias->trainable = b->trainable;
-        Node* made = a->producer;
-        const auto index = static_cast<uint32_t>(made->inputs().size());
-        made->add_input(bias);
-        made->attributes.push_back({"bias", Operand{index}, AttrType::None, {}, {}});
+        add_operand(*a->producer, "bias", bias);
         graph.replace_uses(node->output(0), a);
         graph.erase(node);
       }

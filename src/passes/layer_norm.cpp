@@ -5,12 +5,6 @@
 namespace tonnx {
 namespace {
 
-void add_operand(Node& node, std::string_view name, Value* value) {
-  const auto index = static_cast<uint32_t>(node.inputs().size());
-  node.add_input(value);
-  node.attributes.push_back({std::string(name), Operand{index}, AttrType::None, {}, {}});
-}
-
 /// The size of the last dimension, where it is known.
 std::optional<int64_t> last_size(const Value* x) {
   const auto& shape = x->type.shape;

@@ -2,35 +2,20 @@
 #include <algorithm>
 
 #include "ops/emission.h"
+#include "passes/match.h"
 #include "passes/passes.h"
 
 namespace tonnx {
 namespace {
 
-bool is_op(const Node& node, std::string_view op, std::string_view overload = "") {
-  return node.domain == Symbol("aten") && node.op == Symbol(op) && node.overload == Symbol(overload);
-}
-
-void add_operand(Node& node, std::string_view name, Value* value) {
-  const auto index = static_cast<uint32_t>(node.inputs().size());
-  node.add_input(value);
-  node.attributes.push_back({std::string(name), Operand{index}, AttrType::None, {}, {}});
-}
-
 bool is_matrix(const Value* value) { return value && value->constant && value->constant->dims.size() == 2; }
 
 /// The constant vector that a node adds to `product`, of that many elements; null where it adds something else.
 Value* added_bias(const Node& sum, const Value* product, int64_t count) {
-  if (!is_op(sum, "add", "Tensor") || sum.inputs().size() != 2 || sum.attributes.size() != 2) return nullptr;
+  if (!is_aten(sum, "add", "Tensor") || sum.inputs().size() != 2 || sum.attributes.size() != 2) return nullptr;
   Value* other = sum.input(0) == product ? sum.input(1) : sum.input(0);
   const bool fits = other && other->constant && other->constant->dims == std::vector<int64_t>{count};
   return fits ? other : nullptr;
-}
-
-Value* operand(const Node& node, std::string_view name) {
-  const Attribute* attribute = node.find_attribute(name);
-  const auto* found = attribute ? attribute->value.get<Operand>() : nullptr;
-  return found ? node.input(found->index) : nullptr;
 }
 
 /// The constant matrix that a node turns; null where there is none.
@@ -38,8 +23,8 @@ Value* turned_matrix(const Node* node) {
   if (node == nullptr || !is_matrix(node->input(0))) return nullptr;
   const Attribute* dims = node->find_attribute("dims");
   const auto* order = dims ? dims->value.get<std::vector<int64_t>>() : nullptr;
-  const bool swaps = is_op(*node, "permute") && order && *order == std::vector<int64_t>{1, 0};
-  return is_op(*node, "t") || swaps ? node->input(0) : nullptr;
+  const bool swaps = is_aten(*node, "permute") && order && *order == std::vector<int64_t>{1, 0};
+  return is_aten(*node, "t") || swaps ? node->input(0) : nullptr;
 }
 
 /// The value itself, turned.
@@ -52,8 +37,8 @@ Value* add_turned(Graph& graph, Value* weight, Node& before) {
 
 /// 3. addmm(b, x, W) and mm(x, W) with constants W, or W.t(), and b -> linear
 void replace_product(Graph& graph, Node& node) {
-  const bool has_bias = is_op(node, "addmm");
-  if (!has_bias && !is_op(node, "mm")) return;
+  const bool has_bias = is_aten(node, "addmm");
+  if (!has_bias && !is_aten(node, "mm")) return;
   if (node.attributes.size() != (has_bias ? 3U : 2U)) return;
   Value *x = operand(node, has_bias ? "mat1" : "self"), *matrix = operand(node, "mat2");
   if (x == nullptr || matrix == nullptr || x->constant) return;
@@ -82,7 +67,7 @@ void recognise_linear(Graph& graph) {
     Node* next = node->next;
     for (const GraphPtr& subgraph : subgraphs_of(*node)) recognise_linear(*subgraph);
     // 1. matmul(x, W) with a constant matrix W, x of at least two dimensions -> linear(x, W.t())
-    if (is_op(*node, "matmul") && is_matrix(node->input(1)) && !node->input(0)->constant &&
+    if (is_aten(*node, "matmul") && is_matrix(node->input(1)) && !node->input(0)->constant &&
         node->input(0)->type.rank().value_or(0) >= 2) {
       Value* product = node->output(0);
       Value* weight = node->input(1);

@@ -1,4 +1,4 @@
-// match.h - questions that passes ask of aten nodes.
+// match.h - questions that passes ask of aten nodes, and how they build others.
 #pragma once
 #include <cmath>
 #include <optional>
@@ -13,11 +13,22 @@ inline bool is_aten(const Node* node, std::string_view op, std::string_view over
          node->overload == Symbol(overload);
 }
 
+inline bool is_aten(const Node& node, std::string_view op, std::string_view overload = "") {
+  return is_aten(&node, op, overload);
+}
+
 /// The value that an argument names; null where it is none, or a number.
 inline Value* operand(const Node& node, std::string_view argument) {
   const Attribute* found = node.find_attribute(argument);
   const auto* at = found ? found->value.get<Operand>() : nullptr;
   return at ? node.input(at->index) : nullptr;
+}
+
+/// Gives the node one more argument, which is a value.
+inline void add_operand(Node& node, std::string_view name, Value* value) {
+  const auto index = static_cast<uint32_t>(node.inputs().size());
+  node.add_input(value);
+  node.attributes.push_back({std::string(name), Operand{index}, AttrType::None, {}, {}});
 }
 
 inline std::optional<double> number_of(const Node& node, std::string_view argument) {
