@@ -11,10 +11,12 @@
 #include "cli/commands.h"
 #include "convert/pipeline.h"
 #include "convert/raising.h"
+#include "convert/simplify.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/pt2.h"
 #include "ir/text.h"
 #include "passes/passes.h"
+#include "passes/simplify_passes.h"
 
 namespace nb = nanobind;
 using namespace tonnx;
@@ -303,11 +305,101 @@ NB_MODULE(_core, m) {
     }
   });
 
-  m.def("run_cli", [](const std::vector<std::string>& arguments) {
-    std::vector<const char*> argv;
-    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-    return cli::run(static_cast<int>(argv.size()), argv.data());
+  m.def(
+      "run_cli",
+      [](const std::vector<std::string>& arguments, const nb::object& compare) {
+        std::vector<const char*> argv;
+        for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+        cli::JudgeMaker make_judge;
+        if (!compare.is_none()) {
+          make_judge = [compare](const cli::JudgeOptions& options) -> cli::CompareFiles {
+            return [compare, options](const std::string& source, const std::string& result) {
+              return nb::cast<std::string>(compare(source, result, options.times, options.shapes, options.data,
+                                                   options.relative, options.absolute));
+            };
+          };
+        }
+        return cli::run(static_cast<int>(argv.size()), argv.data(), make_judge);
+      },
+      nb::arg("arguments"), nb::arg("compare").none() = nb::none());
+
+  m.def(
+      "simplify",
+      [](const nb::object& source, const std::string& folder, std::optional<std::string> target,
+         const std::map<std::string, std::vector<int64_t>>& input_shapes, const std::vector<std::string>& skip,
+         const std::vector<std::string>& only, const std::vector<std::string>& enable,
+         const std::vector<std::string>& unused_outputs, int64_t fold_limit, std::optional<int64_t> opset,
+         bool infers_shapes, std::optional<bool> external_data, bool verifies_passes, const nb::object& compare) {
+        SimplifyFileOptions options;
+        options.simplify.input_shapes = input_shapes;
+        options.simplify.skip = skip;
+        options.simplify.only = only;
+        options.simplify.enable = enable;
+        options.simplify.unused_outputs = unused_outputs;
+        options.simplify.fold_limit = fold_limit;
+        options.simplify.opset = opset;
+        options.simplify.infers_shapes = infers_shapes;
+        options.external_data = external_data;
+        options.verifies_passes = verifies_passes;
+        if (!compare.is_none()) {
+          options.judge = [&compare](const std::string& a, const std::string& b) {
+            return nb::cast<std::string>(compare(a, b));
+          };
+        }
+        Model model;
+        if (nb::isinstance<nb::bytes>(source)) {
+          auto owner = std::make_shared<const PythonBytes>(nb::cast<nb::bytes>(source));
+          model = read_onnx(Bytes(owner, owner->begin(), owner->size()), folder);
+        } else {
+          model = read_onnx(nb::cast<std::string>(source));
+        }
+        const SimplifyReport report = simplify_and_compare(model, options);
+        nb::object result = nb::none();
+        uint64_t size = 0;
+        if (target) {
+          write_simplified(model, *target, report, options);
+          for (const std::string& path : {*target, *target + ".data"}) {
+            std::error_code missing;
+            const auto bytes = std::filesystem::file_size(path, missing);
+            size += missing ? 0 : bytes;
+          }
+        } else {
+          const std::string bytes = simplified_bytes(model, report, options);
+          size = bytes.size();
+          result = nb::bytes(bytes.data(), bytes.size());
+        }
+        return nb::make_tuple(result, json_of(report, size), table_of(report, size));
+      },
+      nb::arg("source"), nb::arg("folder"), nb::arg("target").none(), nb::arg("input_shapes"), nb::arg("skip"),
+      nb::arg("only"), nb::arg("enable"), nb::arg("unused_outputs"), nb::arg("fold_limit"), nb::arg("opset").none(),
+      nb::arg("infers_shapes"), nb::arg("external_data").none(), nb::arg("verifies_passes"), nb::arg("compare").none());
+  m.def("simplify_passes", [] {
+    std::vector<std::tuple<std::string, std::string, bool>> result;
+    for (const SimplifyPass& pass : simplify_passes()) {
+      result.emplace_back(pass.name, pass.sentence, pass.when == When::Always);
+    }
+    return result;
   });
+  m.def(
+      "infer",
+      [](const nb::object& source, const std::string& folder, std::optional<std::string> target,
+         const std::map<std::string, std::vector<int64_t>>& input_shapes) -> nb::object {
+        Model model;
+        if (nb::isinstance<nb::bytes>(source)) {
+          auto owner = std::make_shared<const PythonBytes>(nb::cast<nb::bytes>(source));
+          model = read_onnx(Bytes(owner, owner->begin(), owner->size()), folder);
+        } else {
+          model = read_onnx(nb::cast<std::string>(source));
+        }
+        infer_and_declare(model, input_shapes);
+        if (target) {
+          write_onnx(model, *target);
+          return nb::none();
+        }
+        const std::string bytes = write_onnx_bytes(model);
+        return nb::bytes(bytes.data(), bytes.size());
+      },
+      nb::arg("source"), nb::arg("folder"), nb::arg("target").none(), nb::arg("input_shapes"));
 
   nb::class_<Buffer>(m, "Buffer", nb::type_slots(kBufferSlots));
 

@@ -14,6 +14,7 @@ from tonnx._registry import (
     add_converter,
     onnx_mapping_from_node,
 )
+from tonnx._simplify import SimplifyReport, infer, simplify
 
 if TYPE_CHECKING:
     from tonnx._export import export, export_to_pretty_string
@@ -28,6 +29,7 @@ __all__ = [
     "OnnxProgram",
     "OnnxTensor",
     "OperationConverterResult",
+    "SimplifyReport",
     "Unsupported",
     "__version__",
     "add_converter",
@@ -35,8 +37,10 @@ __all__ = [
     "convert",
     "export",
     "export_to_pretty_string",
+    "infer",
     "onnx_mapping_from_node",
     "register_custom_op_symbolic",
+    "simplify",
     "unregister_custom_op_symbolic",
 ]
 

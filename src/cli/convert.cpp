@@ -2,13 +2,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdio>
 #include <memory>
 
 #include "base/error.h"
 #include "base/output_file.h"
 #include "cli/commands.h"
+#include "cli/parse.h"
 #include "convert/pipeline.h"
 
 namespace tonnx::cli {
@@ -21,27 +21,6 @@ struct Arguments {
   bool external_data = false;
   bool no_external_data = false;
 };
-
-/// `name:1,3,224,224`; -1 or ? leaves a dimension as it is. A name may have colons itself.
-std::pair<std::string, std::vector<int64_t>> parse_shape(const std::string& text) {
-  const size_t colon = text.rfind(':');
-  require(colon != std::string::npos && colon > 0, "--input-shape '{}' is not of the form name:1,3,224,224", text);
-  std::vector<int64_t> dims;
-  size_t start = colon + 1;
-  while (start <= text.size() && colon + 1 < text.size()) {
-    const size_t end = std::min(text.find(',', start), text.size());
-    const std::string item = text.substr(start, end - start);
-    int64_t value = -1;
-    if (item != "?") {
-      const auto [last, error] = std::from_chars(item.data(), item.data() + item.size(), value);
-      require(error == std::errc() && last == item.data() + item.size() && value >= -1,
-              "'{}' in --input-shape '{}' is not a size", item, text);
-    }
-    dims.push_back(value);
-    start = end + 1;
-  }
-  return {text.substr(0, colon), dims};
-}
 
 /// A bar on a terminal, for conversions that take long enough to be noticed.
 void show_progress(uint64_t done, uint64_t total) {

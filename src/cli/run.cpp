@@ -8,7 +8,7 @@
 
 namespace {
 
-enum ExitCode { kBadInput = 1, kUnsupported = 2, kInternal = 70 };
+enum ExitCode { kBadInput = 1, kUnsupported = 2, kDiffers = 3, kInternal = 70 };
 
 int report(const tonnx::Error& e) {
   std::fprintf(stderr, "error: %s\n", e.what());
@@ -24,13 +24,15 @@ int report(const tonnx::Error& e) {
 
 }  // namespace
 
-int tonnx::cli::run(int argc, const char* const* argv) {
+int tonnx::cli::run(int argc, const char* const* argv, const JudgeMaker& make_judge) {
   CLI::App app("Carries neural networks between ONNX and PyTorch.", "tonnx");
   app.set_version_flag("--version", "tonnx " TONNX_VERSION);
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 done, 1 bad input, 2 not supported, 70 internal error.");
+  app.footer("Exit codes: 0 done, 1 bad input, 2 not supported, 3 outputs differ, 70 internal error.");
   Run command;
   add_convert(app, command);
+  add_simplify(app, command, make_judge);
+  add_infer(app, command);
   add_check(app, command);
   add_print(app, command);
   add_ops(app, command);
@@ -42,6 +44,9 @@ int tonnx::cli::run(int argc, const char* const* argv) {
     return app.exit(e) == 0 ? 0 : kBadInput;
   } catch (const tonnx::Error& e) {
     return report(e);
+  } catch (const Differs& e) {
+    std::fprintf(stderr, "error: %s\n", e.what());
+    return kDiffers;
   } catch (const std::bad_alloc&) {
     return report(tonnx::Error(tonnx::ErrorKind::BadFile, "out of memory"));
   } catch (const std::exception& e) {

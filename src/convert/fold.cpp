@@ -22,12 +22,11 @@ TensorPtr constant_of(const Value& value) {
 
 }  // namespace
 
-void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh) {
+void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const FoldLimits& limits) {
   for (Value* output : node.outputs()) {
     if (output && !output->constant && output->known_ints) output->constant = constant_of(*output);
   }
   if (entry.op->eval == nullptr || node.inputs().empty() || node.outputs().empty()) return;
-  constexpr int64_t kGrowth = 8, kFree = int64_t{1} << 20;
   int64_t given = 0, made = 0;
   bool is_trained = false;
   for (const Value* input : node.inputs()) {
@@ -43,7 +42,8 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh) {
     made += byte_size(output->type.dtype, count_of(*dims));
   }
   // what the file holds may be turned into another type, but a small file does not become a large one
-  if (made > kGrowth * given && !(made <= kFree && fresh.take_bytes(made))) return;
+  const bool is_small = static_cast<double>(made) <= limits.times * static_cast<double>(given);
+  if (!is_small && !(made - given <= limits.bytes && fresh.take_bytes(made))) return;
   const Results results = entry.op->eval(NodeView(node, entry));
   for (size_t i = 0; i < results.size() && i < node.outputs().size(); ++i) {
     Value* output = node.output(i);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/output_file.h"
+#include "convert/inference.h"
 #include "convert/opset.h"
 #include "convert/raising.h"
 #include "convert/spelling.h"

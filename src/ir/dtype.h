@@ -58,6 +58,7 @@ inline bool is_float(DType dtype) { return info(dtype).kind == 'f'; }
 inline bool is_signed_int(DType dtype) { return info(dtype).kind == 'i'; }
 inline bool is_unsigned(DType dtype) { return info(dtype).kind == 'u'; }
 inline bool is_integer(DType dtype) { return is_signed_int(dtype) || is_unsigned(dtype); }
+inline bool is_complex(DType dtype) { return info(dtype).kind == 'c'; }
 inline bool is_sub_byte(DType dtype) { return info(dtype).bits > 0 && info(dtype).bits < 8; }
 
 /// The type that holds such values in PyTorch, which computes in none smaller than a byte.

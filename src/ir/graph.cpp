@@ -7,21 +7,6 @@
 #include "base/error.h"
 
 namespace tonnx {
-namespace {
-
-void remove_use(Value* value, const Node* user, size_t index, const Graph* output_of = nullptr) {
-  auto& uses = value->uses;
-  // from the back: passes that go from the last node to the first find what they look for at once
-  const auto at = std::find_if(uses.rbegin(), uses.rend(), [&](const Use& use) {
-    return use.user == user && use.index == index && use.output_of == output_of;
-  });
-  ensure(at != uses.rend(), "a use is not listed with its value");
-  *at = uses.back();
-  uses.pop_back();
-}
-
-}  // namespace
-
 AttrType attr_type_of(const AttrValue& value) {
   if (value.get<double>()) return AttrType::Float;
   if (value.get<int64_t>() || value.get<bool>()) return AttrType::Int;
@@ -49,17 +34,46 @@ void Node::mark_changed() {
   for (Node* node = this; node != nullptr; node = node->graph ? node->graph->owner : nullptr) node->source = {};
 }
 
-void Node::set_input(size_t i, Value* value) {
-  if (i >= inputs_.size()) inputs_.resize(i + 1, nullptr);
-  if (inputs_[i] != nullptr) remove_use(inputs_[i], this, i);
+/// Takes one out of a value's uses. The last one takes its place, and its user learns of that.
+void Node::drop_use(Value* value, size_t place) {
+  auto& uses = value->uses;
+  uses[place] = uses.back();
+  uses.pop_back();
+  if (place < uses.size() && uses[place].user != nullptr)
+    uses[place].user->use_places_[uses[place].index] = static_cast<uint32_t>(place);
+}
+
+void Node::unlink(size_t i) {
+  Value* value = inputs_[i];
+  if (value == nullptr) return;
+  const size_t place = use_places_[i];
+  ensure(place < value->uses.size() && value->uses[place].user == this && value->uses[place].index == i,
+         "a use is not listed with its value");
+  drop_use(value, place);
+  inputs_[i] = nullptr;
+}
+
+void Node::link(size_t i, Value* value) {
   inputs_[i] = value;
-  if (value != nullptr) value->uses.push_back({this, static_cast<uint32_t>(i)});
+  if (value == nullptr) return;
+  use_places_[i] = static_cast<uint32_t>(value->uses.size());
+  value->uses.push_back({this, static_cast<uint32_t>(i)});
+}
+
+void Node::set_input(size_t i, Value* value) {
+  if (i >= inputs_.size()) {
+    inputs_.resize(i + 1, nullptr);
+    use_places_.resize(i + 1, 0);
+  }
+  unlink(i);
+  link(i, value);
   mark_changed();
 }
 
 void Node::resize_inputs(size_t count) {
-  for (size_t i = count; i < inputs_.size(); ++i) set_input(i, nullptr);
+  for (size_t i = count; i < inputs_.size(); ++i) unlink(i);
   inputs_.resize(count, nullptr);
+  use_places_.resize(count, 0);
   mark_changed();
 }
 
@@ -163,16 +177,32 @@ void Graph::add_output(Value* value) {
   outputs_.push_back(value);
 }
 
+/// Outputs do not know their places among the uses: there are few, and they seldom change.
+void Graph::unlink_output(size_t i) {
+  const auto& uses = outputs_[i]->uses;
+  const auto at = std::find_if(uses.rbegin(), uses.rend(), [&](const Use& use) {
+    return use.user == nullptr && use.index == i && use.output_of == this;
+  });
+  ensure(at != uses.rend(), "a use is not listed with its value");
+  Node::drop_use(outputs_[i], static_cast<size_t>(uses.rend() - at) - 1);
+}
+
 void Graph::set_output(size_t i, Value* value) {
   mark_changed();
-  remove_use(outputs_[i], nullptr, i, this);
+  unlink_output(i);
   value->uses.push_back({nullptr, static_cast<uint32_t>(i), this});
   outputs_[i] = value;
 }
 
 void Graph::remove_initializer(Value* value) {
   mark_changed();
-  std::erase(initializers_, value);
+  const auto at =
+      std::find(initializers_.rbegin(), initializers_.rend(), value);  // from the back: a new one goes at once
+  if (at != initializers_.rend()) initializers_.erase(std::next(at).base());
+}
+
+void Graph::remove_initializers(const std::function<bool(const Value&)>& is_unwanted) {
+  if (std::erase_if(initializers_, [&](const Value* value) { return is_unwanted(*value); }) > 0) mark_changed();
 }
 
 void Graph::remove_input(size_t i) {
@@ -180,6 +210,19 @@ void Graph::remove_input(size_t i) {
   inputs_.erase(inputs_.begin() + static_cast<std::ptrdiff_t>(i));
   if (i < input_declarations.size())
     input_declarations.erase(input_declarations.begin() + static_cast<std::ptrdiff_t>(i));
+}
+
+void Graph::remove_output(size_t i) {
+  mark_changed();
+  unlink_output(i);
+  outputs_.erase(outputs_.begin() + static_cast<std::ptrdiff_t>(i));
+  if (i < output_declarations.size())
+    output_declarations.erase(output_declarations.begin() + static_cast<std::ptrdiff_t>(i));
+  for (Value* value : std::unordered_set<Value*>(outputs_.begin(), outputs_.end())) {  // those behind it have moved up
+    for (Use& use : value->uses) {
+      if (use.user == nullptr && use.output_of == this && use.index > i) --use.index;
+    }
+  }
 }
 
 Node* Graph::add_node(Symbol domain, Symbol op, Node* before) {
@@ -222,7 +265,7 @@ void Graph::release_uses() {
     node.resize_inputs(0);
     for (const GraphPtr& subgraph : subgraphs_of(node)) subgraph->release_uses();
   }
-  for (size_t i = 0; i < outputs_.size(); ++i) remove_use(outputs_[i], nullptr, i, this);
+  for (size_t i = 0; i < outputs_.size(); ++i) unlink_output(i);
   outputs_.clear();
 }
 
@@ -249,6 +292,7 @@ void Graph::replace_uses(Value* old_value, Value* new_value) {
       use.output_of->mark_changed();
     } else {
       use.user->inputs_[use.index] = new_value;
+      use.user->use_places_[use.index] = static_cast<uint32_t>(new_value->uses.size() - 1);
       use.user->mark_changed();
     }
   }

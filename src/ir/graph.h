@@ -70,8 +70,13 @@ struct Node {
 
  private:
   friend class Graph;
-  std::vector<Value*> inputs_;   // null: an optional input that is absent
-  std::vector<Value*> outputs_;  // null: an optional output that is absent
+  void link(size_t i, Value* value);
+  void unlink(size_t i);
+  static void drop_use(Value* value, size_t place);
+
+  std::vector<Value*> inputs_;        // null: an optional input that is absent
+  std::vector<uint32_t> use_places_;  // where among its value's uses each input is listed
+  std::vector<Value*> outputs_;       // null: an optional output that is absent
 };
 
 /// Owns its nodes and values. A node of a subgraph may use values of the graphs around it.
@@ -105,7 +110,10 @@ class Graph {
   void add_output(Value* value);
   void set_output(size_t i, Value* value);
   void remove_initializer(Value* value);
+  /// Removes all that the question is answered with yes for, in one walk.
+  void remove_initializers(const std::function<bool(const Value&)>& is_unwanted);
   void remove_input(size_t i);
+  void remove_output(size_t i);
 
   /// Appends a node, or inserts it before `before`.
   Node* add_node(Symbol domain, Symbol op, Node* before = nullptr);
@@ -144,6 +152,7 @@ class Graph {
 
  private:
   bool is_taken(const std::string& name) const;
+  void unlink_output(size_t i);
   void mark_changed();  // the nodes around it differ from the file
 
   std::deque<Node> node_storage_;

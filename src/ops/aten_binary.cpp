@@ -6,7 +6,6 @@
 namespace tonnx {
 namespace {
 
-bool is_complex(DType dtype) { return info(dtype).kind == 'c'; }
 
 /// other, times alpha.
 Value* scaled_other(const AtenNode& n, OnnxBuilder& onnx, std::string_view other, DType dtype) {

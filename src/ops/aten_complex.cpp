@@ -4,7 +4,6 @@
 namespace tonnx {
 namespace {
 
-bool is_complex(DType dtype) { return info(dtype).kind == 'c'; }
 
 Value* part(Value* x, int64_t which, OnnxBuilder& onnx) {
   return onnx.gather(x, onnx.integer(DType::Int64, which), onnx.rank(x) - 1);

@@ -7,7 +7,6 @@
 namespace tonnx {
 namespace {
 
-bool is_complex(DType dtype) { return info(dtype).kind == 'c'; }
 
 /// ONNX Runtime's transforms of other lengths than powers of two add up an error in float32 that PyTorch's do not have.
 DType transformed_in(DType dtype, const IntArg& length) {

@@ -8,7 +8,6 @@
 namespace tonnx {
 namespace {
 
-bool is_complex(DType dtype) { return info(dtype).kind == 'c'; }
 
 /// Bool of the shape of x, all the same.
 Value* flags_like(Value* x, OnnxBuilder& onnx, bool value) { return onnx.expand(onnx.flag(value), onnx.shape(x)); }

@@ -23,6 +23,33 @@ void InferNode::set(size_t output, Type type) {
   value->type = std::move(type);
 }
 
+/// The number of a name such as `u7`.
+std::optional<int> FreshDims::number_of(std::string_view name) {
+  int number = 0;
+  if (name.size() < 2 || name[0] != 'u') return std::nullopt;
+  const char* end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + 1, end, number);
+  return error == std::errc() && stop == end && number >= 0 ? std::optional(number) : std::nullopt;
+}
+
+void FreshDims::avoid(std::string_view name) {
+  constexpr int kLast = 1 << 30;  // a file that goes on behind it may do as it likes
+  const auto number = number_of(name);
+  if (number && *number >= count_ && *number < kLast) count_ = *number + 1;
+}
+
+void FreshDims::note_equal(const Dim& a, const Dim& b) {
+  if (a == b) return;
+  equal_.emplace_back(a, b);
+}
+
+Dim InferNode::same(const Dim& a, const Dim& b) {
+  if (a == b) return a;
+  require(!a.is_constant() || !b.is_constant(), "sizes {} and {} differ", a.text(), b.text());
+  fresh_->note_equal(a, b);
+  return a.is_constant() || !b.is_constant() ? a : b;
+}
+
 bool FreshDims::is_newer(const Dim& dim, int mark) {
   for (const auto& [product, coefficient] : dim.terms()) {
     for (const Dim::AtomPtr& atom : product) {
@@ -30,12 +57,8 @@ bool FreshDims::is_newer(const Dim& dim, int mark) {
         if (is_newer(atom->a, mark) || is_newer(atom->b, mark)) return true;
         continue;
       }
-      const std::string& name = atom->text;
-      int number = 0;
-      const char* end = name.data() + name.size();
-      if (name.size() < 2 || name[0] != 'u') continue;
-      const auto [stop, error] = std::from_chars(name.data() + 1, end, number);
-      if (error == std::errc() && stop == end && number >= mark) return true;
+      const auto number = number_of(atom->text);
+      if (number && *number >= mark) return true;
     }
   }
   return false;

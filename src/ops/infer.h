@@ -1,5 +1,7 @@
 // infer.h - what an operator's inference sees and sets: types, symbolic shapes, and integers that follow from shapes.
 #pragma once
+#include <utility>
+
 #include "ops/node_view.h"
 
 namespace tonnx {
@@ -8,13 +10,24 @@ namespace tonnx {
 class FreshDims {
  public:
   Dim next() { return Dim::symbol("u" + std::to_string(count_++)); }
+  /// The name of a size that the file has: it is not given to another.
+  void avoid(std::string_view name);
+  /// Two sizes that cannot differ: what is written with the one may be written with the other.
+  void note_equal(const Dim& a, const Dim& b);
+  /// The sizes that were noted so, which are forgotten then.
+  std::vector<std::pair<Dim, Dim>> take_equal() { return std::exchange(equal_, {}); }
+  /// Whether the name is one that this class gives.
+  static bool is_made(std::string_view name) { return number_of(name).has_value(); }
   bool take_bytes(int64_t bytes);
   /// How many names have been given: what is made after that is newer.
   int mark() const { return count_; }
   static bool is_newer(const Dim& dim, int mark);
 
  private:
+  static std::optional<int> number_of(std::string_view name);
+
   int count_ = 0;
+  std::vector<std::pair<Dim, Dim>> equal_;
   int64_t bytes_left_ = int64_t{1} << 28;
 };
 
@@ -38,6 +51,9 @@ class InferNode : public NodeView {
   /// is memory for, so all nodes of a model share an allowance.
   bool can_make(int64_t bytes) { return fresh_->take_bytes(bytes); }
   Dim fresh() { return fresh_->next(); }
+  /// The operator takes no tensors in which these sizes differ: throws InvalidModel where they do, and otherwise gives
+  /// the one to go on with.
+  Dim same(const Dim& a, const Dim& b);
   /// As many sizes that nothing is known of as the input, a list of integers, has elements; nothing where that is not
   /// known.
   std::optional<Shape> fresh_shape(std::string_view list);

@@ -8,6 +8,13 @@
 
 namespace tonnx {
 
+const OpsetStep* next_step(const OnnxOpEntry& entry, int64_t version) {
+  const auto& history = entry.op->history;
+  const auto at =
+      std::find_if(history.begin(), history.end(), [&](const OpsetStep& step) { return step.to > version; });
+  return at == history.end() ? nullptr : &*at;
+}
+
 int64_t OnnxEdit::i(std::string_view attribute, int64_t otherwise) const {
   const Attribute* found = node_->find_attribute(attribute);
   const auto* value = found ? found->value.get<int64_t>() : nullptr;

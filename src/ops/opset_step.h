@@ -57,6 +57,9 @@ class OnnxEdit {
   bool is_replaced_ = false;
 };
 
+/// The first step of the operator's history behind a version; null where there is none.
+const OpsetStep* next_step(const OnnxOpEntry& entry, int64_t version);
+
 [[noreturn]] void fail_step(const Node& node, const std::string& why);
 
 template <class... Args>

@@ -1,7 +1,9 @@
 // dead_code.cpp - removes what nobody uses.
 #include <algorithm>
+#include <unordered_set>
 
 #include "passes/passes.h"
+#include "passes/simplify_passes.h"
 
 namespace tonnx {
 
@@ -27,24 +29,27 @@ void release_outputs(Node& node) {
 
 }  // namespace
 
-void remove_dead_code(Graph& graph) {
+bool remove_dead_code(Graph& graph) {
+  bool is_changed = false;
   // 1. From the last node to the first, so that one walk is enough.
   for (Node* node = graph.last(); node != nullptr;) {
     Node* previous = node->previous;
     if (std::none_of(node->outputs().begin(), node->outputs().end(), is_used)) {
       graph.erase(node);
+      is_changed = true;
     } else {
       release_outputs(*node);
-      for (const GraphPtr& subgraph : subgraphs_of(*node)) remove_dead_code(*subgraph);
+      for (const GraphPtr& subgraph : subgraphs_of(*node)) is_changed |= remove_dead_code(*subgraph);
     }
     node = previous;
   }
   // 2. Constants.
-  const std::vector<Value*> initializers = graph.initializers();
-  for (Value* value : initializers) {
-    const bool is_input = std::find(graph.inputs().begin(), graph.inputs().end(), value) != graph.inputs().end();
-    if (value->uses.empty() && !is_input) graph.remove_initializer(value);
-  }
+  const std::unordered_set<const Value*> inputs(graph.inputs().begin(), graph.inputs().end());
+  const size_t initializers = graph.initializers().size();
+  graph.remove_initializers([&](const Value& value) { return value.uses.empty() && !inputs.contains(&value); });
+  return is_changed || graph.initializers().size() < initializers;
 }
+
+bool eliminate_dead_code(Graph& graph, Rewriter&) { return remove_dead_code(graph); }
 
 }  // namespace tonnx

@@ -13,14 +13,18 @@ namespace tonnx {
 /// Replaces each call of a function of the model by the function's body. Throws InvalidModel on recursion.
 void inline_functions(Model& model);
 
+/// ONNX: puts the nodes of the branch that an If with a known condition takes in front of it, and gives them its
+/// outputs: nobody uses the If any more. False where the condition is not known.
+bool put_branch_before(Node& node);
+
 /// ONNX: masks that are asked more than once which of their elements are set are asked once.
 void share_nonzero(Graph& graph);
 
-/// ONNX: of nodes that compute the same of the same one is left.
-void share_nodes(Graph& graph);
+/// ONNX: of nodes that compute the same of the same one is left. Says whether there were any.
+bool share_nodes(Graph& graph);
 
-/// Removes nodes whose outputs nobody uses, and, in aten, initializers that nobody uses.
-void remove_dead_code(Graph& graph);
+/// Removes nodes whose outputs nobody uses, and initializers that nobody uses. Says whether there were any.
+bool remove_dead_code(Graph& graph);
 
 /// ONNX: a normalisation by constants behind a convolution, or a product with a constant matrix, becomes a part of its
 /// weights.

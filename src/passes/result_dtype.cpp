@@ -9,8 +9,6 @@
 namespace tonnx {
 namespace {
 
-bool is_complex(DType dtype) { return info(dtype).kind == 'c'; }
-
 /// bool, integer, float, complex, in the order in which one gives way to the next.
 int category(DType dtype) {
   if (dtype == DType::Undefined) return -1;

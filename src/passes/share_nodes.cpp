@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "passes/passes.h"
+#include "passes/simplify_passes.h"
 
 namespace tonnx {
 namespace {
@@ -64,20 +65,17 @@ struct Scope {
   }
 };
 
-bool is_output(const Value* value) {
-  return std::any_of(value->uses.begin(), value->uses.end(), [](const Use& use) { return use.user == nullptr; });
-}
-
 /// 1. A node with the operator, the inputs and the attributes of an earlier one, in its graph or one around it, goes
 ///    away; what gives an output of a graph stays, for it has a name to keep.
-void share(Graph& graph, const Scope* around) {
+bool share(Graph& graph, const Scope* around) {
   Scope scope{around, {}};
+  bool is_changed = false;
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
-    for (const GraphPtr& subgraph : subgraphs_of(*node)) share(*subgraph, &scope);
+    for (const GraphPtr& subgraph : subgraphs_of(*node)) is_changed |= share(*subgraph, &scope);
     const std::string key = key_of(*node);
     const bool has_output = std::any_of(node->outputs().begin(), node->outputs().end(),
-                                        [](const Value* value) { return value != nullptr && is_output(value); });
+                                        [](const Value* value) { return value != nullptr && is_graph_output(value); });
     Node* same = key.empty() ? nullptr : scope.find(key);
     if (same == nullptr) {
       if (!key.empty()) scope.nodes.emplace(key, node);
@@ -90,16 +88,20 @@ void share(Graph& graph, const Scope* around) {
           is_done = false;
         } else {
           graph.replace_uses(output, same->output(i));
+          is_changed = true;
         }
       }
       if (is_done) graph.erase(node);
     }
     node = next;
   }
+  return is_changed;
 }
 
 }  // namespace
 
-void share_nodes(Graph& graph) { share(graph, nullptr); }
+bool share_nodes(Graph& graph) { return share(graph, nullptr); }
+
+bool share_equal_nodes(Graph& graph, Rewriter&) { return share_nodes(graph); }
 
 }  // namespace tonnx

@@ -1,4 +1,5 @@
 // opset_test.cpp - models brought to other opsets; what each version means is from the standard's changelog.
+#include "convert/inference.h"
 #include "convert/opset.h"
 
 #include "checks.h"

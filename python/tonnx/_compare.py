@@ -1,0 +1,158 @@
+"""Comparison of two ONNX files on the same inputs, in ONNX Runtime."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tonnx._error import Error
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_TYPES = {
+    "tensor(float)": "float32",
+    "tensor(double)": "float64",
+    "tensor(float16)": "float16",
+    "tensor(bool)": "bool",
+    **{f"tensor({kind}{bits})": f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
+}
+
+
+def _session(path: str) -> Any:
+    try:
+        import onnxruntime as ort
+    except ImportError:
+        raise Error("comparing outputs needs ONNX Runtime: pip install onnxruntime", "unsupported") from None
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def _shape(declared: Sequence[int | str | None], sizes: dict[str, int]) -> list[int]:
+    """Sizes that are open are 1; one that has a name is the same everywhere."""
+    return [size if isinstance(size, int) else sizes.setdefault(str(size), 1) for size in declared]
+
+
+def random_inputs(
+    session: Any, shapes: Mapping[str, Sequence[int]], seed: int, fill: str = "random"
+) -> dict[str, np.ndarray]:
+    """Inputs of the types that the model asks for: floats in [0, 1), small integers, both truth values."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    sizes: dict[str, int] = {}
+    feeds = {}
+    for value in session.get_inputs():
+        if value.type not in _TYPES:
+            raise Error(f"input '{value.name}' is a {value.type}: give its data with --input-data", "unsupported")
+        dtype = np.dtype(_TYPES[value.type])
+        shape = list(shapes[value.name]) if value.name in shapes else _shape(value.shape, sizes)
+        if fill == "ones":
+            data = np.ones(shape)
+        elif fill == "zeros":
+            data = np.zeros(shape)
+        elif fill == "arange":
+            data = np.arange(int(np.prod(shape))).reshape(shape)
+        elif dtype.kind == "f":
+            data = rng.random(shape)
+        else:
+            data = rng.integers(0, 2 if dtype.kind == "b" else 10, shape)
+        feeds[value.name] = np.asarray(data).astype(dtype)
+    return feeds
+
+
+def difference(got: Any, wanted: Any, relative: float, absolute: float) -> str | None:
+    """Says how two outputs differ; None where they agree."""
+    import numpy as np
+
+    if isinstance(wanted, list):
+        if not isinstance(got, list) or len(got) != len(wanted):
+            return "sequences of different lengths"
+        parts = (difference(a, b, relative, absolute) for a, b in zip(got, wanted, strict=True))
+        return next((part for part in parts if part), None)
+    if isinstance(wanted, dict) or not isinstance(wanted, np.ndarray):
+        return None if got == wanted else f"{got!r} where {wanted!r} is expected"
+    if got.dtype != wanted.dtype or got.shape != wanted.shape:
+        return f"{got.dtype}{list(got.shape)} where {wanted.dtype}{list(wanted.shape)} is expected"
+    if wanted.dtype.kind not in "fc":
+        wrong = int((got != wanted).sum())
+        return f"{wrong} of {wanted.size} elements differ" if wrong else None
+    with np.errstate(invalid="ignore", over="ignore"):
+        a, b = got.astype(np.float64), wanted.astype(np.float64)
+        eps = float(np.finfo(wanted.dtype).eps)
+        close = np.isclose(a, b, rtol=max(relative, 4 * eps), atol=max(absolute, 4 * eps), equal_nan=True)
+        if close.all():
+            return None
+        error = np.abs(a - b)[~close]
+        return f"{int((~close).sum())} of {wanted.size} elements differ, by up to {np.nanmax(error):.3g}"
+
+
+def compare_files(
+    source: str,
+    result: str,
+    *,
+    times: int = 1,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    data: Mapping[str, np.ndarray] | None = None,
+    relative: float = 1e-4,
+    absolute: float = 1e-5,
+    fill: str = "random",
+) -> str:
+    """Runs both files on the same inputs, `times` times, and says what differs; "" where nothing does."""
+    first, second = _session(source), _session(result)
+    names = [output.name for output in second.get_outputs()]
+    inputs = {value.name for value in second.get_inputs()}
+    for seed in range(max(times, 1)):
+        feeds = dict(data) if data else random_inputs(second, shapes or {}, seed, fill)
+        wanted_inputs = {value.name for value in first.get_inputs()}
+        wanted = first.run(names, {name: array for name, array in feeds.items() if name in wanted_inputs})
+        got = second.run(names, {name: array for name, array in feeds.items() if name in inputs})
+        for name, a, b in zip(names, got, wanted, strict=True):
+            if why := difference(a, b, relative, absolute):
+                return f"output '{name}': {why}"
+        if data:
+            break
+    return ""
+
+
+def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file, by their names."""
+    import numpy as np
+
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError) as e:
+        raise Error(f"cannot read '{os.fspath(path)}': {e}", "bad_file") from None
+
+
+def parse_shapes(texts: Sequence[str]) -> dict[str, list[int]]:
+    """`name:1,3,224,224` for each."""
+    shapes = {}
+    for text in texts:
+        name, colon, sizes = text.rpartition(":")
+        try:
+            if not colon:
+                raise ValueError
+            shapes[name] = [int(size) for size in sizes.split(",") if size]
+        except ValueError:
+            raise Error(f"'{text}' is not of the form name:1,3,224,224", "invalid_model") from None
+    return shapes
+
+
+def compare_for_cli(
+    source: str, result: str, times: int, shapes: Sequence[str], data: str, relative: float, absolute: float
+) -> str:
+    """What the command line calls."""
+    return compare_files(
+        source,
+        result,
+        times=times,
+        shapes=parse_shapes(shapes),
+        data=read_arrays(data) if data else None,
+        relative=relative,
+        absolute=absolute,
+    )

@@ -1,0 +1,215 @@
+"""tonnx.simplify and tonnx.infer: ONNX in, simpler ONNX out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, overload
+
+from tonnx import _compare, _core
+from tonnx._convert import Source
+from tonnx._error import Error, translated
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx
+
+Shapes = Mapping[str, Sequence[int]] | Sequence[int]
+
+
+@dataclass
+class SimplifyReport:
+    """What was simplified."""
+
+    nodes: dict[str, int]  # "before" and "after"
+    bytes: dict[str, int]
+    ops: dict[str, dict[str, int]]
+    passes: list[dict[str, Any]]
+    rounds: int
+    ok: bool = True  # what the comparisons said
+    taken_back: list[str] = field(default_factory=list)
+    table: str = ""
+
+    def __str__(self) -> str:
+        return self.table
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+def _bytes(text: str | int) -> int:
+    if isinstance(text, int):
+        return text
+    found = re.fullmatch(r"\s*([\d.]+)\s*([KMGT]?)(I?B)?\s*", text.upper())
+    if not found:
+        raise Error(f"'{text}' is not a size such as 1MB", "invalid_model")
+    return int(float(found[1]) * 1024 ** " KMGT".index(found[2] or " "))
+
+
+def _serialized(source: Source) -> tuple[str | bytes, str]:
+    """A path, or bytes and the folder that their external data lies in."""
+    if isinstance(source, str | os.PathLike):
+        return os.fspath(source), ""
+    if isinstance(source, bytes):
+        return source, ""
+    return source.SerializeToString(), ""
+
+
+def _named(shapes: Shapes | None, source: str | bytes) -> dict[str, list[int]]:
+    """Shapes by input; a shape without a name is that of the only input."""
+    if not shapes:
+        return {}
+    if isinstance(shapes, Mapping):
+        named = {name: list(shape) for name, shape in shapes.items()}
+        if None not in named and "" not in named:
+            return named
+        shapes = next(iter(named.values()))
+    import onnx
+
+    model = onnx.load(source, load_external_data=False) if isinstance(source, str) else onnx.load_from_string(source)
+    weights = {tensor.name for tensor in model.graph.initializer}
+    inputs = [value.name for value in model.graph.input if value.name not in weights]
+    if len(inputs) != 1:
+        raise Error(f"the shape does not say which input it is of; there are: {', '.join(inputs)}", "invalid_model")
+    return {inputs[0]: list(shapes)}
+
+
+@overload
+def simplify(model: Source, target: int | None = None, **options: Any) -> tuple[onnx.ModelProto, bool]: ...
+
+
+@overload
+def simplify(model: Source, target: str | os.PathLike[str], **options: Any) -> SimplifyReport: ...
+
+
+def simplify(
+    model: Source,
+    target: str | os.PathLike[str] | int | None = None,
+    perform_optimization: bool = True,
+    skip_fuse_bn: bool = False,
+    overwrite_input_shapes: Shapes | None = None,
+    test_input_shapes: Shapes | None = None,
+    skipped_optimizers: Sequence[str] | None = None,
+    skip_constant_folding: bool = False,
+    skip_shape_inference: bool = False,
+    input_data: Mapping[str, np.ndarray] | None = None,
+    dynamic_input_shape: bool = False,
+    custom_lib: str | None = None,
+    include_subgraph: bool = True,
+    unused_output: Sequence[str] | None = None,
+    tensor_size_threshold: str | int = "1MB",
+    mutable_initializer: bool = False,
+    *,
+    check_n: int = 0,
+    only: Sequence[str] = (),
+    skip: Sequence[str] = (),
+    enable: Sequence[str] = (),
+    extra_optimizers: Sequence[str] | None = None,
+    input_shapes: Shapes | None = None,
+    opset: int | None = None,
+    target_opset_version: int | str | None = None,
+    external_data: bool | None = None,
+    verify_passes: bool = False,
+    check_rtol: float = 1e-4,
+    check_atol: float = 1e-5,
+    input_fill: str = "random",
+    inline_functions: bool = True,
+) -> tuple[onnx.ModelProto, bool] | SimplifyReport:
+    """Makes an ONNX model simpler.
+
+    `model` is the path of an `.onnx` file, the bytes of a model, or an onnx.ModelProto. With a `target`, a path, the
+    result is written there, and a SimplifyReport comes back; without one, the pair (onnx.ModelProto, ok). The arguments
+    up to `mutable_initializer` are those of onnxsim.simplify, in its order; a number in the second place is its
+    `check_n`.
+
+    `check_n` compares the outputs on so many random inputs, or on `input_data`, in ONNX Runtime; `ok` is the verdict.
+    `verify_passes` does so after every pass, and leaves out a pass that changes the outputs. `only`, `skip` and
+    `enable` name passes (`tonnx simplify --list-passes` explains them). No constant is made that is larger than what it
+    is computed from by more than `tensor_size_threshold`. `overwrite_input_shapes` fixes shapes of inputs; -1 leaves a
+    size as it is.
+
+    `dynamic_input_shape`, `custom_lib` and `include_subgraph` change nothing: sizes may always be open, operators that
+    are not known stay as they are, and graphs inside nodes are simplified too.
+    """
+    if isinstance(target, int):
+        check_n, target = target, None
+    if target_opset_version is not None and opset is None:
+        opset = _core.newest_opset if target_opset_version == "latest" else int(target_opset_version)
+    with translated():
+        source, folder = _serialized(model)
+        skips = [*skip, *(skipped_optimizers or ())]
+        skips += ["fuse_bn"] if skip_fuse_bn else []
+        skips += ["fold_constants"] if skip_constant_folding else []
+        skips += [] if inline_functions else ["inline_functions"]
+        if not perform_optimization:
+            only = ["fold_constants", "inline_if", "eliminate_dead_code"]
+        compare = None
+        if check_n > 0 or verify_passes:
+            test_shapes = _named(test_input_shapes, source)
+
+            def compare(a: str, b: str) -> str:
+                return _compare.compare_files(
+                    a,
+                    b,
+                    times=check_n,
+                    shapes=test_shapes,
+                    data=input_data,
+                    relative=check_rtol,
+                    absolute=check_atol,
+                    fill=input_fill,
+                )
+
+        data, report, table = _core.simplify(
+            source,
+            folder,
+            None if target is None else os.fspath(target),
+            _named(overwrite_input_shapes or input_shapes, source),
+            skips,
+            list(only),
+            [*enable, *(extra_optimizers or ())],
+            list(unused_output or ()),
+            _bytes(tensor_size_threshold),
+            opset,
+            not skip_shape_inference,
+            external_data,
+            verify_passes,
+            compare,
+        )
+    found = json.loads(report)
+    result = SimplifyReport(
+        found["nodes"],
+        found["bytes"],
+        found["ops"],
+        found["passes"],
+        found["rounds"],
+        found["is_right"],
+        found["taken_back"],
+        table,
+    )
+    if target is not None:
+        return result
+    import onnx
+
+    return onnx.load_from_string(data), result.ok
+
+
+def infer(
+    model: Source, target: str | os.PathLike[str] | None = None, *, input_shapes: Shapes | None = None
+) -> onnx.ModelProto | None:
+    """Finds out the types and shapes of all values of an ONNX model.
+
+    Sizes are expressions over those of the inputs, such as `2*height`. With a `target`, a path, the model is written
+    there with the types as its value_info; without one it comes back as an onnx.ModelProto. A model that declares a
+    type which cannot be is an error that names both.
+    """
+    with translated():
+        source, folder = _serialized(model)
+        data = _core.infer(source, folder, None if target is None else os.fspath(target), _named(input_shapes, source))
+    if data is None:
+        return None
+    import onnx
+
+    return onnx.load_from_string(data)

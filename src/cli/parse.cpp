@@ -1,0 +1,65 @@
+// parse.cpp - reads shapes and sizes that are given as text.
+#include "cli/parse.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "base/error.h"
+#include "ir/model.h"
+
+namespace tonnx::cli {
+namespace {
+
+/// The only input that has no value of its own.
+std::string only_input(const Model& model, const std::string& text) {
+  std::vector<std::string_view> names;
+  for (const Value* input : model.graph->inputs()) {
+    if (!input->constant) names.emplace_back(input->name);
+  }
+  require(names.size() == 1, "'{}' does not say which input it is the shape of; there are: {}", text,
+          fmt::join(names, ", "));
+  return std::string(names[0]);
+}
+
+}  // namespace
+
+std::pair<std::string, std::vector<int64_t>> parse_shape(const std::string& text, const Model* model) {
+  const size_t colon = text.rfind(':');
+  const bool is_named = colon != std::string::npos && colon > 0;
+  require(is_named || (model != nullptr && colon == std::string::npos),
+          "'{}' is not a shape of the form name:1,3,224,224", text);
+  std::vector<int64_t> dims;
+  const size_t first = is_named ? colon + 1 : 0;
+  for (size_t start = first; start <= text.size() && first < text.size();) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    const std::string item = text.substr(start, end - start);
+    int64_t value = -1;
+    if (item != "?") {
+      const auto [last, error] = std::from_chars(item.data(), item.data() + item.size(), value);
+      require(error == std::errc() && last == item.data() + item.size() && value >= -1, "'{}' in '{}' is not a size",
+              item, text);
+    }
+    dims.push_back(value);
+    start = end + 1;
+  }
+  return {is_named ? text.substr(0, colon) : only_input(*model, text), dims};
+}
+
+int64_t parse_bytes(const std::string& text) {
+  double number = 0;
+  const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string unit(last, text.data() + text.size());
+  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::toupper(c); });
+  if (unit.ends_with("IB")) unit.erase(unit.size() - 2, 1);
+  if (unit.ends_with('B')) unit.pop_back();
+  constexpr std::string_view kUnits = "KMGT";
+  const size_t power = unit.empty() ? 0 : kUnits.find(unit[0]) + 1;
+  require(error == std::errc() && number >= 0 && unit.size() <= 1 && power <= kUnits.size(),
+          "'{}' is not a size such as 1MB", text);
+  for (size_t i = 0; i < power; ++i) number *= 1024;
+  require(number < 9e18, "'{}' is too large", text);
+  return static_cast<int64_t>(number);
+}
+
+}  // namespace tonnx::cli

@@ -1,0 +1,178 @@
+// simplify.cpp - tonnx simplify and tonnx infer: a model of ONNX made simpler, or with the types of all values.
+#include "convert/simplify.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "base/output_file.h"
+#include "cli/commands.h"
+#include "cli/parse.h"
+#include "formats/onnx/onnx.h"
+#include "passes/simplify_passes.h"
+
+namespace tonnx::cli {
+namespace {
+
+struct Arguments {
+  std::string source, target, report, fold_limit = "1MB";
+  JudgeOptions judge;
+  std::vector<std::string> input_shapes, skip, only, enable, unused_outputs, skip_optimization;
+  int64_t opset = 0;
+  bool external_data = false, no_external_data = false, verifies_passes = false, skips_fusing_bn = false,
+       skips_folding = false, skips_shapes = false, is_quiet = false, lists_passes = false;
+};
+
+uint64_t size_of(const std::string& path) {
+  std::error_code missing;
+  const uint64_t beside = std::filesystem::file_size(path + ".data", missing);
+  return std::filesystem::file_size(path) + (missing ? 0 : beside);
+}
+
+void list_passes() {
+  for (const SimplifyPass& pass : simplify_passes()) {
+    std::printf("%-28.*s%.*s%s\n", static_cast<int>(pass.name.size()), pass.name.data(),
+                static_cast<int>(pass.sentence.size()), pass.sentence.data(),
+                pass.when == When::OnRequest ? " (on request)" : "");
+  }
+}
+
+SimplifyFileOptions options_of(const Arguments& a, const Model& model) {
+  SimplifyFileOptions options;
+  SimplifyOptions& passes = options.simplify;
+  for (const std::string& text : a.input_shapes) passes.input_shapes.insert(parse_shape(text, &model));
+  passes.skip = a.skip;
+  passes.skip.insert(passes.skip.end(), a.skip_optimization.begin(), a.skip_optimization.end());
+  if (a.skips_fusing_bn) passes.skip.emplace_back("fuse_bn");
+  if (a.skips_folding) passes.skip.emplace_back("fold_constants");
+  passes.only = a.only;
+  passes.enable = a.enable;
+  passes.unused_outputs = a.unused_outputs;
+  passes.fold_limit = parse_bytes(a.fold_limit);
+  passes.infers_shapes = !a.skips_shapes;
+  if (a.opset != 0) passes.opset = a.opset;
+  if (a.external_data) options.external_data = true;
+  if (a.no_external_data) options.external_data = false;
+  options.verifies_passes = a.verifies_passes;
+  return options;
+}
+
+void simplify_one(const Arguments& a, const JudgeMaker& make_judge) {
+  if (a.lists_passes) return list_passes();
+  require(!a.source.empty() && !a.target.empty(), "simplify needs a source and a target");
+  in_context([&] { return "simplifying " + a.source; },
+             [&] {
+               Model model = read_onnx(a.source);
+               SimplifyFileOptions options = options_of(a, model);
+               if (a.judge.times > 0 || a.verifies_passes) {
+                 if (!make_judge)
+                   fail_unsupported("comparing outputs needs ONNX Runtime: run `python -m tonnx simplify` instead");
+                 JudgeOptions wanted = a.judge;
+                 wanted.times = std::max<int64_t>(wanted.times, 1);
+                 options.judge = make_judge(wanted);
+               }
+               const SimplifyReport report = simplify_and_compare(model, options);
+               if (!report.is_right) {
+                 throw Differs(
+                     fmt::format("the outputs of the simplified model differ: {}\n  --verify-passes finds the "
+                                 "pass that is to blame, and leaves it out",
+                                 report.difference));
+               }
+               write_simplified(model, a.target, report, options);
+               const uint64_t bytes = size_of(a.target);
+               if (!a.report.empty()) {
+                 OutputFile file(a.report);
+                 file.write(std::string_view(json_of(report, bytes)));
+                 file.commit();
+               }
+               for (const std::string& pass : report.taken_back) {
+                 std::fprintf(stderr, "warning: the outputs changed in pass %s, which was left out\n", pass.c_str());
+               }
+               if (!a.is_quiet) std::fputs(table_of(report, bytes).c_str(), stdout);
+             });
+}
+
+/// Options of other simplifiers that mean nothing here, so that their command lines work.
+void accept_for_others(CLI::App* command) {
+  for (const char* name : {"--enable-fuse-bn", "--dynamic-input-shape", "--include-subgraph"})
+    command->add_flag_function(name, [](int64_t) {}, "accepted, and without effect: it is always so")->group("");
+  command
+      ->add_option_function<std::string>(
+          "--custom-lib", [](const std::string&) {},
+          "accepted, and without effect: operators that are not known stay as they are")
+      ->group("");
+}
+
+CLI::Option* add_list(CLI::App* command, const std::string& names, std::vector<std::string>& into,
+                      const std::string& text) {
+  return command->add_option(names, into, text)->expected(1, -1);
+}
+
+}  // namespace
+
+void add_simplify(CLI::App& app, Run& run, const JudgeMaker& make_judge) {
+  CLI::App* command = app.add_subcommand("simplify", "Make a model of ONNX simpler, and say what was done");
+  auto a = std::make_shared<Arguments>();
+  command->add_option("source", a->source, "model.onnx");
+  command->add_option("target", a->target, "the simpler model.onnx");
+  command->add_option("check_n", a->judge.times, "compare the outputs on so many random inputs (needs ONNX Runtime)")
+      ->check(CLI::NonNegativeNumber);
+  add_list(command, "--overwrite-input-shape,--input-shape", a->input_shapes,
+           "name:1,3,224,224 fixes the shape of an input; ? leaves a size as it is; without a name where there is one "
+           "input");
+  add_list(command, "--test-input-shape", a->judge.shapes, "name:1,3,224,224: shapes of the inputs for check_n only");
+  add_list(command, "--skip,--skip-optimizer", a->skip, "passes that are left out");
+  command->add_option("--skip-optimization", a->skip_optimization, "the same; without a name, all")
+      ->expected(0, -1)
+      ->group("");
+  add_list(command, "--only", a->only, "the only passes that run");
+  add_list(command, "--enable,--enable-optimization", a->enable, "passes that run on request only");
+  command->add_flag("--list-passes", a->lists_passes, "say what passes there are, and what each one does");
+  command
+      ->add_option("--no-fold-over,--no-large-tensor", a->fold_limit,
+                   "no constant that is larger by so much than what it is computed from")
+      ->capture_default_str();
+  add_list(command, "--unused-output", a->unused_outputs, "outputs that are dropped, with all that only they need");
+  command->add_option("--input-data", a->judge.data, "data.npz: the inputs for check_n");
+  command->add_option("--check-rtol", a->judge.relative, "relative tolerance of check_n")->capture_default_str();
+  command->add_option("--check-atol", a->judge.absolute, "absolute tolerance of check_n")->capture_default_str();
+  command->add_option("--opset", a->opset, "opset of the result (1 to 28)")->check(CLI::Range(1, 28));
+  CLI::Option* external = command->add_flag("--external-data,--save-as-external-data", a->external_data,
+                                            "write the weights to a file of their own");
+  command->add_flag("--no-external-data", a->no_external_data, "keep the weights in the ONNX file")->excludes(external);
+  command->add_option("--report", a->report, "report.json: what was done, for programs");
+  command->add_flag("--verify-passes", a->verifies_passes,
+                    "compare the outputs after every pass, and leave out one that changes them (needs ONNX Runtime)");
+  command->add_flag("--skip-fuse-bn", a->skips_fusing_bn, "leave normalisations where they are");
+  command->add_flag("--skip-constant-folding", a->skips_folding, "compute nothing");
+  command->add_flag("--skip-shape-inference", a->skips_shapes, "do not write the types of values between the nodes");
+  command->add_flag("-q,--quiet", a->is_quiet, "print no table");
+  accept_for_others(command);
+  command->callback([a, &run, make_judge] { run = [a, make_judge] { simplify_one(*a, make_judge); }; });
+}
+
+void add_infer(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand("infer", "Find out the types and shapes of all values of a model of ONNX");
+  auto paths = std::make_shared<std::pair<std::string, std::string>>();
+  auto shapes = std::make_shared<std::vector<std::string>>();
+  command->add_option("source", paths->first, "model.onnx")->required();
+  command->add_option("target", paths->second, "the same model with the types of all its values")->required();
+  add_list(command, "--overwrite-input-shape,--input-shape", *shapes,
+           "name:1,3,224,224 fixes the shape of an input; ? leaves a size as it is");
+  command->callback([paths, shapes, &run] {
+    run = [paths, shapes] {
+      in_context([&] { return "inferring " + paths->first; },
+                 [&] {
+                   Model model = read_onnx(paths->first);
+                   std::map<std::string, std::vector<int64_t>> given;
+                   for (const std::string& text : *shapes) given.insert(parse_shape(text, &model));
+                   infer_and_declare(model, given);
+                   write_onnx(model, paths->second);
+                 });
+    };
+  });
+}
+
+}  // namespace tonnx::cli

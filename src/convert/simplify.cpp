@@ -1,0 +1,247 @@
+// simplify.cpp - runs the passes over a model until nothing changes any more.
+#include "convert/simplify.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "base/error.h"
+#include "convert/inference.h"
+#include "convert/opset.h"
+#include "convert/pipeline.h"
+#include "passes/passes.h"
+#include "passes/simplify_passes.h"
+
+namespace tonnx {
+namespace {
+
+constexpr int kMaxRounds = 8;
+
+void count_ops(const Graph& graph, std::map<std::string, int64_t>& counts) {
+  for (const Node& node : graph) {
+    ++counts[node.domain.empty() ? node.op.str() : fmt::format("{}.{}", node.domain.view(), node.op.view())];
+    for (const GraphPtr& subgraph : subgraphs_of(node)) count_ops(*subgraph, counts);
+  }
+}
+
+uint64_t external_bytes(const Graph& graph) {
+  uint64_t bytes = 0;
+  for (const Value* value : graph.initializers()) {
+    if (value->constant && value->constant->external) bytes += value->constant->data.size();
+  }
+  return bytes;
+}
+
+bool names(const SimplifyPass& pass, const std::vector<std::string>& list) {
+  return std::any_of(list.begin(), list.end(), [&](const std::string& name) {
+    if (name == pass.name) return true;
+    for (std::string_view rest = pass.peers; !rest.empty();) {
+      const size_t comma = std::min(rest.find(','), rest.size());
+      if (rest.substr(0, comma) == name) return true;
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+    return false;
+  });
+}
+
+/// The passes that the options ask for, in the order of the list.
+std::vector<const SimplifyPass*> chosen_passes(const SimplifyOptions& options) {
+  for (const auto* list : {&options.skip, &options.only, &options.enable}) {
+    for (const std::string& name : *list) {
+      const auto passes = simplify_passes();
+      const bool is_known =
+          std::any_of(passes.begin(), passes.end(), [&](const SimplifyPass& pass) { return names(pass, {name}); });
+      if (is_known) continue;
+      std::vector<std::string_view> known;
+      for (const SimplifyPass& pass : passes) known.push_back(pass.name);
+      fail_invalid("there is no pass '{}'; there are: {}", name, fmt::join(known, ", "));
+    }
+  }
+  std::vector<const SimplifyPass*> result;
+  for (const SimplifyPass& pass : simplify_passes()) {
+    const bool is_wanted = options.only.empty() ? pass.when == When::Always || names(pass, options.enable)
+                                                : names(pass, options.only) || names(pass, options.enable);
+    if (is_wanted && !names(pass, options.skip)) result.push_back(&pass);
+  }
+  return result;
+}
+
+void drop_outputs(Model& model, const std::vector<std::string>& unwanted) {
+  Graph& graph = *model.graph;
+  for (const std::string& name : unwanted) {
+    const auto& outputs = graph.outputs();
+    const auto at =
+        std::find_if(outputs.begin(), outputs.end(), [&](const Value* value) { return value->name == name; });
+    if (at == outputs.end()) {
+      std::vector<std::string_view> known;
+      for (const Value* value : outputs) known.emplace_back(value->name);
+      fail_invalid("the model has no output '{}'; it has: {}", name, fmt::join(known, ", "));
+    }
+    require(outputs.size() > 1, "no output would be left without '{}'", name);
+    graph.remove_output(static_cast<size_t>(at - outputs.begin()));
+  }
+}
+
+/// A file of before IR version 4 lists its weights among the inputs; what has a value is no input.
+void separate_weights(Model& model) {
+  Graph& graph = *model.graph;
+  for (size_t i = graph.inputs().size(); i-- > 0;) {
+    if (graph.inputs()[i]->constant || graph.inputs()[i]->sparse) graph.remove_input(i);
+  }
+  model.ir_version = std::max<int64_t>(model.ir_version, 4);
+}
+
+class Simplifier {
+ public:
+  Simplifier(Model& model, const SimplifyOptions& options, SimplifyReport& report)
+      : model_(model),
+        options_(options),
+        report_(report),
+        inference_({.rewrites = false, .leave_alone = {}, .fold = {.times = 1, .bytes = options.fold_limit}}),
+        rewriter_(model.opset(""),
+                  {.bring_down = [this](Node& node) { return bring_down(node, model_.opset("")); },
+                   .infer = [this](Node& node) { inference_.visit(node); },
+                   .may_grow = [this](int64_t added, int64_t removed) { return take_growth(added, removed); }}) {}
+
+  void run() {
+    const std::vector<const SimplifyPass*> passes = chosen_passes(options_);
+    for (const SimplifyPass* pass : passes) report_.passes.push_back({std::string(pass->name), 0, 0});
+    growth_left_ = static_cast<int64_t>(report_.bytes_before / 100);
+    while (report_.rounds < kMaxRounds) {
+      ++report_.rounds;
+      infer();
+      bool is_changed = false;
+      for (size_t i = 0; i < passes.size(); ++i) {
+        if (!run_pass(*passes[i], report_.passes[i])) continue;
+        is_changed = true;
+        if (options_.is_right && !options_.is_right(model_, passes[i]->name)) {
+          report_.guilty = passes[i]->name;
+          return;
+        }
+      }
+      if (!is_changed) break;
+    }
+  }
+
+ private:
+  void infer() {
+    inference_.walk(*model_.graph);
+    for (Function& function : model_.functions) inference_.walk(*function.body);
+  }
+
+  bool run_pass(const SimplifyPass& pass, SimplifyReport::Pass& entry) {
+    const auto start = std::chrono::steady_clock::now();
+    int64_t changes = 0;
+    in_context([&] { return fmt::format("in pass {}", pass.name); },
+               [&] {
+                 changes += run_on(pass, *model_.graph);
+                 for (Function& function : model_.functions) {
+                   const int64_t inside = run_on(pass, *function.body);
+                   if (inside > 0) function.source = {};
+                   changes += inside;
+                 }
+               });
+    entry.changes += changes;
+    entry.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return changes > 0;
+  }
+
+  int64_t run_on(const SimplifyPass& pass, Graph& graph) {
+    if (pass.on_graph != nullptr) return pass.on_graph(graph, rewriter_) ? 1 : 0;
+    int64_t changes = 0;
+    for (Node* node = graph.first(); node != nullptr;) {
+      Node* next = node->next;
+      for (const Attribute& attribute : node->attributes) {
+        if (attribute.value.get<GraphPtr>() == nullptr && attribute.value.get<AttrList>() == nullptr) continue;
+        for (const GraphPtr& subgraph : subgraphs_of(*node)) changes += run_on(pass, *subgraph);
+        break;
+      }
+      if (pass.on_node(*node, rewriter_)) ++changes;
+      node = next;
+    }
+    return changes;
+  }
+
+  bool take_growth(int64_t added, int64_t removed) {
+    const int64_t growth = added - removed;
+    if (growth > options_.fold_limit || growth > growth_left_) return false;
+    growth_left_ -= growth;
+    return true;
+  }
+
+  Model& model_;
+  const SimplifyOptions& options_;
+  SimplifyReport& report_;
+  Inference inference_;
+  Rewriter rewriter_;
+  int64_t growth_left_ = 0;
+};
+
+/// What a function says of its body is not known any more; and it has no constants but those of nodes.
+void make_constant_nodes(Function& function) {
+  Graph& body = *function.body;
+  const std::vector<Value*> initializers = body.initializers();
+  for (Value* value : initializers) {
+    Node* node = body.add_node("", "Constant", body.first());
+    node->version = imported_version(function.opsets, "");
+    node->set_attribute("value", value->constant);
+    body.move_output(value, node, 0);
+  }
+  body.remove_initializers([](const Value&) { return true; });
+  if (!initializers.empty()) function.source = {};
+}
+
+/// Where more is known of the sizes of an output than the file says, the new file says it.
+void declare_outputs(Graph& graph, const std::vector<Type>& declared) {
+  for (size_t i = 0; i < declared.size(); ++i) {
+    Value* output = graph.outputs()[i];
+    const Type found = output->type;
+    output->type = declared[i];
+    if (!found.is_tensor() || !found.shape || found.dtype == DType::Undefined) continue;
+    if (declared[i].is_tensor() && declared[i].shape && declared[i].shape->size() == found.shape->size()) {
+      for (size_t d = 0; d < found.shape->size(); ++d) {
+        const Dim& size = (*found.shape)[d];
+        if (size.is_constant()) (*output->type.shape)[d] = size;
+      }
+    } else {
+      output->type = found;
+    }
+    if (!(output->type == declared[i])) graph.output_declarations[i] = {};
+  }
+}
+
+/// What a function calls may be of domains that the model does not import.
+void import_domains_of_functions(Model& model) {
+  for (const Function& function : model.functions) {
+    for (const auto& [domain, version] : function.opsets) {
+      if (model.opset(domain) == 0) model.opsets.emplace_back(domain, version);
+    }
+  }
+}
+
+}  // namespace
+
+SimplifyReport simplify(Model& model, const SimplifyOptions& options) {
+  SimplifyReport report;
+  report.bytes_before = model.bytes.size() + external_bytes(*model.graph);
+  count_ops(*model.graph, report.ops_before);
+  if (model.opset("") > kNewestOpset) {
+    fail_unsupported("the model follows opset {}, and tonnx knows opsets up to {}", model.opset(""), kNewestOpset);
+  }
+  chosen_passes(options);
+  set_input_shapes(model, options.input_shapes);
+  drop_outputs(model, options.unused_outputs);
+  if (options.opset && *options.opset > model.opset("")) change_opset(model, *options.opset);
+  separate_weights(model);
+  import_domains_of_functions(model);
+  std::vector<Type> declared;
+  for (const Value* output : model.graph->outputs()) declared.push_back(output->type);
+  Simplifier(model, options, report).run();
+  declare_outputs(*model.graph, declared);
+  for (Function& function : model.functions) make_constant_nodes(function);
+  if (options.opset && *options.opset < model.opset("")) change_opset(model, *options.opset);
+  count_ops(*model.graph, report.ops_after);
+  return report;
+}
+
+}  // namespace tonnx

@@ -1,0 +1,72 @@
+// simplify.h - makes a model of ONNX simpler, and says what was done.
+#pragma once
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/model.h"
+
+namespace tonnx {
+
+struct SimplifyOptions {
+  std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
+  std::vector<std::string> skip;                             // passes that are left out
+  std::vector<std::string> only;                             // where it is not empty: the only passes
+  std::vector<std::string> enable;                           // passes that run on request
+  std::vector<std::string> unused_outputs;                   // outputs that are dropped
+  int64_t fold_limit = int64_t{1} << 20;                     // bytes by which a constant may exceed what it is made of
+  std::optional<int64_t> opset;                              // that the result follows
+  bool infers_shapes = true;                                 // the result says the types of all values
+  /// Asked after each pass that changed something; with no for an answer nothing else is done.
+  std::function<bool(const Model&, std::string_view pass)> is_right;
+};
+
+struct SimplifyReport {
+  struct Pass {
+    std::string name;
+    int64_t changes = 0;
+    double seconds = 0;
+  };
+  std::map<std::string, int64_t> ops_before, ops_after;  // with those of graphs inside nodes; Constant is an op too
+  std::vector<Pass> passes;                              // that ran, in order
+  int rounds = 0;
+  uint64_t bytes_before = 0;
+  std::string guilty;                   // the pass that `is_right` said no to
+  std::vector<std::string> taken_back;  // passes that were left out because the outputs changed with them
+  int64_t checks = 0;                   // comparisons of the whole result with the source
+  bool is_right = true;                 // whether all of them agreed
+  std::string difference;               // what the judge said where they did not
+};
+
+/// Compares the outputs of two models, given as files, on inputs of its own. Empty where they agree, otherwise what
+/// differs.
+using Judge = std::function<std::string(const std::string& source, const std::string& result)>;
+
+struct SimplifyFileOptions {
+  SimplifyOptions simplify;
+  std::optional<bool> external_data;
+  Judge judge;                   // null: nothing is compared
+  bool verifies_passes = false;  // the judge looks after every pass, and a pass that changes the outputs is left out
+};
+
+/// Simplifies a model that was read from a file or from memory, and compares it with what it was.
+SimplifyReport simplify_and_compare(Model& model, const SimplifyFileOptions& options);
+/// Writes the result, with as many types as the file can hold without growing by more than a hundredth.
+void write_simplified(Model& model, const std::string& target, const SimplifyReport& report,
+                      const SimplifyFileOptions& options);
+std::string simplified_bytes(Model& model, const SimplifyReport& report, const SimplifyFileOptions& options);
+
+/// Changes the model. Throws InvalidModel where the options name what the model or tonnx does not have.
+SimplifyReport simplify(Model& model, const SimplifyOptions& options = {});
+
+/// Finds out the types of all values, and declares them. Throws InvalidModel where what the file declares cannot be.
+void infer_and_declare(Model& model, const std::map<std::string, std::vector<int64_t>>& input_shapes = {});
+
+/// The report in JSON.
+std::string json_of(const SimplifyReport& report, uint64_t bytes_after);
+/// A table: each operator before and after, and the sizes of the files.
+std::string table_of(const SimplifyReport& report, uint64_t bytes_after);
+
+}  // namespace tonnx

@@ -1,0 +1,121 @@
+// simplify_file.cpp - simplification with a judge beside it, and how its result is written.
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.h"
+#include "convert/simplify.h"
+#include "formats/onnx/onnx.h"
+#include "passes/rewriter.h"
+
+namespace tonnx {
+namespace fs = std::filesystem;
+namespace {
+
+/// A folder for models that are compared; it goes away with what is in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string path = (fs::temp_directory_path() / "tonnx.XXXXXX").string();
+    require_file(::mkdtemp(path.data()) != nullptr, "cannot make a folder in {}", fs::temp_directory_path().string());
+    path_ = path;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::string file(std::string_view name) const { return (path_ / name).string(); }
+
+ private:
+  template <class... Args>
+  static void require_file(bool is_made, fmt::format_string<Args...> text, Args&&... args) {
+    if (!is_made) throw Error(ErrorKind::BadFile, fmt::format(text, std::forward<Args>(args)...));
+  }
+  fs::path path_;
+};
+
+Model read_again(const Model& model) {
+  Model copy = read_onnx(model.bytes, model.folder);
+  copy.path = model.path;
+  return copy;
+}
+
+/// Puts two models into files and asks the judge.
+class Comparison {
+ public:
+  Comparison(const Model& source, const Judge& judge) : judge_(judge), source_(source.path) {
+    if (!source_.empty()) return;
+    source_ = folder_.file("source.onnx");
+    write_onnx(read_again(source), source_);
+  }
+
+  std::string difference(const Model& result) const {
+    const std::string path = folder_.file("result.onnx");
+    write_onnx(result, path);
+    return judge_(source_, path);
+  }
+
+ private:
+  const Judge& judge_;
+  TemporaryFolder folder_;
+  std::string source_;
+};
+
+void forget_types(Graph& graph) {
+  graph.value_declarations.clear();
+  for (const Node& node : graph) {
+    for (Value* output : node.outputs()) {
+      if (output != nullptr && !is_graph_output(output)) output->type = {};
+    }
+    for (const GraphPtr& subgraph : subgraphs_of(node)) forget_types(*subgraph);
+  }
+}
+
+/// Types of values between the nodes are told where they do not make the file larger than it was by more than a
+/// hundredth.
+void choose_declarations(Model& model, const SimplifyReport& report, const SimplifyOptions& options) {
+  model.graph->value_declarations.clear();
+  if (!options.infers_shapes || onnx_size(model) > report.bytes_before + report.bytes_before / 100)
+    forget_types(*model.graph);
+}
+
+}  // namespace
+
+void write_simplified(Model& model, const std::string& target, const SimplifyReport& report,
+                      const SimplifyFileOptions& options) {
+  choose_declarations(model, report, options.simplify);
+  write_onnx(model, target, {.external_data = options.external_data});
+}
+
+std::string simplified_bytes(Model& model, const SimplifyReport& report, const SimplifyFileOptions& options) {
+  choose_declarations(model, report, options.simplify);
+  return write_onnx_bytes(model);
+}
+
+SimplifyReport simplify_and_compare(Model& model, const SimplifyFileOptions& options) {
+  if (!options.judge) return simplify(model, options.simplify);
+  const Comparison comparison(model, options.judge);
+  SimplifyOptions passes = options.simplify;
+  std::vector<std::string> taken_back;
+  SimplifyReport report;
+  if (options.verifies_passes) {
+    passes.is_right = [&](const Model& result, std::string_view) { return comparison.difference(result).empty(); };
+  }
+  while (true) {
+    const Model before = read_again(model);
+    report = simplify(model, passes);
+    if (report.guilty.empty()) break;
+    taken_back.push_back(report.guilty);
+    passes.skip.push_back(report.guilty);
+    model = read_again(before);
+  }
+  report.taken_back = std::move(taken_back);
+  report.checks = 1;
+  report.difference = comparison.difference(model);
+  report.is_right = report.difference.empty();
+  return report;
+}
+
+}  // namespace tonnx

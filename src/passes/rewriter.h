@@ -1,0 +1,89 @@
+// rewriter.h - what passes over ONNX graphs ask of nodes of any opset, and how they change them.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace tonnx {
+
+/// How one node is written as the newest opset has it; what it gives is called after `wish`.
+struct NewNode {
+  std::string_view op;
+  std::vector<Value*> inputs;
+  std::vector<Attribute> attributes = {};
+  std::string_view domain = {};
+};
+
+/// Changes a graph of ONNX whose types have been inferred. Nodes follow the opset of the model throughout.
+class Rewriter {
+ public:
+  struct Hooks {
+    /// Brings a node that was made as the newest opset has it to the model's opset, with what that needs around it.
+    /// False where the model's opset cannot say it: the node is as it was then.
+    std::function<bool(Node&)> bring_down;
+    /// Finds out types and constants of the outputs of a node that was made or changed.
+    std::function<void(Node&)> infer;
+    /// Whether a new constant of so many bytes in place of so many others is not too much.
+    std::function<bool(int64_t added, int64_t removed)> may_grow;
+  };
+  Rewriter(int64_t opset, Hooks hooks) : opset_(opset), hooks_(std::move(hooks)) {}
+
+  /// The opset of ai.onnx that the model follows.
+  int64_t opset() const { return opset_; }
+  bool has_op(std::string_view op) const;
+
+  /// Adds a node in front of another and gives its first output, whose type is known. Null where the opset of the model
+  /// cannot say it: nothing has changed then.
+  Value* add(Node& before, NewNode node, std::string_view wish = {});
+  /// A constant that the graph is to use.
+  Value* constant(Graph& graph, TensorPtr tensor, std::string_view wish);
+  Value* ints(Graph& graph, std::vector<int64_t> values, std::string_view wish = "ints");
+
+  /// Makes all users of a value use another one, which is the same. An output of a graph keeps its name: the other one
+  /// takes it, or, where it has to keep its own, the value stays for that use alone. Says whether nobody uses the value
+  /// any more; then the node that made it goes away, and all that was only made for it.
+  bool replace(Value* value, Value* by);
+  /// Makes an input of a node another value, of the same type, and removes what was only made for the old one.
+  void set_input(Node& node, size_t i, Value* value);
+  /// After a change of a node: its outputs are looked at anew.
+  void infer(Node& node) { hooks_.infer(node); }
+  /// Removes a node that nobody uses, and all nodes that were only made for it.
+  void erase_unused(Node* node);
+  bool may_grow(int64_t added, int64_t removed) const { return hooks_.may_grow(added, removed); }
+
+ private:
+  int64_t opset_;
+  Hooks hooks_;
+};
+
+/// A node of ai.onnx with that operator. `op` is best a constant of the file, as names are looked up when it is made.
+inline bool is_onnx(const Node* node, Symbol op) { return node != nullptr && node->op == op && node->domain.empty(); }
+inline bool is_onnx(const Node& node, Symbol op) { return is_onnx(&node, op); }
+/// The node that makes a value, where it is in the same graph and of this operator.
+Node* producer_of(const Value* value, Symbol op);
+/// The one node that uses a value, once, in its own graph; null where there are more, or it is an output of a graph.
+Node* only_user(const Value* value);
+bool is_graph_output(const Value* value);
+
+// What is an attribute in one opset is a constant input in another: the name is that of the newest one. Nothing where
+// it is neither given nor constant.
+std::optional<std::vector<int64_t>> ints_of(const Node& node, std::string_view name);
+std::optional<int64_t> int_of(const Node& node, std::string_view name);
+std::optional<double> float_of(const Node& node, std::string_view name);
+std::optional<std::string> text_of(const Node& node, std::string_view name);
+/// Whether an attribute or an input of that name is given at all.
+bool has(const Node& node, std::string_view name);
+
+/// The number that all elements of a constant are; nothing for other values.
+std::optional<double> uniform_value(const Value* value);
+/// Both are tensors of one type whose shapes are known and equal.
+bool have_same_type(const Value* a, const Value* b);
+/// `axis` counted from the front; nothing where it is out of range.
+std::optional<int64_t> from_front(int64_t axis, int64_t rank);
+/// Axes counted from the front, sorted; nothing where one is out of range or comes twice.
+std::optional<std::vector<int64_t>> axes_from_front(const std::vector<int64_t>& axes, int64_t rank);
+
+}  // namespace tonnx

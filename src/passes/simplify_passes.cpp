@@ -1,0 +1,44 @@
+// simplify_passes.cpp - the passes that make a model of ONNX simpler, in the order in which they run.
+#include "passes/simplify_passes.h"
+
+namespace tonnx {
+
+std::span<const SimplifyPass> simplify_passes() {
+  static constexpr SimplifyPass kPasses[] = {
+      {.name = "inline_if",
+       .sentence = "puts the branch that is taken in place of an If with a known condition",
+       .on_node = inline_if,
+       .peers = "eliminate_const_if"},
+      {.name = "fold_constants",
+       .sentence = "computes what does not depend on the inputs",
+       .on_node = fold_constants,
+       .peers = "constant_folding,extract_constant_to_initializer"},
+      {.name = "eliminate_identity",
+       .sentence = "removes nodes that give what they are given",
+       .on_node = eliminate_identity,
+       .peers = "eliminate_identity,eliminate_nop_cast,eliminate_nop_dropout"},
+      {.name = "static_shapes",
+       .sentence = "gives Reshape, Expand and Slice constants where sizes need not be computed",
+       .on_node = static_shapes,
+       .peers = "eliminate_shape_op"},
+      {.name = "share_sizes",
+       .sentence = "makes one value of those that hold the same sizes",
+       .on_graph = share_sizes,
+       .peers = "eliminate_shape_gather"},
+      {.name = "share_nodes",
+       .sentence = "makes one node of those that compute the same of the same inputs",
+       .on_graph = share_equal_nodes,
+       .peers = "eliminate_common_subexpression"},
+      {.name = "share_initializers",
+       .sentence = "makes one constant of those that are equal",
+       .on_graph = share_initializers,
+       .peers = "eliminate_duplicate_initializer"},
+      {.name = "eliminate_dead_code",
+       .sentence = "removes nodes and constants that nobody uses",
+       .on_graph = eliminate_dead_code,
+       .peers = "eliminate_deadend,eliminate_unused_initializer"},
+  };
+  return kPasses;
+}
+
+}  // namespace tonnx
