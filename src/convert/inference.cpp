@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/clone.h"
 #include "ops/node_view.h"
 #include "ops/op_def.h"
 #include "ops/opset_step.h"
@@ -183,7 +184,11 @@ void Inference::visit_through_copy(Node& node) {
   Node* copy = graph.add_node(node.domain, node.op, &node);
   copy->version = node.version;
   copy->name = node.name;
-  copy->attributes = node.attributes;
+  for (const Attribute& attribute : node.attributes) {
+    const auto* graph_of_node = attribute.value.get<GraphPtr>();
+    copy->attributes.push_back(attribute);
+    if (graph_of_node != nullptr) copy->attributes.back().value = clone_graph(**graph_of_node, *copy, {});
+  }
   node.resize_inputs(0);  // so that each input has as many users as it had
   for (size_t i = 0; i < inputs.size(); ++i) copy->set_input(i, inputs[i]);
   Node* reader = graph.add_node("tonnx", "Reader", &node);
@@ -193,7 +198,10 @@ void Inference::visit_through_copy(Node& node) {
   }
   if (!node.outputs().empty()) reader->resize_inputs(node.outputs().size());
   const auto put_back = [&] {
-    graph.erase(reader);
+    for (Node* made = node.previous; made != previous; made = made->previous) {
+      made->resize_inputs(0);
+      for (const GraphPtr& subgraph : subgraphs_of(*made)) subgraph->release_uses();
+    }
     while (node.previous != previous) graph.erase(node.previous);
     while (graph.initializers().size() > initializers) graph.remove_initializer(graph.initializers().back());
     for (size_t i = 0; i < inputs.size(); ++i) node.set_input(i, inputs[i]);
