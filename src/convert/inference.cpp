@@ -47,6 +47,15 @@ bool has_constant_outputs(const Node& node) {
                      [](const Value* value) { return value == nullptr || value->constant; });
 }
 
+/// Whether the expansion gives the very outputs: that of ai.onnx.ml leaves out strings and maps, which PyTorch has not.
+bool is_faithful(const Node& node) {
+  static const Symbol kMl("ai.onnx.ml"), kZipMap("ZipMap");
+  if (!(node.domain == kMl)) return true;
+  return !(node.op == kZipMap) && std::none_of(node.attributes.begin(), node.attributes.end(), [](const Attribute& a) {
+    return a.value.get<std::vector<std::string>>() != nullptr;
+  });
+}
+
 void avoid_names(FreshDims& fresh, const Type& type) {
   if (type.shape) {
     for (const Dim& dim : *type.shape) {
@@ -167,7 +176,7 @@ void Inference::visit_as_is(Node& node, const OnnxOpEntry& entry) {
   if (visit_control(node, entry)) return;
   for (const GraphPtr& subgraph : subgraphs_of(node)) walk(*subgraph);
   if (has_older_form(node, entry)) return visit_through_copy(node);
-  const bool can_expand = entry.op->expand != nullptr;
+  const bool can_expand = entry.op->expand != nullptr && is_faithful(node);
   if (entry.op->infer != nullptr || !can_expand) infer(node, entry);
   const bool is_worth_it = entry.op->infer == nullptr || (has_constant_inputs(node) && !has_constant_outputs(node));
   if (can_expand && is_worth_it) visit_through_copy(node);

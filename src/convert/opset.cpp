@@ -191,6 +191,21 @@ int64_t least_ir_version(int64_t opset) {
 
 }  // namespace
 
+namespace {
+
+void change_graph(Model& model, int64_t target) {
+  std::vector<std::string> obstacles;
+  change(*model.graph, target, obstacles);
+  if (obstacles.empty()) return;
+  std::string text = fmt::format("the model cannot be brought from opset {} to {}:", model.opset(""), target);
+  for (const std::string& line : obstacles) text += "\n  " + line;
+  throw Error(ErrorKind::Unsupported, text);
+}
+
+}  // namespace
+
+void align_opset(Model& model) { change_graph(model, model.opset("")); }
+
 bool bring_down(Node& node, int64_t target) {
   std::vector<std::string> obstacles;
   change_node(node, target, obstacles);
@@ -206,13 +221,7 @@ void change_opset(Model& model, int64_t target) {
     fail_unsupported("the model follows opset {}, and tonnx knows opsets up to {}", model.opset(""), kNewestOpset);
   }
   learn_types(model);
-  std::vector<std::string> obstacles;
-  change(*model.graph, target, obstacles);
-  if (!obstacles.empty()) {
-    std::string text = fmt::format("the model cannot be brought from opset {} to {}:", model.opset(""), target);
-    for (const std::string& line : obstacles) text += "\n  " + line;
-    throw Error(ErrorKind::Unsupported, text);
-  }
+  change_graph(model, target);
   for (auto& [domain, version] : model.opsets) {
     if (domain.empty()) version = target;
   }

@@ -8,6 +8,9 @@ namespace tonnx {
 /// Throws Unsupported with the list of all nodes that cannot be brought there.
 void change_opset(Model& model, int64_t target);
 
+/// Brings nodes that follow another opset of ai.onnx than the model does, such as those of functions, to the model's.
+void align_opset(Model& model);
+
 /// Brings one node, as the newest opset has it, to an older one. False where that cannot say it; what the steps made
 /// until then is left behind, unused.
 bool bring_down(Node& node, int64_t target);

@@ -106,6 +106,11 @@ class Simplifier {
   void run() {
     const std::vector<const SimplifyPass*> passes = chosen_passes(options_);
     for (const SimplifyPass* pass : passes) report_.passes.push_back({std::string(pass->name), 0, 0});
+    for (const SimplifyPass* pass : passes) {
+      if (pass->on_model == nullptr) continue;
+      pass->on_model(model_);
+      align_opset(model_);
+    }
     growth_left_ = static_cast<int64_t>(report_.bytes_before / 100);
     while (report_.rounds < kMaxRounds) {
       ++report_.rounds;
@@ -148,6 +153,7 @@ class Simplifier {
 
   int64_t run_on(const SimplifyPass& pass, Graph& graph) {
     if (pass.on_graph != nullptr) return pass.on_graph(graph, rewriter_) ? 1 : 0;
+    if (pass.on_node == nullptr) return 0;
     int64_t changes = 0;
     for (Node* node = graph.first(); node != nullptr;) {
       Node* next = node->next;
@@ -197,7 +203,8 @@ void declare_outputs(Graph& graph, const std::vector<Type>& declared) {
     Value* output = graph.outputs()[i];
     const Type found = output->type;
     output->type = declared[i];
-    if (!found.is_tensor() || !found.shape || found.dtype == DType::Undefined) continue;
+    const bool is_other = declared[i].kind != Type::Kind::Unknown && !declared[i].is_tensor();
+    if (is_other || !found.is_tensor() || !found.shape || found.dtype == DType::Undefined) continue;
     if (declared[i].is_tensor() && declared[i].shape && declared[i].shape->size() == found.shape->size()) {
       for (size_t d = 0; d < found.shape->size(); ++d) {
         const Dim& size = (*found.shape)[d];

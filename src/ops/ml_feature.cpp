@@ -128,6 +128,18 @@ std::optional<TensorPtr> find_list(const NodeView& n, const std::string& what) {
   return std::nullopt;
 }
 
+void infer_label_encoder(InferNode& n) {
+  const Shape* shape = n.find_shape("X");
+  DType dtype = DType::Int64;
+  if (const TensorPtr values = n.find_tensor("values_tensor"))
+    dtype = values->dtype;
+  else if (n.has("values_strings"))
+    dtype = DType::String;
+  else if (n.has("values_floats"))
+    dtype = DType::Float32;
+  n.set(0, dtype, shape ? std::optional(*shape) : std::nullopt);
+}
+
 bool expand_label_encoder(const NodeView& n, OnnxEdit& edit) {
   const auto keys = find_list(n, "keys"), values = find_list(n, "values");
   if (!keys || !values || (*keys)->dtype == DType::String || (*values)->dtype == DType::String ||
@@ -160,6 +172,14 @@ bool expand_label_encoder(const NodeView& n, OnnxEdit& edit) {
   Value* any =
       edit.before("ReduceMax", {cast_to(edit, same, DType::UInt8), edit.ints({-1})}, {{"keepdims", int64_t{0}}});
   return edit.replace_with({edit.before("Where", {cast_to(edit, any, DType::Bool), found, otherwise})});
+}
+
+void infer_zip_map(InferNode& n) {
+  Type map;
+  map.kind = Type::Kind::Map;
+  map.dtype = n.has("classlabels_strings") ? DType::String : DType::Int64;
+  map.elements.push_back(Type::tensor(DType::Float32, Shape{}));
+  n.set(0, Type::sequence(std::move(map)));
 }
 
 /// A list of dictionaries, one for each row, has no use for what PyTorch computes with: the scores themselves come out.
@@ -204,10 +224,12 @@ constexpr OnnxOp kOnnx[] = {
             "keys_floats, strs? keys_strings, floats? values_floats, ints? keys_int64s, tensor? keys_tensor) -> T2 Y",
      .since = 1,
      .history = kLabelEncoderHistory,
+     .infer = infer_label_encoder,
      .note = "no strings",
      .expand = expand_label_encoder},
     {.sig = "ai.onnx.ml::ZipMap(tensor(float) X, *, ints? classlabels_int64s, strs? classlabels_strings) -> T Z",
      .since = 1,
+     .infer = infer_zip_map,
      .note = "dropped: the tensor of scores comes out, and no list of dictionaries",
      .expand = expand_zip_map},
 };

@@ -83,7 +83,15 @@ void infer_reduce(InferNode& n) {
   const Shape* shape = n.find_shape("data");
   if (axes.all && !axes.at && !keep) return n.set(0, n.dtype("data"), Shape{});
   if (shape == nullptr) return n.set(0, n.dtype("data"), std::nullopt);
-  if (!axes.at && !keep) return n.set(0, n.dtype("data"), std::nullopt);
+  if (!axes.at && !keep) {  // which axes go away only the run knows, but it may be known how many
+    const Shape* list = n.find_shape("axes");
+    const auto count = list && list->size() == 1 ? list->front().constant() : std::nullopt;
+    const auto rank = static_cast<int64_t>(shape->size());
+    if (!count || *count < 1 || *count > rank) return n.set(0, n.dtype("data"), std::nullopt);
+    Shape left;
+    while (static_cast<int64_t>(left.size()) < rank - *count) left.push_back(n.fresh());
+    return n.set(0, n.dtype("data"), std::move(left));
+  }
   Shape result;
   for (size_t d = 0; d < shape->size(); ++d) {
     if (!axes.at) {

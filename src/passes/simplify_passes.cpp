@@ -1,10 +1,15 @@
 // simplify_passes.cpp - the passes that make a model of ONNX simpler, in the order in which they run.
 #include "passes/simplify_passes.h"
 
+#include "passes/passes.h"
+
 namespace tonnx {
 
 std::span<const SimplifyPass> simplify_passes() {
   static constexpr SimplifyPass kPasses[] = {
+      {.name = "inline_functions",
+       .sentence = "puts the bodies of functions in place of their calls",
+       .on_model = inline_functions},
       {.name = "inline_if",
        .sentence = "puts the branch that is taken in place of an If with a known condition",
        .on_node = inline_if,

@@ -22,6 +22,8 @@ struct SimplifyPass {
   bool (*on_node)(Node&, Rewriter&) = nullptr;
   /// The same for a whole graph with those inside it, where one node does not tell enough.
   bool (*on_graph)(Graph&, Rewriter&) = nullptr;
+  /// Once, before all others.
+  void (*on_model)(Model&) = nullptr;
   When when = When::Always;
   std::string_view peers = {};  // what onnxsim and onnxslim call it, with commas between
 };
