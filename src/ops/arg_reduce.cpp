@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/emission.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/lowering.h"
@@ -63,11 +64,13 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kHistory,
      .infer = infer_arg_reduce,
+     .eval = eval_arg_max,
      .lower = lower_arg_reduce<"argmax">},
     {.sig = "ArgMin(T data, *, int axis=0, int keepdims=1, int select_last_index=0) -> tensor(int64) reduced",
      .since = 1,
      .history = kHistory,
      .infer = infer_arg_reduce,
+     .eval = eval_arg_min,
      .lower = lower_arg_reduce<"argmin">},
 };
 

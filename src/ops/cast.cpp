@@ -225,7 +225,11 @@ constexpr OnnxOp kOnnx[] = {
      .eval = eval_cast,
      .lower = lower_cast_like,
      .note = "no strings"},
-    {.sig = "BitCast(T1 input, *, int to) -> T2 output", .since = 26, .infer = infer_bit_cast, .lower = lower_bit_cast},
+    {.sig = "BitCast(T1 input, *, int to) -> T2 output",
+     .since = 26,
+     .infer = infer_bit_cast,
+     .eval = eval_bit_cast,
+     .lower = lower_bit_cast},
 };
 
 constexpr AtenOp kAten[] = {

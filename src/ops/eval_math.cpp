@@ -1,208 +1,69 @@
-// eval_math.cpp - evaluation of arithmetic: element by element, pairs, comparisons, casts, reductions, matrix products.
-#include <algorithm>
+// eval_math.cpp - evaluation of arithmetic and comparisons of two and more tensors that are broadcast together.
 #include <cmath>
 
-#include "base/error.h"
-#include "ops/eval.h"
+#include "ops/eval_map.h"
 
 namespace tonnx {
 namespace {
 
-constexpr DTypeSet kPlain =
-    kAllInts | dtype_set(DType::Bool, DType::Float32, DType::Float64, DType::Float16, DType::BFloat16);
-
-bool is_plain(const TensorPtr& tensor) { return tensor && contains(kPlain, tensor->dtype); }
+const Tensor& input(const NodeView& n, size_t i) { return *n.node().input(i)->constant; }
 bool counts(DType dtype) { return is_integer(dtype) || dtype == DType::Bool; }
+Results only(TensorPtr result) { return result ? Results(std::move(result)) : Results(); }
 
-/// Where each element of two tensors lies that are broadcast together.
-struct Pairing {
-  std::vector<int64_t> dims, a, b;
-};
+bool can_pair(const Tensor& x, const Tensor& y) { return x.dtype == y.dtype && contains(kComputed, x.dtype); }
 
-std::optional<Pairing> pairing(const Tensor& x, const Tensor& y) {
-  Pairing result;
-  const size_t rank = std::max(x.dims.size(), y.dims.size());
-  for (size_t i = 0; i < rank; ++i) {
-    const int64_t a = i + x.dims.size() < rank ? 1 : x.dims[i + x.dims.size() - rank];
-    const int64_t b = i + y.dims.size() < rank ? 1 : y.dims[i + y.dims.size() - rank];
-    if (a != b && a != 1 && b != 1) return std::nullopt;
-    result.dims.push_back(a == 1 ? b : a);
-  }
-  result.a = broadcast_strides(x.dims, result.dims);
-  result.b = broadcast_strides(y.dims, result.dims);
-  return result;
-}
-
-template <class Use>
-void walk_pairs(const Pairing& p, Use&& use) {
-  const int64_t count = count_of(p.dims);
-  std::vector<int64_t> index(p.dims.size(), 0);
-  int64_t a = 0, b = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    use(i, a, b);
-    for (size_t d = p.dims.size(); d-- > 0;) {
-      a += p.a[d];
-      b += p.b[d];
-      if (++index[d] < p.dims[d]) break;
-      a -= p.a[d] * p.dims[d];
-      b -= p.b[d] * p.dims[d];
-      index[d] = 0;
-    }
-  }
-}
-
-TensorPtr pair_up(const Tensor& x, const Tensor& y, FloatFn2 on_floats, IntFn2 on_ints) {
-  const auto p = pairing(x, y);
-  if (!p || !contains(kPlain, x.dtype) || !contains(kPlain, y.dtype)) return nullptr;
-  NewTensor result(x.dtype, p->dims);
-  if (is_float(x.dtype)) {
-    if (on_floats == nullptr) return nullptr;
-    walk_pairs(*p, [&](int64_t i, int64_t a, int64_t b) {
-      result.set(i, on_floats(element_as_double(x, a), element_as_double(y, b)));
-    });
-  } else {
-    if (on_ints == nullptr) return nullptr;
-    const bool is_positive = is_unsigned(x.dtype);
-    walk_pairs(*p, [&](int64_t i, int64_t a, int64_t b) {
-      result.set(i, on_ints(element_as_int(x, a), element_as_int(y, b), is_positive));
-    });
-  }
-  return result.done();
+/// Integers wrap around, so that sums and products are those of unsigned numbers.
+template <class F>
+TensorPtr arithmetic(const Tensor& x, const Tensor& y, const F& f) {
+  if (!can_pair(x, y)) return nullptr;
+  return counts(x.dtype) ? zipped<uint64_t>(x, y, x.dtype, f) : zipped_in_own_type(x, y, x.dtype, f);
 }
 
 /// Of all inputs, one after the other.
-Results eval_all(const NodeView& n, FloatFn2 on_floats, IntFn2 on_ints) {
+template <class F>
+TensorPtr all_inputs(const NodeView& n, const F& pair) {
   TensorPtr result = n.node().input(0)->constant;
-  for (size_t i = 1; i < n.node().inputs().size() && result; ++i) {
-    result = pair_up(*result, *n.node().input(i)->constant, on_floats, on_ints);
-  }
-  return result ? Results(result) : Results();
+  if (!contains(kComputed, result->dtype)) return nullptr;
+  for (size_t i = 1; i < n.node().inputs().size() && result; ++i) result = pair(*result, input(n, i));
+  return result;
 }
 
-}  // namespace
-
-Results eval_each(const NodeView& n, FloatFn on_floats, IntFn on_ints) {
-  const TensorPtr x = n.node().input(0)->constant;
-  if (!is_plain(x) || (is_float(x->dtype) ? on_floats == nullptr : on_ints == nullptr)) return {};
-  NewTensor result(x->dtype, x->dims);
-  for (int64_t i = 0; i < result.count(); ++i) {
-    if (is_float(x->dtype))
-      result.set(i, on_floats(element_as_double(*x, i)));
-    else
-      result.set(i, on_ints(element_as_int(*x, i)));
-  }
-  return result.done();
+template <class T>
+bool is_nan(T x) {
+  return x != x;
 }
 
-Results eval_pairs(const NodeView& n, FloatFn2 on_floats, IntFn2 on_ints) {
-  TensorPtr result = pair_up(*n.node().input(0)->constant, *n.node().input(1)->constant, on_floats, on_ints);
-  return result ? Results(result) : Results();
+/// numpy's rule: NaN wins.
+TensorPtr larger(const Tensor& x, const Tensor& y) {
+  if (!can_pair(x, y)) return nullptr;
+  return zipped_in_own_type(x, y, x.dtype, [](auto a, auto b) { return is_nan(a) || a > b ? a : b; });
+}
+TensorPtr smaller(const Tensor& x, const Tensor& y) {
+  if (!can_pair(x, y)) return nullptr;
+  return zipped_in_own_type(x, y, x.dtype, [](auto a, auto b) { return is_nan(a) || a < b ? a : b; });
 }
 
-Results eval_tests(const NodeView& n, FloatTest on_floats, IntTest on_ints) {
-  const Tensor &x = *n.node().input(0)->constant, &y = *n.node().input(1)->constant;
-  const auto p = pairing(x, y);
-  if (!p || !contains(kPlain, x.dtype) || x.dtype != y.dtype) return {};
-  NewTensor result(DType::Bool, p->dims);
-  const bool floats = is_float(x.dtype), is_positive = is_unsigned(x.dtype);
-  if (floats && on_floats == nullptr) return {};
-  walk_pairs(*p, [&](int64_t i, int64_t a, int64_t b) {
-    const bool flag = floats ? on_floats(element_as_double(x, a), element_as_double(y, b))
-                             : on_ints(element_as_int(x, a), element_as_int(y, b), is_positive);
-    result.set(i, static_cast<int64_t>(flag));
-  });
-  return result.done();
+template <class F>
+Results test(const NodeView& n, const F& f) {
+  const Tensor &x = input(n, 0), &y = input(n, 1);
+  if (!can_pair(x, y)) return {};
+  return only(zipped_in_own_type(x, y, DType::Bool, [&](auto a, auto b) { return static_cast<int64_t>(f(a, b)); }));
 }
 
-// One input
-
-Results eval_abs(const NodeView& n) {
-  return eval_each(n, std::fabs, [](int64_t x) { return x < 0 ? -x : x; });
-}
-Results eval_neg(const NodeView& n) {
-  return eval_each(
-      n, [](double x) { return -x; }, [](int64_t x) { return -x; });
-}
-Results eval_sqrt(const NodeView& n) { return eval_each(n, std::sqrt, nullptr); }
-Results eval_exp(const NodeView& n) { return eval_each(n, std::exp, nullptr); }
-Results eval_log(const NodeView& n) { return eval_each(n, std::log, nullptr); }
-Results eval_reciprocal(const NodeView& n) {
-  return eval_each(
-      n, [](double x) { return 1.0 / x; }, nullptr);
-}
-Results eval_floor(const NodeView& n) { return eval_each(n, std::floor, nullptr); }
-Results eval_ceil(const NodeView& n) { return eval_each(n, std::ceil, nullptr); }
-Results eval_sin(const NodeView& n) { return eval_each(n, std::sin, nullptr); }
-Results eval_cos(const NodeView& n) { return eval_each(n, std::cos, nullptr); }
-Results eval_tanh(const NodeView& n) { return eval_each(n, std::tanh, nullptr); }
-Results eval_erf(const NodeView& n) { return eval_each(n, std::erf, nullptr); }
-Results eval_round(const NodeView& n) { return eval_each(n, std::nearbyint, nullptr); }
-Results eval_sigmoid(const NodeView& n) {
-  return eval_each(
-      n, [](double x) { return 1.0 / (1.0 + std::exp(-x)); }, nullptr);
-}
-Results eval_relu(const NodeView& n) {
-  return eval_each(
-      n, [](double x) { return x < 0 ? 0.0 : x; }, [](int64_t x) { return std::max<int64_t>(x, 0); });
-}
-Results eval_sign(const NodeView& n) {
-  if (is_unsigned(n.node().input(0)->constant->dtype)) return {};
-  return eval_each(
-      n, [](double x) { return x > 0   ? 1.0
-                               : x < 0 ? -1.0
-                                       : x; },
-      [](int64_t x) { return static_cast<int64_t>(x > 0) - (x < 0); });
-}
-Results eval_not(const NodeView& n) {
-  return eval_each(n, nullptr, [](int64_t x) { return static_cast<int64_t>(x == 0); });
+template <class F>
+Results logic(const NodeView& n, const F& f) {
+  const Tensor &x = input(n, 0), &y = input(n, 1);
+  if (x.dtype != DType::Bool || y.dtype != DType::Bool) return {};
+  return only(zipped<int64_t>(x, y, DType::Bool,
+                              [&](int64_t a, int64_t b) { return static_cast<int64_t>(f(a != 0, b != 0)); }));
 }
 
-Results eval_clip(const NodeView& n) {
-  TensorPtr x = n.node().input(0)->constant;
-  for (size_t i = 1; i < n.node().inputs().size() && x; ++i) {
-    if (n.node().input(i) == nullptr) continue;
-    const Tensor& bound = *n.node().input(i)->constant;
-    x = i == 1 ? pair_up(
-                     *x, bound, [](double a, double b) { return a < b ? b : a; },
-                     [](int64_t a, int64_t b, bool u) {
-                       return u ? static_cast<int64_t>(std::max(static_cast<uint64_t>(a), static_cast<uint64_t>(b)))
-                                : std::max(a, b);
-                     })
-               : pair_up(
-                     *x, bound, [](double a, double b) { return a > b ? b : a; },
-                     [](int64_t a, int64_t b, bool u) {
-                       return u ? static_cast<int64_t>(std::min(static_cast<uint64_t>(a), static_cast<uint64_t>(b)))
-                                : std::min(a, b);
-                     });
-  }
-  return x ? Results(x) : Results();
+template <class F>
+Results bitwise(const NodeView& n, const F& f) {
+  const Tensor &x = input(n, 0), &y = input(n, 1);
+  if (x.dtype != y.dtype || !contains(kAllInts, x.dtype)) return {};
+  return only(zipped<uint64_t>(x, y, x.dtype, f));
 }
-
-// Two inputs. Integers wrap around, so sums and products are those of unsigned numbers.
-
-Results eval_add(const NodeView& n) {
-  return eval_all(
-      n, [](double a, double b) { return a + b; },
-      [](int64_t a, int64_t b, bool) {
-        return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-      });
-}
-Results eval_sub(const NodeView& n) {
-  return eval_pairs(
-      n, [](double a, double b) { return a - b; },
-      [](int64_t a, int64_t b, bool) {
-        return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-      });
-}
-Results eval_mul(const NodeView& n) {
-  return eval_pairs(
-      n, [](double a, double b) { return a * b; },
-      [](int64_t a, int64_t b, bool) {
-        return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-      });
-}
-
-namespace {
 
 bool has_zero(const Tensor& x) {
   for (int64_t i = 0; i < x.count(); ++i) {
@@ -211,237 +72,235 @@ bool has_zero(const Tensor& x) {
   return false;
 }
 
-int64_t divided(int64_t a, int64_t b, bool is_positive) {
-  if (is_positive) return static_cast<int64_t>(static_cast<uint64_t>(a) / static_cast<uint64_t>(b));
-  return b == -1 ? static_cast<int64_t>(-static_cast<uint64_t>(a)) : a / b;
+template <class T>
+T quotient(T a, T b) {
+  if constexpr (std::is_same_v<T, int64_t>) {
+    if (b == -1) return static_cast<int64_t>(-static_cast<uint64_t>(a));  // of the smallest number too
+  }
+  return a / b;
+}
+
+template <class T>
+T remainder(T a, T b) {
+  if constexpr (std::is_same_v<T, int64_t>) {
+    if (b == -1) return 0;
+  }
+  return a % b;
+}
+
+/// As the spec has it: the sign of the divisor, of zeros too.
+double floor_remainder(double a, double b) {
+  const double rest = std::fmod(a, b);
+  if (std::isnan(rest)) return rest;
+  if (rest == 0) return std::copysign(0.0, b);
+  return (rest < 0) != (b < 0) ? (std::isinf(b) ? b : rest + b) : rest;
+}
+
+uint64_t int_power(uint64_t base, uint64_t exponent) {
+  uint64_t result = 1;
+  for (; exponent != 0; exponent >>= 1U) {
+    if (exponent & 1U) result *= base;
+    base *= base;
+  }
+  return result;
 }
 
 }  // namespace
 
+Results eval_add(const NodeView& n) {
+  return only(arithmetic(input(n, 0), input(n, 1), [](auto a, auto b) { return a + b; }));
+}
+Results eval_sub(const NodeView& n) {
+  return only(arithmetic(input(n, 0), input(n, 1), [](auto a, auto b) { return a - b; }));
+}
+Results eval_mul(const NodeView& n) {
+  return only(arithmetic(input(n, 0), input(n, 1), [](auto a, auto b) { return a * b; }));
+}
+
 Results eval_div(const NodeView& n) {
-  const Tensor& divisor = *n.node().input(1)->constant;
-  if (counts(divisor.dtype) && has_zero(divisor)) return {};
-  return eval_pairs(
-      n, [](double a, double b) { return a / b; }, divided);
+  const Tensor &x = input(n, 0), &y = input(n, 1);
+  if (!can_pair(x, y) || (counts(y.dtype) && has_zero(y))) return {};
+  return only(zipped_in_own_type(x, y, x.dtype, [](auto a, auto b) { return quotient(a, b); }));
 }
 
 Results eval_mod(const NodeView& n) {
-  const Tensor& divisor = *n.node().input(1)->constant;
-  if (!counts(divisor.dtype)) return n.flag("fmod") ? eval_pairs(n, std::fmod, nullptr) : Results();
-  if (has_zero(divisor)) return {};
-  if (n.flag("fmod")) {
-    return eval_pairs(n, nullptr, [](int64_t a, int64_t b, bool u) { return a - divided(a, b, u) * b; });
+  const Tensor &x = input(n, 0), &y = input(n, 1);
+  const bool truncated = n.flag("fmod");
+  if (!can_pair(x, y) || (counts(y.dtype) && has_zero(y))) return {};
+  if (is_float(x.dtype)) {
+    if (truncated) return only(zipped<double>(x, y, x.dtype, [](double a, double b) { return std::fmod(a, b); }));
+    return only(zipped<double>(x, y, x.dtype, floor_remainder));
   }
-  return eval_pairs(n, nullptr, [](int64_t a, int64_t b, bool u) {
-    const int64_t rest = a - divided(a, b, u) * b;
-    return !u && rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-  });
+  if (is_unsigned(x.dtype)) return only(zipped<uint64_t>(x, y, x.dtype, remainder<uint64_t>));
+  return only(zipped<int64_t>(x, y, x.dtype, [=](int64_t a, int64_t b) {
+    const int64_t rest = remainder(a, b);
+    return !truncated && rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+  }));
 }
 
+/// The result is of the type of the base; a power that is no whole number is cut to one.
 Results eval_pow(const NodeView& n) {
-  const Tensor &base = *n.node().input(0)->constant, &exponent = *n.node().input(1)->constant;
-  if (is_float(base.dtype) && is_float(exponent.dtype)) return eval_pairs(n, std::pow, nullptr);
-  const auto p = pairing(base, exponent);
-  if (!p || !is_float(base.dtype) || !contains(kPlain, base.dtype) || !contains(kPlain, exponent.dtype)) return {};
-  NewTensor result(base.dtype, p->dims);
-  walk_pairs(*p, [&](int64_t i, int64_t a, int64_t b) {
-    result.set(i, std::pow(element_as_double(base, a), element_as_double(exponent, b)));
-  });
-  return result.done();
-}
-
-Results eval_max(const NodeView& n) {
-  return eval_all(
-      n, [](double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b); },
-      [](int64_t a, int64_t b, bool u) {
-        return (u ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b) ? b : a;
-      });
-}
-Results eval_min(const NodeView& n) {
-  return eval_all(
-      n, [](double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::min(a, b); },
-      [](int64_t a, int64_t b, bool u) {
-        return (u ? static_cast<uint64_t>(b) < static_cast<uint64_t>(a) : b < a) ? b : a;
-      });
-}
-
-Results eval_equal(const NodeView& n) {
-  return eval_tests(
-      n, [](double a, double b) { return a == b; }, [](int64_t a, int64_t b, bool) { return a == b; });
-}
-Results eval_less(const NodeView& n) {
-  return eval_tests(
-      n, [](double a, double b) { return a < b; },
-      [](int64_t a, int64_t b, bool u) { return u ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b; });
-}
-Results eval_less_or_equal(const NodeView& n) {
-  return eval_tests(
-      n, [](double a, double b) { return a <= b; },
-      [](int64_t a, int64_t b, bool u) { return u ? static_cast<uint64_t>(a) <= static_cast<uint64_t>(b) : a <= b; });
-}
-Results eval_greater(const NodeView& n) {
-  return eval_tests(
-      n, [](double a, double b) { return a > b; },
-      [](int64_t a, int64_t b, bool u) { return u ? static_cast<uint64_t>(a) > static_cast<uint64_t>(b) : a > b; });
-}
-Results eval_greater_or_equal(const NodeView& n) {
-  return eval_tests(
-      n, [](double a, double b) { return a >= b; },
-      [](int64_t a, int64_t b, bool u) { return u ? static_cast<uint64_t>(a) >= static_cast<uint64_t>(b) : a >= b; });
-}
-Results eval_and(const NodeView& n) {
-  return eval_tests(n, nullptr, [](int64_t a, int64_t b, bool) { return a != 0 && b != 0; });
-}
-Results eval_or(const NodeView& n) {
-  return eval_tests(n, nullptr, [](int64_t a, int64_t b, bool) { return a != 0 || b != 0; });
-}
-Results eval_xor(const NodeView& n) {
-  return eval_tests(n, nullptr, [](int64_t a, int64_t b, bool) { return (a != 0) != (b != 0); });
-}
-
-Results eval_where(const NodeView& n) {
-  const Tensor &condition = *n.node().input(0)->constant, &x = *n.node().input(1)->constant,
-               &y = *n.node().input(2)->constant;
-  const auto dims = static_dims(n.node().output(0));
-  if (!dims || info(x.dtype).bits < 8 || x.dtype != y.dtype || condition.dtype != DType::Bool) return {};
-  for (const Tensor* each : {&condition, &x, &y}) {
-    if (each->dims.size() > dims->size()) return {};
+  const Tensor &x = input(n, 0), &y = input(n, 1);
+  if (!contains(kComputed, x.dtype) || !contains(kComputed, y.dtype)) return {};
+  const auto power = [](double a, double b) { return std::pow(a, b); };
+  if (is_float(x.dtype)) return only(zipped<double>(x, y, x.dtype, power));
+  if (is_float(y.dtype)) {
+    bool fits = true;
+    const double limit = std::ldexp(1.0, std::min(53, info(x.dtype).bits - is_signed_int(x.dtype)));
+    TensorPtr result = zipped<double>(x, y, DType::Float64, power);
+    if (!result) return {};
+    for (const double each : numbers_of(*result)) fits = fits && std::fabs(each) < limit;
+    return fits ? only(mapped<double>(*result, x.dtype, [](double each) { return each; })) : Results();
   }
-  const TensorPtr flags = strided(condition, *dims, broadcast_strides(condition.dims, *dims));
-  const TensorPtr a = strided(x, *dims, broadcast_strides(x.dims, *dims)),
-                  b = strided(y, *dims, broadcast_strides(y.dims, *dims));
-  if (info(x.dtype).bits > 64) return {};
-  NewTensor result(x.dtype, *dims);
-  for (int64_t i = 0; i < result.count(); ++i) {
-    set_element_bits(x.dtype, result.data(), i, element_bits(element_as_int(*flags, i) != 0 ? *a : *b, i));
-  }
-  return result.done();
-}
-
-Results eval_cast(const NodeView& n) {
-  const TensorPtr x = n.node().input(0)->constant;
-  const DType to = n.node().output(0)->type.dtype;
-  if (!is_plain(x) || !contains(kPlain, to)) return {};
-  if (to == x->dtype) return x;
-  NewTensor result(to, x->dims);
-  const bool from_float = is_float(x->dtype), to_float = is_float(to);
-  for (int64_t i = 0; i < result.count(); ++i) {
-    if (to == DType::Bool) {
-      result.set(i, static_cast<int64_t>(from_float ? element_as_double(*x, i) != 0 : element_as_int(*x, i) != 0));
-    } else if (to_float) {
-      result.set(i, element_as_double(*x, i));
-    } else {
-      if (from_float && !(std::fabs(element_as_double(*x, i)) < 9.2e18)) return {};
-      result.set(i, element_as_int(*x, i));
+  if (!is_unsigned(y.dtype)) {
+    for (int64_t i = 0; i < y.count(); ++i) {
+      if (element_as_int(y, i) < 0) return {};
     }
   }
-  return result.done();
+  return only(zipped<uint64_t>(x, y, x.dtype, int_power));
 }
 
-// Reductions
+Results eval_max(const NodeView& n) { return only(all_inputs(n, larger)); }
+Results eval_min(const NodeView& n) { return only(all_inputs(n, smaller)); }
 
 namespace {
 
-Results reduce(const NodeView& n, double start, FloatFn2 on_floats, IntFn2 on_ints, bool is_mean = false) {
-  const TensorPtr x = n.node().input(0)->constant;
-  if (!is_plain(x)) return {};
-  const auto rank = static_cast<int64_t>(x->dims.size());
-  std::vector<bool> reduced(x->dims.size(), false);
-  const auto axes = n.find_const_ints("axes");
-  if (!axes || axes->empty()) {
-    if (n.flag("noop_with_empty_axes")) return {};
-    reduced.assign(x->dims.size(), true);
-  } else {
-    for (const int64_t axis : *axes) reduced[static_cast<size_t>(NodeView::normalized(axis, rank))] = true;
+/// Sums of small floats are rounded once.
+TensorPtr sum_of_inputs(const NodeView& n, double scale) {
+  const DType dtype = input(n, 0).dtype;
+  if (!is_float(dtype) || !contains(kComputed, dtype)) return nullptr;
+  for (size_t i = 0; i < n.node().inputs().size(); ++i) {
+    if (input(n, i).dtype != dtype) return nullptr;
   }
-  std::vector<int64_t> kept, shown_dims, strides(x->dims.size(), 0);
-  int64_t count = 1;
-  for (size_t i = 0; i < x->dims.size(); ++i) {
-    kept.push_back(reduced[i] ? 1 : x->dims[i]);
-    if (reduced[i]) count *= x->dims[i];
-    if (!reduced[i] || n.flag("keepdims")) shown_dims.push_back(kept.back());
-  }
-  if (count == 0 || (is_mean && !is_float(x->dtype))) return {};
-  const std::vector<int64_t> dense = strides_of(kept);
-  for (size_t i = 0; i < kept.size(); ++i) strides[i] = reduced[i] ? 0 : dense[i];
-  std::vector<double> floats(static_cast<size_t>(is_float(x->dtype) ? count_of(kept) : 0), start);
-  std::vector<int64_t> ints(static_cast<size_t>(is_float(x->dtype) ? 0 : count_of(kept)), 0);
-  std::vector<bool> begun(static_cast<size_t>(count_of(kept)), false);
-  Pairing all{x->dims, strides_of(x->dims), strides};
-  const bool is_positive = is_unsigned(x->dtype);
-  walk_pairs(all, [&](int64_t, int64_t from, int64_t to) {
-    const auto at = static_cast<size_t>(to);
-    if (is_float(x->dtype)) {
-      const double value = element_as_double(*x, from);
-      floats[at] = begun[at] ? on_floats(floats[at], value) : value;
-    } else {
-      const int64_t value = element_as_int(*x, from);
-      ints[at] = begun[at] ? on_ints(ints[at], value, is_positive) : value;
-    }
-    begun[at] = true;
-  });
-  NewTensor result(x->dtype, shown_dims);
-  for (int64_t i = 0; i < result.count(); ++i) {
-    const auto at = static_cast<size_t>(i);
-    if (is_float(x->dtype))
-      result.set(i, is_mean ? floats[at] / static_cast<double>(count) : floats[at]);
-    else
-      result.set(i, ints[at]);
-  }
-  return result.done();
-}
-
-double add_floats(double a, double b) { return a + b; }
-int64_t add_ints(int64_t a, int64_t b, bool) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  TensorPtr sum = mapped<double>(input(n, 0), DType::Float64, [](double x) { return x; });
+  for (size_t i = 1; i < n.node().inputs().size() && sum; ++i)
+    sum = zipped<double>(*sum, input(n, i), DType::Float64, [](double a, double b) { return a + b; });
+  return sum ? mapped<double>(*sum, dtype, [=](double x) { return x / scale; }) : nullptr;
 }
 
 }  // namespace
 
-Results eval_reduce_sum(const NodeView& n) { return reduce(n, 0, add_floats, add_ints); }
-Results eval_reduce_mean(const NodeView& n) { return reduce(n, 0, add_floats, add_ints, true); }
-Results eval_reduce_prod(const NodeView& n) {
-  return reduce(
-      n, 1, [](double a, double b) { return a * b; },
-      [](int64_t a, int64_t b, bool) {
-        return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-      });
-}
-Results eval_reduce_max(const NodeView& n) {
-  return reduce(
-      n, 0, [](double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b); },
-      [](int64_t a, int64_t b, bool u) {
-        return (u ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b) ? b : a;
-      });
-}
-Results eval_reduce_min(const NodeView& n) {
-  return reduce(
-      n, 0, [](double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::min(a, b); },
-      [](int64_t a, int64_t b, bool u) {
-        return (u ? static_cast<uint64_t>(b) < static_cast<uint64_t>(a) : b < a) ? b : a;
-      });
+Results eval_sum(const NodeView& n) { return only(sum_of_inputs(n, 1)); }
+Results eval_mean(const NodeView& n) { return only(sum_of_inputs(n, static_cast<double>(n.node().inputs().size()))); }
+
+Results eval_prelu(const NodeView& n) {
+  const Tensor &x = input(n, 0), &slope = input(n, 1);
+  if (!can_pair(x, slope) || broadcast_dims(x.dims, slope.dims) != x.dims) return {};
+  if (!is_float(x.dtype)) {
+    return only(zipped<int64_t>(x, slope, x.dtype, [](int64_t a, int64_t b) {
+      return a < 0 ? static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)) : a;
+    }));
+  }
+  return only(zipped_in_own_type(x, slope, x.dtype, [](auto a, auto b) { return a < 0 ? a * b : a; }));
 }
 
-/// Two matrices; batches are left to the run.
-Results eval_matmul(const NodeView& n) {
-  constexpr int64_t kMostWork = int64_t{1} << 24;
-  const Tensor &a = *n.node().input(0)->constant, &b = *n.node().input(1)->constant;
-  if (a.dims.size() != 2 || b.dims.size() != 2 || a.dims[1] != b.dims[0] || !is_float(a.dtype) || a.dtype != b.dtype ||
-      !contains(kPlain, a.dtype))
-    return {};
-  const int64_t rows = a.dims[0], inner = a.dims[1], columns = b.dims[1];
-  if (rows > kMostWork || columns > kMostWork || inner > kMostWork || (inner > 0 && rows * columns > kMostWork / inner))
-    return {};
-  NewTensor result(a.dtype, {rows, columns});
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) {
-      double sum = 0;
-      for (int64_t k = 0; k < inner; ++k)
-        sum += element_as_double(a, i * inner + k) * element_as_double(b, k * columns + j);
-      result.set(i * columns + j, sum);
-    }
+Results eval_swiglu(const NodeView& n) {
+  const Tensor &x = input(n, 0), &y = input(n, 1);
+  if (!can_pair(x, y) || !is_float(x.dtype) || x.dims != y.dims) return {};
+  const double alpha = n.f("alpha");
+  return only(zipped<double>(x, y, x.dtype, [=](double a, double b) { return a / (1 + std::exp(-alpha * a)) * b; }));
+}
+
+Results eval_bit_shift(const NodeView& n) {
+  const Tensor &x = input(n, 0), &y = input(n, 1);
+  const std::string direction = n.s("direction");
+  if (x.dtype != y.dtype || !contains(kAllInts, x.dtype) || (direction != "LEFT" && direction != "RIGHT")) return {};
+  const auto bits = static_cast<uint64_t>(info(x.dtype).bits);  // a negative distance is a large one
+  if (direction == "LEFT")
+    return only(zipped<uint64_t>(x, y, x.dtype, [=](uint64_t a, uint64_t by) { return by < bits ? a << by : 0; }));
+  if (is_unsigned(x.dtype))
+    return only(zipped<uint64_t>(x, y, x.dtype, [=](uint64_t a, uint64_t by) { return by < bits ? a >> by : 0; }));
+  return only(zipped<int64_t>(x, y, x.dtype, [=](int64_t a, int64_t by) {
+    return by >= 0 && by < static_cast<int64_t>(bits) ? a >> by : a < 0 ? -1 : 0;
+  }));
+}
+
+Results eval_bitwise_and(const NodeView& n) {
+  return bitwise(n, [](uint64_t a, uint64_t b) { return a & b; });
+}
+Results eval_bitwise_or(const NodeView& n) {
+  return bitwise(n, [](uint64_t a, uint64_t b) { return a | b; });
+}
+Results eval_bitwise_xor(const NodeView& n) {
+  return bitwise(n, [](uint64_t a, uint64_t b) { return a ^ b; });
+}
+
+// Comparisons
+
+namespace {
+
+Results equal_strings(const Tensor& x, const Tensor& y) {
+  const auto dims = broadcast_dims(x.dims, y.dims);
+  if (!dims || y.dtype != DType::String) return {};
+  NewTensor result(DType::Bool, *dims);
+  std::vector<int64_t> at(static_cast<size_t>(result.count()));
+  Walk(*dims, broadcast_strides(x.dims, *dims)).for_each([&](int64_t i, int64_t from) {
+    at[static_cast<size_t>(i)] = from;
+  });
+  Walk(*dims, broadcast_strides(y.dims, *dims)).for_each([&](int64_t i, int64_t from) {
+    const std::string& left = x.strings[static_cast<size_t>(at[static_cast<size_t>(i)])];
+    result.data()[i] = left == y.strings[static_cast<size_t>(from)];
+  });
+  return result.done();
+}
+
+}  // namespace
+
+Results eval_equal(const NodeView& n) {
+  if (input(n, 0).dtype == DType::String) return equal_strings(input(n, 0), input(n, 1));
+  return test(n, [](auto a, auto b) { return a == b; });
+}
+Results eval_less(const NodeView& n) {
+  return test(n, [](auto a, auto b) { return a < b; });
+}
+Results eval_less_or_equal(const NodeView& n) {
+  return test(n, [](auto a, auto b) { return a <= b; });
+}
+Results eval_greater(const NodeView& n) {
+  return test(n, [](auto a, auto b) { return a > b; });
+}
+Results eval_greater_or_equal(const NodeView& n) {
+  return test(n, [](auto a, auto b) { return a >= b; });
+}
+Results eval_and(const NodeView& n) {
+  return logic(n, [](bool a, bool b) { return a && b; });
+}
+Results eval_or(const NodeView& n) {
+  return logic(n, [](bool a, bool b) { return a || b; });
+}
+Results eval_xor(const NodeView& n) {
+  return logic(n, [](bool a, bool b) { return a != b; });
+}
+
+Results eval_where(const NodeView& n) {
+  const Tensor &condition = input(n, 0), &x = input(n, 1), &y = input(n, 2);
+  auto dims = broadcast_dims(x.dims, y.dims);
+  if (dims) dims = broadcast_dims(*dims, condition.dims);
+  if (!dims || x.dtype != y.dtype || condition.dtype != DType::Bool || info(x.dtype).bits < 8) return {};
+  TensorPtr flags = strided(condition, *dims, broadcast_strides(condition.dims, *dims));
+  TensorPtr a = strided(x, *dims, broadcast_strides(x.dims, *dims)),
+            b = strided(y, *dims, broadcast_strides(y.dims, *dims));
+  NewTensor result(x.dtype, *dims);
+  const auto size = static_cast<size_t>(info(x.dtype).bits / 8);
+  for (int64_t i = 0; i < result.count(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    const uint8_t* from = (flags->data.data()[at] != 0 ? a : b)->data.data() + at * size;
+    std::copy(from, from + size, result.data() + at * size);
   }
   return result.done();
+}
+
+Results eval_clip(const NodeView& n) {
+  TensorPtr x = n.node().input(0)->constant;
+  if (!contains(kComputed, x->dtype)) return {};
+  for (size_t i = 1; i < n.node().inputs().size() && x; ++i) {
+    if (n.node().input(i) == nullptr) continue;
+    const Tensor& bound = input(n, i);
+    if (!can_pair(*x, bound) || bound.count() != 1 || bound.dims.size() > x->dims.size()) return {};
+    x = i == 1 ? zipped_in_own_type(*x, bound, x->dtype, [](auto a, auto b) { return a < b || is_nan(b) ? b : a; })
+               : zipped_in_own_type(*x, bound, x->dtype, [](auto a, auto b) { return a > b || is_nan(b) ? b : a; });
+  }
+  return only(x);
 }
 
 }  // namespace tonnx

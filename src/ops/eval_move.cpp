@@ -3,20 +3,21 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/scratch.h"
 #include "ops/eval.h"
+#include "ops/eval_walk.h"
 
 namespace tonnx {
 
 NewTensor::NewTensor(DType dtype, std::vector<int64_t> dims)
-    : tensor_(std::make_shared<Tensor>()), count_(count_of(dims)) {
-  bytes_.resize(static_cast<size_t>(byte_size(dtype, count_)));
+    : tensor_(std::make_shared<Tensor>()),
+      count_(count_of(dims)),
+      bytes_(static_cast<size_t>(byte_size(dtype, count_))) {
   tensor_->dtype = dtype;
   tensor_->dims = std::move(dims);
 }
 
 TensorPtr NewTensor::done() {
-  tensor_->data = Bytes::own(std::move(bytes_));
+  tensor_->data = bytes_.done();
   return std::move(tensor_);
 }
 
@@ -40,6 +41,18 @@ std::vector<int64_t> broadcast_strides(const std::vector<int64_t>& from, const s
   return strides;
 }
 
+std::optional<std::vector<int64_t>> broadcast_dims(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  const size_t rank = std::max(a.size(), b.size());
+  std::vector<int64_t> dims;
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t left = i + a.size() < rank ? 1 : a[i + a.size() - rank];
+    const int64_t right = i + b.size() < rank ? 1 : b[i + b.size() - rank];
+    if (left != right && left != 1 && right != 1) return std::nullopt;
+    dims.push_back(left == 1 ? right : left);
+  }
+  return dims;
+}
+
 std::optional<std::vector<int64_t>> static_dims(const Value* value) {
   if (value == nullptr || !value->type.is_tensor() || !value->type.shape) return std::nullopt;
   std::vector<int64_t> dims;
@@ -51,33 +64,13 @@ std::optional<std::vector<int64_t>> static_dims(const Value* value) {
   return dims;
 }
 
-namespace {
-
-/// Calls `use(output index, input index)` for every element, in order.
-template <class Use>
-void walk(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides, int64_t offset, Use&& use) {
-  const int64_t count = count_of(dims);
-  std::vector<int64_t> index(dims.size(), 0);
-  int64_t at = offset;
-  for (int64_t i = 0; i < count; ++i) {
-    use(i, at);
-    for (size_t d = dims.size(); d-- > 0;) {
-      at += strides[d];
-      if (++index[d] < dims[d]) break;
-      at -= strides[d] * dims[d];
-      index[d] = 0;
-    }
-  }
-}
-
-}  // namespace
-
 TensorPtr strided(const Tensor& x, std::vector<int64_t> dims, const std::vector<int64_t>& strides, int64_t offset) {
   const int bits = info(x.dtype).bits;
   if (bits < 8) {
     NewTensor result(x.dtype, dims);
-    walk(dims, strides, offset,
-         [&](int64_t to, int64_t from) { set_element_bits(x.dtype, result.data(), to, element_bits(x, from)); });
+    Walk(dims, strides, offset).for_each([&](int64_t to, int64_t from) {
+      set_element_bits(x.dtype, result.data(), to, element_bits(x, from));
+    });
     return result.done();
   }
   const auto size = static_cast<size_t>(bits / 8);
@@ -87,9 +80,19 @@ TensorPtr strided(const Tensor& x, std::vector<int64_t> dims, const std::vector<
   Scratch room(static_cast<size_t>(byte_size(x.dtype, count_of(dims))));
   const uint8_t* source = x.data.data();
   uint8_t* target = room.data();
+  const Walk walk(dims, strides, offset);
   const auto copy = [&]<size_t N>() {
-    walk(dims, strides, offset, [&](int64_t to, int64_t from) {
-      std::memcpy(target + static_cast<size_t>(to) * N, source + static_cast<size_t>(from) * N, N);
+    in_parallel(walk.count(), [&](int64_t begin, int64_t end) {
+      walk.for_each_run(begin, end - begin, [&](int64_t to, int64_t from, int64_t run, int64_t step) {
+        uint8_t* into = target + static_cast<size_t>(to) * N;
+        const uint8_t* first = source + from * static_cast<int64_t>(N);
+        if (step == 1) {
+          std::memcpy(into, first, static_cast<size_t>(run) * N);
+        } else {
+          for (int64_t i = 0; i < run; ++i)
+            std::memcpy(into + static_cast<size_t>(i) * N, first + i * step * static_cast<int64_t>(N), N);
+        }
+      });
     });
   };
   switch (size) {
@@ -276,8 +279,9 @@ Results eval_pad(const NodeView& n) {
   const std::vector<int64_t> strides = strides_of(dims);
   int64_t offset = 0;
   for (size_t i = 0; i < rank; ++i) offset += (*pads)[i] * strides[i];
-  walk(x->dims, strides, offset,
-       [&](int64_t from, int64_t to) { set_element_bits(x->dtype, result.data(), to, element_bits(*x, from)); });
+  Walk(x->dims, strides, offset).for_each([&](int64_t from, int64_t to) {
+    set_element_bits(x->dtype, result.data(), to, element_bits(*x, from));
+  });
   return result.done();
 }
 

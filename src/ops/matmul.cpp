@@ -290,13 +290,19 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kGemmHistory,
      .infer = infer_gemm,
+     .eval = eval_gemm,
      .lower = lower_gemm},
     {.sig = "Einsum(T... Inputs, *, str equation) -> T Output",
      .since = 12,
      .history = kEinsumHistory,
      .infer = infer_einsum,
      .lower = lower_einsum},
-    {.sig = "Det(T X) -> T Y", .since = 11, .history = kDetHistory, .infer = infer_det, .lower = lower_det},
+    {.sig = "Det(T X) -> T Y",
+     .since = 11,
+     .history = kDetHistory,
+     .infer = infer_det,
+     .eval = eval_det,
+     .lower = lower_det},
 };
 
 constexpr AtenOp kAten[] = {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ops/conv.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/matmul.h"
@@ -281,6 +282,7 @@ constexpr OnnxOp kOnnx[] = {
     {.sig = "MatMulInteger(T1 A, T2 B, T1? a_zero_point, T2? b_zero_point) -> T3 Y",
      .since = 10,
      .infer = infer_mat_mul_integer,
+     .eval = eval_matmul_integer,
      .lower = lower_mat_mul_integer},
     {.sig = "ConvInteger(T1 x, T2 w, T1? x_zero_point, T2? w_zero_point, *, str auto_pad=\"NOTSET\", ints? dilations, "
             "int group=1, ints? kernel_shape, ints? pads, ints? strides) -> T3 y",
