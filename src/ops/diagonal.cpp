@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/lowering.h"
@@ -57,6 +58,7 @@ constexpr OnnxOp kOnnx[] = {
     {.sig = "Trilu(T input, I? k, *, int upper=1) -> T output",
      .since = 14,
      .infer = infer_same_as_first,
+     .eval = eval_trilu,
      .lower = lower_trilu,
      .before_since = trilu_in_older},
 };

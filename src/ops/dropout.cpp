@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/emission.h"
+#include "ops/eval.h"
 #include "ops/raises.h"
 
 namespace tonnx {
@@ -116,6 +117,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kDropoutHistory,
      .infer = infer_dropout,
+     .eval = eval_dropout,
      .lower = lower_dropout,
      .note = "the seed is not honoured"},
 };

@@ -137,7 +137,7 @@ Results eval_reduce_max(const NodeView& n);
 Results eval_reduce_min(const NodeView& n);
 Results eval_reduce_prod(const NodeView& n);
 
-// eval_row.cpp: along one axis, or over all elements of a part
+// eval_row.cpp
 Results eval_cum_sum(const NodeView& n);
 Results eval_cum_prod(const NodeView& n);
 Results eval_softmax(const NodeView& n);
@@ -145,6 +145,8 @@ Results eval_log_softmax(const NodeView& n);
 Results eval_hardmax(const NodeView& n);
 Results eval_lp_normalization(const NodeView& n);
 Results eval_lrn(const NodeView& n);
+
+// eval_norm.cpp
 Results eval_batch_normalization(const NodeView& n);
 Results eval_instance_normalization(const NodeView& n);
 Results eval_layer_normalization(const NodeView& n);
@@ -160,8 +162,10 @@ Results eval_softmax_cross_entropy(const NodeView& n);
 Results eval_matmul(const NodeView& n);
 Results eval_gemm(const NodeView& n);
 Results eval_matmul_integer(const NodeView& n);
-Results eval_einsum(const NodeView& n);
 Results eval_det(const NodeView& n);
+
+// eval_einsum.cpp
+Results eval_einsum(const NodeView& n);
 
 // eval_text.cpp
 Results eval_string_concat(const NodeView& n);
@@ -181,6 +185,8 @@ Results eval_gather(const NodeView& n);
 Results eval_pad(const NodeView& n);
 Results eval_constant_of_shape(const NodeView& n);
 Results eval_range(const NodeView& n);
+
+// eval_mask.cpp
 Results eval_trilu(const NodeView& n);
 Results eval_dropout(const NodeView& n);
 

@@ -1,4 +1,6 @@
 // eval_cast.cpp - evaluation of Cast, CastLike and BitCast, in all types.
+#include "ops/eval_cast.h"
+
 #include <charconv>
 #include <cmath>
 
@@ -24,7 +26,13 @@ Border border_of(DType dtype) {
   }
 }
 
-uint64_t float8_bits(DType dtype, double value, bool saturate) {
+}  // namespace
+
+uint64_t small_float_bits(DType dtype, double value, bool saturate) {
+  if (!contains(kFloat8, dtype)) {
+    // these have no NaN: the negative zero stands for it
+    return std::isnan(value) ? uint64_t{1} << (info(dtype).bits - 1) : bits_of(dtype, value);
+  }
   const Border border = border_of(dtype);
   const uint64_t sign = std::signbit(value) ? 0x80 : 0;
   const uint64_t nan = border.keeps_sign ? border.nan | sign : border.nan;
@@ -34,6 +42,8 @@ uint64_t float8_bits(DType dtype, double value, bool saturate) {
   if (saturate) return border.largest | sign;
   return dtype == DType::Float8E5M2 ? 0x7c | sign : nan;
 }
+
+namespace {
 
 /// Nothing for what the spec leaves open: negative numbers.
 std::optional<uint64_t> e8m0_bits(double value, bool saturate, std::string_view round_mode) {
@@ -144,8 +154,8 @@ TensorPtr cast_tensor(const TensorPtr& x, DType to, bool saturate, const std::st
   if (x->dtype == DType::String) return contains(kFromText, to) ? parsed(*x, to) : nullptr;
   if (kind == 'c' || kind == '?') return nullptr;
   if (to == DType::String) return printed(*x);
-  if (contains(kFloat8, to))
-    return coded(*x, to, [&](double value) { return std::optional(float8_bits(to, value, saturate)); });
+  if (contains(kFloat8 | kFloat4 | kFloat6, to))
+    return coded(*x, to, [&](double value) { return std::optional(small_float_bits(to, value, saturate)); });
   if (to == DType::Float8E8M0) {
     if (round_mode != "up" && round_mode != "down" && round_mode != "nearest") return nullptr;
     return coded(*x, to, [&](double value) { return e8m0_bits(value, saturate, round_mode); });

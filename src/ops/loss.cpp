@@ -1,6 +1,7 @@
 // loss.cpp - losses of classifiers: NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss.
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -82,12 +83,14 @@ constexpr OnnxOp kOnnx[] = {
      .since = 12,
      .history = kNllHistory,
      .infer = infer_nll_loss,
+     .eval = eval_nll_loss,
      .lower = lower_nll_loss},
     {.sig = "SoftmaxCrossEntropyLoss(T scores, Tind labels, T? weights, *, int? ignore_index, str reduction=\"mean\") "
             "-> (T output, T? log_prob)",
      .since = 12,
      .history = kCrossEntropyHistory,
      .infer = infer_cross_entropy,
+     .eval = eval_softmax_cross_entropy,
      .lower = lower_cross_entropy},
 };
 

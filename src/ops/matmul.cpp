@@ -132,12 +132,6 @@ void down_gemm_needs_c(OnnxEdit& edit) {
   edit.node().set_input(2, edit.constant(make_scalar(a->type.dtype, 0), "C"));
 }
 
-/// The sides of an equation: what each input has, and the result.
-struct Equation {
-  std::vector<std::string> terms;  // '.' stands for the ellipsis
-  std::string result;
-};
-
 std::string parse_term(std::string_view text) {
   std::string term;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -152,6 +146,8 @@ std::string parse_term(std::string_view text) {
   }
   return term;
 }
+
+}  // namespace
 
 Equation parse_equation(std::string text) {
   std::erase(text, ' ');
@@ -178,6 +174,8 @@ Equation parse_equation(std::string text) {
   }
   return equation;
 }
+
+namespace {
 
 void infer_einsum(InferNode& n) {
   const Equation equation = parse_equation(n.s("equation"));
@@ -296,6 +294,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 12,
      .history = kEinsumHistory,
      .infer = infer_einsum,
+     .eval = eval_einsum,
      .lower = lower_einsum},
     {.sig = "Det(T X) -> T Y",
      .since = 11,

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -209,16 +210,19 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kBatchNormHistory,
      .infer = infer_batch_norm,
+     .eval = eval_batch_normalization,
      .lower = lower_batch_norm},
     {.sig = "LRN(T X, *, float alpha=0.0001, float beta=0.75, float bias=1.0, int size) -> T Y",
      .since = 1,
      .history = kBFloat16In13,
      .infer = infer_same_as_first,
+     .eval = eval_lrn,
      .lower = lower_lrn},
     {.sig = "LpNormalization(T input, *, int axis=-1, int p=2) -> T output",
      .since = 1,
      .history = kBFloat16In22,
      .infer = infer_along_axis,
+     .eval = eval_lp_normalization,
      .lower = lower_lp_normalization},
 };
 

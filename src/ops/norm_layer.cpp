@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/older_forms.h"
@@ -265,28 +266,33 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kInstanceNormHistory,
      .infer = infer_same_as_first,
+     .eval = eval_instance_normalization,
      .lower = lower_instance_norm},
     {.sig = "LayerNormalization(T X, T Scale, T? B, *, int axis=-1, float epsilon=1e-05, int stash_type=1) "
             "-> (T Y, U? Mean, U? InvStdDev)",
      .since = 17,
      .infer = infer_layer_norm,
+     .eval = eval_layer_normalization,
      .lower = lower_layer_norm,
      .before_since = layer_norm_in_older},
     {.sig = "GroupNormalization(T X, T scale, T bias, *, float epsilon=1e-05, int num_groups, int stash_type=1) -> T Y",
      .since = 18,
      .history = kGroupNormHistory,
      .infer = infer_group_norm,
+     .eval = eval_group_normalization,
      .lower = lower_group_norm,
      .before_since = group_norm_in_older},
     {.sig = "RMSNormalization(T X, V scale, *, int axis=-1, float epsilon=1e-05, int stash_type=1) -> V Y",
      .since = 23,
      .infer = infer_rms_norm,
+     .eval = eval_rms_normalization,
      .lower = lower_rms_norm,
      .before_since = rms_norm_in_older},
     {.sig = "MeanVarianceNormalization(T X, *, ints axes=[0, 2, 3]) -> T Y",
      .since = 9,
      .history = kMeanVarianceHistory,
      .infer = infer_same_as_first,
+     .eval = eval_mean_variance_normalization,
      .lower = lower_mean_variance_norm},
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/cast.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/opset_step.h"
@@ -251,6 +252,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 10,
      .history = kQuantizeHistory,
      .infer = infer_quantize,
+     .eval = eval_quantize,
      .lower = lower_quantize,
      .expand = expand_quantize},
     {.sig = "DequantizeLinear(T1 x, T2 x_scale, T1? x_zero_point, *, int axis=1, int block_size=0, int output_dtype=0) "
@@ -258,10 +260,12 @@ constexpr OnnxOp kOnnx[] = {
      .since = 10,
      .history = kDequantizeHistory,
      .infer = infer_dequantize,
+     .eval = eval_dequantize,
      .lower = lower_dequantize},
     {.sig = "DynamicQuantizeLinear(T1 x) -> (T2 y, tensor(float) y_scale, T2 y_zero_point)",
      .since = 11,
      .infer = infer_dynamic_quantize,
+     .eval = eval_dynamic_quantize,
      .lower = lower_dynamic_quantize},
 };
 

@@ -1,5 +1,6 @@
 // scan.cpp - running sums and products along one axis: CumSum, CumProd.
 #include "ops/emission.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/lowering.h"
@@ -56,10 +57,12 @@ constexpr OnnxOp kOnnx[] = {
      .since = 11,
      .history = kCumSumHistory,
      .infer = infer_same_as_first,
+     .eval = eval_cum_sum,
      .lower = lower_cum_sum},
     {.sig = "CumProd(T x, T2 axis, *, int exclusive=0, int reverse=0) -> T y",
      .since = 26,
      .infer = infer_same_as_first,
+     .eval = eval_cum_prod,
      .lower = lower_cum_prod},
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -93,16 +94,19 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kHistory,
      .infer = infer_softmax,
+     .eval = eval_softmax,
      .lower = lower_softmax},
     {.sig = "LogSoftmax(T input, *, int axis=-1) -> T output",
      .since = 1,
      .history = kHistory,
      .infer = infer_softmax,
+     .eval = eval_log_softmax,
      .lower = lower_log_softmax},
     {.sig = "Hardmax(T input, *, int axis=-1) -> T output",
      .since = 1,
      .history = kHistory,
      .infer = infer_softmax,
+     .eval = eval_hardmax,
      .lower = lower_hardmax},
 };
 

@@ -1,0 +1,52 @@
+// eval_mask.cpp - evaluation of operators that keep elements or not: Trilu, Dropout.
+#include <cstring>
+
+#include "ops/eval_map.h"
+
+namespace tonnx {
+
+Results eval_trilu(const NodeView& n) {
+  const Tensor& x = *n.find_constant("input");
+  const int bits = info(x.dtype).bits;
+  if (x.dims.size() < 2 || bits < 8) return {};
+  int64_t k = 0;
+  if (n.has("k")) {
+    const auto given = n.find_const_ints("k");
+    if (!given || given->size() != 1) return {};
+    k = given->front();
+  }
+  const int64_t rows = x.dims[x.dims.size() - 2], columns = x.dims.back();
+  const bool upper = n.flag("upper");
+  k = std::clamp(k, -rows - 1, columns + 1);
+  NewTensor result(x.dtype, x.dims);
+  const int64_t size = bits / 8;
+  for (int64_t line = 0; columns > 0 && line < result.count() / columns; ++line) {
+    const int64_t border = std::clamp<int64_t>(line % rows + k + (upper ? 0 : 1), 0, columns);
+    const int64_t begin = upper ? border : 0, end = upper ? columns : border;
+    const int64_t at = (line * columns + begin) * size;
+    if (begin < end) std::memcpy(result.data() + at, x.data.data() + at, static_cast<size_t>((end - begin) * size));
+  }
+  return result.done();
+}
+
+/// Only where chance has no part in it.
+Results eval_dropout(const NodeView& n) {
+  const TensorPtr x = n.find_constant("data");
+  if (n.has("training_mode")) {
+    const TensorPtr training = n.find_constant("training_mode");
+    if (training->dtype != DType::Bool || training->count() != 1) return {};
+    if (element_as_int(*training, 0) != 0) {
+      const TensorPtr ratio = n.has("ratio") ? n.find_constant("ratio") : nullptr;
+      if (!ratio || ratio->count() != 1 || element_as_double(*ratio, 0) != 0) return {};
+    }
+  }
+  Results results(x);
+  if (n.output_count() > 1) {
+    NewTensor mask(DType::Bool, x->dims);
+    if (mask.count() > 0) std::memset(mask.data(), 1, static_cast<size_t>(mask.count()));
+    results.push_back(mask.done());
+  }
+  return results;
+}
+
+}  // namespace tonnx
