@@ -171,7 +171,6 @@ Results eval_einsum(const NodeView& n);
 Results eval_string_concat(const NodeView& n);
 Results eval_string_split(const NodeView& n);
 Results eval_string_normalizer(const NodeView& n);
-Results eval_regex_full_match(const NodeView& n);
 
 // eval_move.cpp
 Results eval_same_elements(const NodeView& n);  // Reshape and its kin: the first input in the shape of the output

@@ -146,11 +146,11 @@ Results eval_quantize(const NodeView& n) {
           return std::clamp(std::nearbyint(quotient) + add, low, high);
         });
   } else if (contains(kQuantFloats, to) && (!zero || is_zero(*zero))) {
-    const bool saturate = n.flag("saturate"), by_code = contains(kFloat8, to);
+    const bool saturate = n.flag("saturate"), by_code = contains(kFloat8, to), has_zero = zero != nullptr;
     result = scaled(x, scale, nullptr, *layout, to, [=](double value, double by, double) -> std::optional<double> {
       const double quotient = divided(value, by, precision);
       if (by_code) return static_cast<double>(small_float_bits(to, quotient, saturate));
-      return std::isnan(quotient) ? std::nullopt : std::optional(quotient);
+      return std::isnan(quotient) ? std::nullopt : std::optional(has_zero ? quotient + 0.0 : quotient);
     });
   }
   return result ? Results(result) : Results();

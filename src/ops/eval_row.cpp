@@ -82,7 +82,18 @@ Results eval_cum_prod(const NodeView& n) {
   return cumulative(n, 1, [](auto a, auto b) { return a * b; });
 }
 
+namespace {
+
+/// After which steps floats of 16 bits are rounded is left to each engine, and the results differ.
+bool is_short(const NodeView& n) {
+  const DType dtype = n.node().input(0)->constant->dtype;
+  return dtype == DType::Float16 || dtype == DType::BFloat16;
+}
+
+}  // namespace
+
 Results eval_softmax(const NodeView& n) {
+  if (is_short(n)) return {};
   return along_axis(n, [](const Line<double>& line) {
     const double largest = largest_of(line);
     double sum = 0;
@@ -92,6 +103,7 @@ Results eval_softmax(const NodeView& n) {
 }
 
 Results eval_log_softmax(const NodeView& n) {
+  if (is_short(n)) return {};
   return along_axis(n, [](const Line<double>& line) {
     const double largest = largest_of(line);
     double sum = 0;

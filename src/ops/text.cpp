@@ -1,6 +1,7 @@
 // text.cpp - operators on strings, maps and encoded images, which PyTorch has no tensors for: known, so that they can
-// be named, and not supported.
+// be named and evaluated, and not supported.
 #include "base/error.h"
+#include "ops/eval.h"
 #include "ops/infer.h"
 
 namespace tonnx {
@@ -65,15 +66,21 @@ constexpr std::string_view kStrings = "PyTorch has no tensors of strings";
 constexpr std::string_view kMaps = "PyTorch has no maps: dictionaries are not tensors";
 
 constexpr OnnxOp kOnnx[] = {
-    {.sig = "StringConcat(T X, T Y) -> T Z", .since = 20, .infer = infer_broadcast, .note = kStrings},
+    {.sig = "StringConcat(T X, T Y) -> T Z",
+     .since = 20,
+     .infer = infer_broadcast,
+     .eval = eval_string_concat,
+     .note = kStrings},
     {.sig = "StringSplit(T1 X, *, int? maxsplit, str? delimiter) -> (T2 Y, T3 Z)",
      .since = 20,
      .infer = infer_string_split,
+     .eval = eval_string_split,
      .note = kStrings},
     {.sig = "StringNormalizer(tensor(string) X, *, strs? stopwords, str? locale, int is_case_sensitive=0, str "
             "case_change_action=\"NONE\") -> tensor(string) Y",
      .since = 10,
      .infer = infer_string_normalizer,
+     .eval = eval_string_normalizer,
      .note = kStrings},
     {.sig = "RegexFullMatch(T1 X, *, str? pattern) -> T2 Y", .since = 20, .infer = infer_regex, .note = kStrings},
     {.sig = "ImageDecoder(T1 encoded_stream, *, str pixel_format=\"RGB\") -> T2 image",
