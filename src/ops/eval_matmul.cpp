@@ -24,26 +24,37 @@ bool is_worth_product(int64_t batches, int64_t rows, int64_t inner, int64_t colu
 
 template <class T>
 void add_product(const T* a, const T* b, T* c, int64_t rows, int64_t inner, int64_t columns) {
-  // columns in blocks, so that a row of the result stays in the nearest cache
-  in_parallel(
-      rows,
-      [&](int64_t begin, int64_t end) {
-        T sums[kBlock], line[kBlock];
-        for (int64_t first = 0; first < columns; first += kBlock) {
-          const int64_t count = std::min(kBlock, columns - first);
-          for (int64_t i = begin; i < end; ++i) {
-            std::copy(c + i * columns + first, c + i * columns + first + count, sums);
-            for (int64_t k = 0; k < inner; ++k) {
-              const T factor = a[i * inner + k];
-              const T* __restrict from = b + k * columns + first;
-              std::copy(from, from + count, line);
-              for_block(count, [&](int64_t j) { sums[j] += factor * line[j]; });
-            }
-            std::copy(sums, sums + count, c + i * columns + first);
+  // some columns at a time, packed one behind the other, and four rows, whose sums stay in the nearest cache
+  constexpr int64_t kColumns = 256, kRows = 4;
+  std::vector<T> panel(static_cast<size_t>(inner * kColumns));
+  for (int64_t first = 0; first < columns; first += kColumns) {
+    const int64_t count = std::min(kColumns, columns - first);
+    for (int64_t k = 0; k < inner; ++k)
+      std::copy(b + k * columns + first, b + k * columns + first + count, panel.data() + k * kColumns);
+    const auto use = [&](int64_t begin, int64_t end) {
+      T sums[kRows][kColumns];
+      for (int64_t i = begin; i < end; i += kRows) {
+        const int64_t taken = std::min(kRows, end - i);
+        for (int64_t r = 0; r < kRows; ++r) std::fill(sums[r], sums[r] + kColumns, T{});
+        for (int64_t k = 0; k < inner; ++k) {
+          const T* __restrict line = panel.data() + k * kColumns;
+          T f[kRows];
+          for (int64_t r = 0; r < kRows; ++r) f[r] = r < taken ? a[(i + r) * inner + k] : T{};
+          for (int64_t j = 0; j < kColumns; ++j) {
+            const T element = line[j];
+            sums[0][j] += f[0] * element;
+            sums[1][j] += f[1] * element;
+            sums[2][j] += f[2] * element;
+            sums[3][j] += f[3] * element;
           }
         }
-      },
-      inner * columns);
+        for (int64_t r = 0; r < taken; ++r) {
+          for (int64_t j = 0; j < count; ++j) c[(i + r) * columns + first + j] += sums[r][j];
+        }
+      }
+    };
+    in_parallel(rows, use, inner * kColumns);
+  }
 }
 template void add_product(const double*, const double*, double*, int64_t, int64_t, int64_t);
 template void add_product(const uint64_t*, const uint64_t*, uint64_t*, int64_t, int64_t, int64_t);

@@ -1,4 +1,5 @@
 // eval_quantize.cpp - evaluation of QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
+#include <atomic>
 #include <cmath>
 
 #include "ops/eval_cast.h"
@@ -41,49 +42,53 @@ std::optional<Layout> find_layout(const NodeView& n, const Tensor& x, const Tens
   return scale.dims == dims ? std::optional(layout) : std::nullopt;
 }
 
-/// Scales, or zero points, of the elements of one part of the outermost dimension.
-void read_part(const Tensor& x, const Layout& layout, int64_t outer, std::vector<double>& into) {
-  into.resize(static_cast<size_t>(layout.size * layout.inner));
-  if (layout.kind == Layout::PerTensor) {
-    std::fill(into.begin(), into.end(), element_as_double(x, 0));
-    return;
-  }
-  for (int64_t i = 0; i < layout.size; ++i) {
-    double* line = into.data() + i * layout.inner;
-    if (layout.kind == Layout::PerAxis)
-      std::fill(line, line + layout.inner, element_as_double(x, i));
-    else
-      load_numbers(x, (outer * layout.blocks + i / layout.block) * layout.inner, 1, layout.inner, line);
+/// Scales, or zero points, of `count` elements from `first` on.
+void read_spread(const Tensor& x, const Layout& layout, int64_t first, int64_t count, double* into) {
+  if (layout.kind == Layout::PerTensor) return load_numbers(x, 0, 0, count, into);
+  for (int64_t done = 0; done < count;) {
+    const int64_t place = (first + done) % (layout.size * layout.inner),
+                  outer = (first + done) / (layout.size * layout.inner);
+    const int64_t index = place / layout.inner, at = place % layout.inner;
+    const bool is_last = layout.inner == 1, per_axis = layout.kind == Layout::PerAxis;
+    // a run has the same scale, or one scale after the other
+    int64_t run = is_last ? layout.size - index : layout.inner - at;
+    if (is_last && !per_axis) run = std::min(run, layout.block - index % layout.block);
+    run = std::min(run, count - done);
+    const int64_t from =
+        per_axis ? index : (outer * layout.blocks + index / layout.block) * layout.inner + (is_last ? 0 : at);
+    load_numbers(x, from, is_last == per_axis ? 1 : 0, run, into + done);
+    done += run;
   }
 }
 
-/// Calls `use(x, scale, zero)` for each element, and stores what that gives as a code of the type. Nothing from `use`:
-/// the whole is not evaluated.
+/// `use(x, scale, zero)` of each element, as a number of the type, or a code of a float type of 8 bits. Null where that
+/// is NaN once and the type has none.
 template <class Use>
 TensorPtr scaled(const Tensor& x, const Tensor& scale, const Tensor* zero, const Layout& layout, DType to,
                  const Use& use) {
   NewTensor result(to, x.dims);
-  const int64_t part = layout.size * layout.inner;
-  std::vector<double> numbers(static_cast<size_t>(part)), scales, zeros(static_cast<size_t>(part), 0.0);
-  for (int64_t outer = 0; outer < layout.outer && part > 0; ++outer) {
-    if (outer == 0 || layout.kind == Layout::Blocked) {
-      read_part(scale, layout, outer, scales);
-      if (zero != nullptr) read_part(*zero, layout, outer, zeros);
+  std::atomic<bool> is_number = true;
+  in_parallel(result.count(), [&](int64_t begin, int64_t end) {
+    double numbers[kBlock], scales[kBlock], zeros[kBlock] = {};
+    for (int64_t i = begin; i < end; i += kBlock) {
+      const int64_t count = std::min(kBlock, end - i);
+      load_numbers(x, i, 1, count, numbers);
+      read_spread(scale, layout, i, count, scales);
+      if (zero != nullptr) read_spread(*zero, layout, i, count, zeros);
+      for_block(count, [&](int64_t k) { numbers[k] = use(numbers[k], scales[k], zeros[k]); });
+      if (contains(kFloat8, to)) {
+        for (int64_t k = 0; k < count; ++k) result.data()[i + k] = static_cast<uint8_t>(numbers[k]);
+        continue;
+      }
+      if (!contains(kScales, to)) {
+        for (int64_t k = 0; k < count; ++k) {
+          if (std::isnan(numbers[k])) is_number = false;
+        }
+      }
+      store_numbers(to, result.data(), i, count, numbers);
     }
-    load_numbers(x, outer * part, 1, part, numbers.data());
-    for (size_t i = 0; i < numbers.size(); ++i) {
-      const std::optional<double> value = use(numbers[i], scales[i], zeros[i]);
-      if (!value) return nullptr;
-      numbers[i] = *value;
-    }
-    if (contains(kFloat8, to)) {  // given as codes
-      for (size_t i = 0; i < numbers.size(); ++i)
-        set_element_bits(to, result.data(), outer * part + static_cast<int64_t>(i), static_cast<uint64_t>(numbers[i]));
-    } else {
-      store_numbers(to, result.data(), outer * part, part, numbers.data());
-    }
-  }
-  return result.done();
+  });
+  return is_number ? result.done() : nullptr;
 }
 
 /// The quotient in the arithmetic of a float type.
@@ -139,18 +144,15 @@ Results eval_quantize(const NodeView& n) {
     const int bits = info(to).bits;
     const double low = is_signed_int(to) ? -std::ldexp(1.0, bits - 1) : 0,
                  high = std::ldexp(1.0, is_signed_int(to) ? bits - 1 : bits) - 1;
-    result =
-        scaled(x, scale, zero.get(), *layout, to, [=](double value, double by, double add) -> std::optional<double> {
-          const double quotient = divided(value, by, precision);
-          if (std::isnan(quotient)) return std::nullopt;
-          return std::clamp(std::nearbyint(quotient) + add, low, high);
-        });
+    result = scaled(x, scale, zero.get(), *layout, to, [=](double value, double by, double add) {
+      return std::clamp(std::nearbyint(divided(value, by, precision)) + add, low, high);
+    });
   } else if (contains(kQuantFloats, to) && (!zero || is_zero(*zero))) {
     const bool saturate = n.flag("saturate"), by_code = contains(kFloat8, to), has_zero = zero != nullptr;
-    result = scaled(x, scale, nullptr, *layout, to, [=](double value, double by, double) -> std::optional<double> {
+    result = scaled(x, scale, nullptr, *layout, to, [=](double value, double by, double) {
       const double quotient = divided(value, by, precision);
       if (by_code) return static_cast<double>(small_float_bits(to, quotient, saturate));
-      return std::isnan(quotient) ? std::nullopt : std::optional(has_zero ? quotient + 0.0 : quotient);
+      return has_zero ? quotient + 0.0 : quotient;
     });
   }
   return result ? Results(result) : Results();
@@ -167,7 +169,7 @@ Results eval_dequantize(const NodeView& n) {
       (zero && is_float(x.dtype) && !is_zero(*zero)))
     return {};
   const bool in_double = to == DType::Float64;
-  const auto times = [=](double value, double by, double less) -> std::optional<double> {
+  const auto times = [=](double value, double by, double less) {
     if (in_double) return (value - less) * by;
     return static_cast<double>(static_cast<float>(value - less)) * static_cast<double>(static_cast<float>(by));
   };
