@@ -10,6 +10,9 @@ namespace tonnx {
 inline constexpr DTypeSet kComputed =
     kAllInts | dtype_set(DType::Bool, DType::Float32, DType::Float64, DType::Float16, DType::BFloat16);
 
+/// An attribute as the format holds it, which is in 32 bits; a default as well.
+double float_attribute(const NodeView& n, std::string_view name);
+
 /// Every element as a T, `f` of it as an element of type `to`.
 template <class T, class F>
 TensorPtr mapped(const Tensor& x, DType to, const F& f) {

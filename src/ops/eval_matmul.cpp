@@ -192,7 +192,7 @@ Results eval_gemm(const NodeView& n) {
   const std::vector<double> right = turned(b, n.flag("transB"), b_dims);
   if (a_dims[1] != b_dims[0] || !is_worth_product(1, a_dims[0], a_dims[1], b_dims[1])) return {};
   const std::vector<int64_t> dims{a_dims[0], b_dims[1]};
-  const double alpha = n.f("alpha"), beta = n.f("beta");
+  const double alpha = float_attribute(n, "alpha"), beta = float_attribute(n, "beta");
   std::vector<double> sums(static_cast<size_t>(count_of(dims)));
   add_product(left.data(), right.data(), sums.data(), a_dims[0], a_dims[1], b_dims[1]);
   if (alpha != 1) {

@@ -95,13 +95,13 @@ Results eval_batch_normalization(const NodeView& n) {
       part.insert(part.end(), first, first + static_cast<std::ptrdiff_t>(spatial));
     }
     const Moments m = moments_of(part.data(), static_cast<int64_t>(part.size()));
-    const double momentum = n.f("momentum");
+    const double momentum = float_attribute(n, "momentum");
     running_mean[c] = running_mean[c] * momentum + m.mean * (1 - momentum);
     running_variance[c] = running_variance[c] * momentum + m.variance * (1 - momentum);
     mean[c] = m.mean;
     variance[c] = m.variance;
   }
-  const double epsilon = n.f("epsilon");
+  const double epsilon = float_attribute(n, "epsilon");
   for (size_t i = 0; i < numbers.size(); ++i) {
     const size_t c = i / spatial % channels;
     numbers[i] = (numbers[i] - mean[c]) / std::sqrt(variance[c] + epsilon);
@@ -119,7 +119,7 @@ Results eval_instance_normalization(const NodeView& n) {
   const Tensor& x = *n.find_constant("input");
   if (!is_fine(x) || x.dims.size() < 3) return {};
   std::vector<double> numbers = numbers_of(x);
-  normalize(numbers, inner_size(x.dims, 2), n.f("epsilon"));
+  normalize(numbers, inner_size(x.dims, 2), float_attribute(n, "epsilon"));
   if (!scale_and_shift(numbers, x.dims, n.find_constant("scale"), n.find_constant("B"), true)) return {};
   return tensor_of(x.dtype, x.dims, numbers);
 }
@@ -129,7 +129,7 @@ Results eval_group_normalization(const NodeView& n) {
   const int64_t groups = n.i("num_groups");
   if (!is_fine(x) || x.dims.size() < 2 || groups < 1 || x.dims[1] % groups != 0 || !is_stash_known(n)) return {};
   std::vector<double> numbers = numbers_of(x);
-  normalize(numbers, inner_size(x.dims, 1) / groups, n.f("epsilon"));
+  normalize(numbers, inner_size(x.dims, 1) / groups, float_attribute(n, "epsilon"));
   if (!scale_and_shift(numbers, x.dims, n.find_constant("scale"), n.find_constant("bias"), true)) return {};
   return tensor_of(x.dtype, x.dims, numbers);
 }
@@ -140,7 +140,7 @@ Results eval_layer_normalization(const NodeView& n) {
   const auto axis = static_cast<size_t>(n.axis("axis", "X"));
   const int64_t group = inner_size(x.dims, axis);
   std::vector<double> numbers = numbers_of(x), means, factors;
-  const double epsilon = n.f("epsilon");
+  const double epsilon = float_attribute(n, "epsilon");
   for (size_t first = 0; first < numbers.size(); first += static_cast<size_t>(group)) {
     const Moments m = moments_of(numbers.data() + first, group);
     means.push_back(m.mean);
@@ -170,7 +170,7 @@ Results eval_rms_normalization(const NodeView& n) {
     double sum = 0;
     for (int64_t i = 0; i < group; ++i)
       sum += numbers[first + static_cast<size_t>(i)] * numbers[first + static_cast<size_t>(i)];
-    const double root = std::sqrt(sum / static_cast<double>(group) + n.f("epsilon"));
+    const double root = std::sqrt(sum / static_cast<double>(group) + float_attribute(n, "epsilon"));
     for (int64_t i = 0; i < group; ++i) numbers[first + static_cast<size_t>(i)] /= root;
   }
   if (!scale_and_shift(numbers, x.dims, scale, nullptr, false)) return {};

@@ -116,7 +116,7 @@ Results eval_hardmax(const NodeView& n) {
   return along_axis(n, [](const Line<double>& line) {
     int64_t best = 0;
     for (int64_t i = 1; i < line.size; ++i) {
-      if (line[i] > line[best]) best = i;
+      if (line[i] > line[best] || (std::isnan(line[i]) && !std::isnan(line[best]))) best = i;
     }
     for (int64_t i = 0; i < line.size; ++i) line[i] = i == best ? 1 : 0;
   });
@@ -136,7 +136,8 @@ Results eval_lp_normalization(const NodeView& n) {
 /// Over neighbouring channels.
 Results eval_lrn(const NodeView& n) {
   const Tensor& x = *n.node().input(0)->constant;
-  const double alpha = n.f("alpha"), beta = n.f("beta"), bias = n.f("bias");
+  const double alpha = float_attribute(n, "alpha"), beta = float_attribute(n, "beta"),
+               bias = float_attribute(n, "bias");
   const int64_t size = n.i("size");
   if (!is_float(x.dtype) || !contains(kComputed, x.dtype) || x.dims.size() < 2 || size < 1 || x.count() > kMostNumbers)
     return {};

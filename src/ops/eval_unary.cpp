@@ -142,7 +142,7 @@ Results eval_is_inf(const NodeView& n) {
 // Activations
 
 Results eval_celu(const NodeView& n) {
-  const double alpha = n.f("alpha");
+  const double alpha = float_attribute(n, "alpha");
   // the two parts apart, as the spec has it: with a negative alpha neither is zero everywhere
   return each(n, [=](double x) {
     if (std::isnan(x)) return x;
@@ -151,7 +151,7 @@ Results eval_celu(const NodeView& n) {
 }
 
 Results eval_elu(const NodeView& n) {
-  const double alpha = n.f("alpha");
+  const double alpha = float_attribute(n, "alpha");
   return each(n, [=](double x) { return x < 0 ? alpha * std::expm1(x) : x; });
 }
 
@@ -166,7 +166,7 @@ Results eval_gelu(const NodeView& n) {
 }
 
 Results eval_hard_sigmoid(const NodeView& n) {
-  const double alpha = n.f("alpha"), beta = n.f("beta");
+  const double alpha = float_attribute(n, "alpha"), beta = float_attribute(n, "beta");
   return each(n, [=](double x) {
     const double y = alpha * x + beta;
     return y < 0 ? 0.0 : y > 1 ? 1.0 : y;
@@ -174,11 +174,11 @@ Results eval_hard_sigmoid(const NodeView& n) {
 }
 
 Results eval_hard_swish(const NodeView& n) {
-  return each(n, [](double x) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); });
+  return each(n, [](double x) { return x * std::clamp(x * double(1.0F / 6) + 0.5, 0.0, 1.0); });
 }
 
 Results eval_leaky_relu(const NodeView& n) {
-  const double alpha = n.f("alpha");
+  const double alpha = float_attribute(n, "alpha");
   return each(n, [=](double x) { return x < 0 ? alpha * x : x; });
 }
 
@@ -187,12 +187,12 @@ Results eval_mish(const NodeView& n) {
 }
 
 Results eval_selu(const NodeView& n) {
-  const double alpha = n.f("alpha"), gamma = n.f("gamma");
+  const double alpha = float_attribute(n, "alpha"), gamma = float_attribute(n, "gamma");
   return each(n, [=](double x) { return gamma * (x > 0 ? x : alpha * std::expm1(x)); });
 }
 
 Results eval_shrink(const NodeView& n) {
-  const double bias = n.f("bias"), border = n.f("lambd");
+  const double bias = float_attribute(n, "bias"), border = float_attribute(n, "lambd");
   const auto shrink = [=](double x) { return x < -border ? x + bias : x > border ? x - bias : 0.0; };
   const Tensor& x = *n.node().input(0)->constant;
   if (is_float(x.dtype)) return each(n, shrink);
@@ -205,12 +205,12 @@ Results eval_softsign(const NodeView& n) {
 }
 
 Results eval_swish(const NodeView& n) {
-  const double alpha = n.f("alpha");
+  const double alpha = float_attribute(n, "alpha");
   return each(n, [=](double x) { return x * sigmoid(alpha * x); });
 }
 
 Results eval_thresholded_relu(const NodeView& n) {
-  const double alpha = n.f("alpha");
+  const double alpha = float_attribute(n, "alpha");
   return each(n, [=](double x) { return x > alpha ? x : 0.0; });
 }
 
