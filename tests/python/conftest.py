@@ -12,7 +12,9 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KNOWN_FAILURES = Path(__file__).with_name("known_failures.txt")
+NOT_FOLDED = Path(__file__).with_name("not_folded.txt")
 NODE_TEST = "node_test"  # the report property that carries (name, why) of one ONNX node test
+FOLDED_TEST = "folded_test"  # the same, of one that is folded
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,6 +22,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--update-known-failures",
         action="store_true",
         help="rewrite known_failures.txt for the node tests of this run: new failures in, passing tests out",
+    )
+    parser.addoption(
+        "--update-not-folded",
+        action="store_true",
+        help="rewrite not_folded.txt for the node tests of this run",
     )
 
 
@@ -55,22 +62,37 @@ def pytest_configure(config: pytest.Config) -> None:
     torch.set_num_threads(1)
 
 
+def results_of(terminalreporter: pytest.TerminalReporter, wanted: str) -> dict[str, str | None]:
+    """{name: why} of all tests that recorded such a property."""
+    results: dict[str, str | None] = {}
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            results.update(value for key, value in getattr(report, "user_properties", ()) if key == wanted)
+    return results
+
+
+def rewrite(terminalreporter: pytest.TerminalReporter, path: Path, head: str, results: dict[str, str | None]) -> None:
+    from known_failures import read, update, write
+
+    before = read(path)
+    after = update(before, results)
+    write(path, after, head)
+    added, removed = len(after.keys() - before.keys()), len(before.keys() - after.keys())
+    terminalreporter.write_line(f"{path.name}: {len(after)} listed, {added} added, {removed} removed")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):  # only the process that sees every report may judge and write
         return
-    results = {}
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            results.update(value for key, value in getattr(report, "user_properties", ()) if key == NODE_TEST)
-    if not results:
-        return
-    passed = sum(why is None for why in results.values())
-    terminalreporter.write_line(f"ONNX node tests: {passed} of {len(results)} pass")
-    if config.getoption("--update-known-failures"):
-        from known_failures import read, update, write
-
-        before = read(KNOWN_FAILURES)
-        after = update(before, results)
-        write(KNOWN_FAILURES, after)
-        added, removed = len(after.keys() - before.keys()), len(before.keys() - after.keys())
-        terminalreporter.write_line(f"{KNOWN_FAILURES.name}: {len(after)} listed, {added} added, {removed} removed")
+    if results := results_of(terminalreporter, NODE_TEST):
+        passed = sum(why is None for why in results.values())
+        terminalreporter.write_line(f"ONNX node tests: {passed} of {len(results)} pass")
+        if config.getoption("--update-known-failures"):
+            head = "ONNX node tests that do not pass yet, and why: name<TAB>reason. Update: pytest --update-known-failures."
+            rewrite(terminalreporter, KNOWN_FAILURES, head, results)
+    if results := results_of(terminalreporter, FOLDED_TEST):
+        passed = sum(why is None for why in results.values())
+        terminalreporter.write_line(f"ONNX node tests with constant inputs: {passed} of {len(results)} are folded")
+        if config.getoption("--update-not-folded"):
+            head = "ONNX node tests that constant folding leaves nodes of: name<TAB>reason. Update: pytest --update-not-folded."
+            rewrite(terminalreporter, NOT_FOLDED, head, results)

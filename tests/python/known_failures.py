@@ -1,4 +1,4 @@
-"""The list of ONNX node tests that do not pass yet: one `name<TAB>reason` per line, sorted by name."""
+"""Lists of ONNX node tests that do not pass yet: one `name<TAB>reason` per line, sorted by name."""
 
 from __future__ import annotations
 
@@ -34,6 +34,5 @@ def update(listed: Mapping[str, str], results: Mapping[str, str | None]) -> dict
     return after
 
 
-def write(path: Path, listed: Mapping[str, str]) -> None:
-    head = "# ONNX node tests that do not pass yet, and why: name<TAB>reason. Update: pytest --update-known-failures.\n"
-    path.write_text(head + "".join(f"{name}\t{listed[name]}\n" for name in sorted(listed)))
+def write(path: Path, listed: Mapping[str, str], head: str) -> None:
+    path.write_text(f"# {head}\n" + "".join(f"{name}\t{listed[name]}\n" for name in sorted(listed)))
