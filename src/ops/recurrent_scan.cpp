@@ -118,6 +118,7 @@ class ScanWriter {
 
   bool run() {
     if (dtype_ == DType::Undefined) fail_unsupported("the element type of 'X' is not known");
+    require(is_float(dtype_), "input 'X' is of type {}", name_of(dtype_));
     x_ = in("X");
     if (cell_.is_batch_first) x_ = make_.transpose(x_, {1, 0, 2});
     if (!has_full_sequences(n_, cell_)) is_inside_ = inside_mask();
