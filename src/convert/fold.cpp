@@ -1,6 +1,8 @@
 // fold.cpp - calls the evaluation of operators, within limits.
 #include "convert/fold.h"
 
+#include <algorithm>
+
 #include "ops/eval.h"
 
 namespace tonnx {
@@ -20,6 +22,55 @@ TensorPtr constant_of(const Value& value) {
                      *rank == 0 ? std::vector<int64_t>() : std::vector{static_cast<int64_t>(numbers.size())}, numbers);
 }
 
+/// What the elements of a tensor take. A string takes some room even where it is empty.
+int64_t size_of(const Tensor& tensor) {
+  auto bytes = static_cast<int64_t>(tensor.data.size());
+  for (const std::string& text : tensor.strings) bytes += static_cast<int64_t>(sizeof(std::string) + text.size());
+  return bytes;
+}
+
+/// What the outputs take whose sizes are known; nothing where they are no tensors, or are known already.
+std::optional<int64_t> bytes_to_make(const Node& node, bool& is_open) {
+  int64_t bytes = 0, string = sizeof(std::string);  // the longest that can be made
+  for (const Value* input : node.inputs()) {
+    int64_t longest = 0;
+    for (size_t i = 0; input && i < input->constant->strings.size(); ++i)
+      longest = std::max(longest, static_cast<int64_t>(input->constant->strings[i].size()));
+    string += longest;
+  }
+  bool is_done = true;
+  for (const Value* output : node.outputs()) {
+    if (output == nullptr) continue;
+    if (!output->type.is_tensor() || output->type.dtype == DType::Undefined) return std::nullopt;
+    is_done = is_done && output->constant != nullptr;
+    const auto dims = static_dims(output);
+    is_open = is_open || !dims;
+    if (!dims) continue;
+    const int64_t count = count_of(*dims);
+    if (output->type.dtype == DType::String && count > INT64_MAX / 2 / string) return std::nullopt;
+    const int64_t more = output->type.dtype == DType::String ? count * string : byte_size(output->type.dtype, count);
+    if (__builtin_add_overflow(bytes, more, &bytes)) return std::nullopt;
+  }
+  return is_done ? std::nullopt : std::optional(bytes);
+}
+
+/// Operators whose results are at most a few times as large as the inputs, whatever these hold: they may be computed
+/// before their size is known.
+constexpr std::string_view kBounded[] = {"Compress",         "NonMaxSuppression", "NonZero",
+                                         "StringNormalizer", "StringSplit",       "Unique"};
+
+/// Operators that move elements, or compare them, and whose evaluations look at the types of their inputs.
+constexpr std::string_view kMoveStrings[] = {
+    "Compress",         "Concat",          "DepthToSpace", "Expand",       "Flatten",   "Gather",  "GatherElements",
+    "GatherND",         "Identity",        "NonZero",      "OneHot",       "Pad",       "Reshape", "Resize",
+    "ReverseSequence",  "ScatterElements", "ScatterND",    "SpaceToDepth", "Slice",     "Split",   "StringConcat",
+    "StringNormalizer", "StringSplit",     "Squeeze",      "Tile",         "Transpose", "Unique",  "Unsqueeze",
+};
+
+bool is_among(std::span<const std::string_view> names, const OnnxOpEntry& entry) {
+  return entry.signature.domain.empty() && std::find(names.begin(), names.end(), entry.signature.name) != names.end();
+}
+
 }  // namespace
 
 void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const FoldLimits& limits) {
@@ -27,27 +78,29 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const Fol
     if (output && !output->constant && output->known_ints) output->constant = constant_of(*output);
   }
   if (entry.op->eval == nullptr || node.inputs().empty() || node.outputs().empty()) return;
-  int64_t given = 0, made = 0;
+  const auto may_make = [&](int64_t bytes, int64_t from) {
+    const bool is_small = static_cast<double>(bytes) <= limits.times * static_cast<double>(from);
+    return is_small || (bytes - from <= limits.bytes && fresh.take_bytes(bytes));
+  };
+  int64_t given = 0;
   bool is_trained = false;
   for (const Value* input : node.inputs()) {
     if (input == nullptr) continue;
-    if (!input->constant || input->constant->dtype == DType::String || input->sparse) return;
-    given += static_cast<int64_t>(input->constant->data.size());
+    if (!input->constant || input->sparse) return;
+    if (input->constant->dtype == DType::String && !is_among(kMoveStrings, entry)) return;
+    given += size_of(*input->constant);
     is_trained = is_trained || ((input->producer == nullptr || input->trainable) && is_float(input->constant->dtype));
   }
-  for (const Value* output : node.outputs()) {
-    if (output == nullptr || output->constant) return;
-    const auto dims = static_dims(output);
-    if (!dims || output->type.dtype == DType::Undefined || output->type.dtype == DType::String) return;
-    made += byte_size(output->type.dtype, count_of(*dims));
-  }
+  bool is_open = false;
+  const auto made = bytes_to_make(node, is_open);
+  if (!made || (is_open && !is_among(kBounded, entry))) return;
   // what the file holds may be turned into another type, but a small file does not become a large one
-  const bool is_small = static_cast<double>(made) <= limits.times * static_cast<double>(given);
-  if (!is_small && !(made - given <= limits.bytes && fresh.take_bytes(made))) return;
+  if (!may_make(*made, given)) return;
   const Results results = entry.op->eval(NodeView(node, entry));
   for (size_t i = 0; i < results.size() && i < node.outputs().size(); ++i) {
     Value* output = node.output(i);
-    if (results[i] == nullptr || results[i]->dtype != output->type.dtype) continue;
+    if (output == nullptr || results[i] == nullptr || results[i]->dtype != output->type.dtype) continue;
+    if (is_open && !may_make(size_of(*results[i]), given)) return;
     output->constant = results[i];
     output->type.shape = Shape(results[i]->dims.begin(), results[i]->dims.end());
     output->trainable = is_trained && is_float(results[i]->dtype);

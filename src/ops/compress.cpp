@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval_windows.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -88,11 +89,13 @@ constexpr OnnxOp kOnnx[] = {
      .since = 9,
      .history = kCompressHistory,
      .infer = infer_compress,
+     .eval = eval_compress,
      .lower = lower_compress},
     {.sig = "ReverseSequence(T input, I sequence_lens, *, int batch_axis=1, int time_axis=0) -> T Y",
      .since = 10,
      .history = kReverseSequenceHistory,
      .infer = infer_reverse_sequence,
+     .eval = eval_reverse_sequence,
      .lower = lower_reverse_sequence},
 };
 

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
-#include "ops/eval.h"
+#include "ops/eval_windows.h"
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/lowering.h"
@@ -54,6 +54,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 9,
      .history = kEyeLikeHistory,
      .infer = infer_eye_like,
+     .eval = eval_eye_like,
      .lower = lower_eye_like},
     {.sig = "Trilu(T input, I? k, *, int upper=1) -> T output",
      .since = 14,

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ops/eval.h"
+#include "ops/eval_elements.h"
 #include "ops/eval_walk.h"
 
 namespace tonnx {
@@ -67,10 +68,8 @@ std::optional<std::vector<int64_t>> static_dims(const Value* value) {
 TensorPtr strided(const Tensor& x, std::vector<int64_t> dims, const std::vector<int64_t>& strides, int64_t offset) {
   const int bits = info(x.dtype).bits;
   if (bits < 8) {
-    NewTensor result(x.dtype, dims);
-    Walk(dims, strides, offset).for_each([&](int64_t to, int64_t from) {
-      set_element_bits(x.dtype, result.data(), to, element_bits(x, from));
-    });
+    Elements result(x.dtype, dims);
+    Walk(dims, strides, offset).for_each([&](int64_t to, int64_t from) { result.copy(to, x, from); });
     return result.done();
   }
   const auto size = static_cast<size_t>(bits / 8);
@@ -145,7 +144,7 @@ Results eval_tile(const NodeView& n) {
   const TensorPtr x = n.find_constant("input");
   const auto dims = static_dims(n.node().output(0));
   if (!dims || dims->size() != x->dims.size()) return {};
-  if (x->count() == 0) return NewTensor(x->dtype, *dims).done();
+  if (count_of(*dims) == 0 || x->count() == 0) return Elements(x->dtype, *dims).done();
   // each dimension as two: how often, and how much
   std::vector<int64_t> twice, strides;
   const std::vector<int64_t> dense = strides_of(x->dims);
@@ -174,8 +173,9 @@ Results eval_slice(const NodeView& n) {
   int64_t offset = 0;
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<size_t>(NodeView::normalized(axes[i], rank));
-    const int64_t size = x->dims[axis], step = steps[i];
-    if (step == 0 || step < -(int64_t{1} << 40) || step > int64_t{1} << 40) return {};
+    // a step past the end is as good as any other
+    const int64_t size = x->dims[axis], step = std::clamp(steps[i], -size - 1, size + 1);
+    if (step == 0) return {};
     const auto clamp = [&](int64_t at, int64_t low, int64_t high) {
       return std::clamp(at < 0 && at >= -size ? at + size : at, low, high);
     };
@@ -187,7 +187,7 @@ Results eval_slice(const NodeView& n) {
       end = step > 0 ? clamp(end, 0, size) : clamp(end, -1, size - 1);
     dims[axis] = std::max<int64_t>(0, step > 0 ? (end - start + step - 1) / step : (start - end - step - 1) / -step);
     offset += dims[axis] > 0 ? start * strides[axis] : 0;
-    strides[axis] *= step;
+    strides[axis] *= dims[axis] > 1 ? step : 1;
   }
   return strided(*x, dims, strides, offset);
 }
@@ -208,26 +208,19 @@ Results eval_split(const NodeView& n) {
 }
 
 Results eval_concat(const NodeView& n) {
-  auto dims = static_dims(n.node().output(0));
+  const auto dims = static_dims(n.node().output(0));
   if (!dims || dims->empty()) return {};
   const auto axis = static_cast<size_t>(NodeView::normalized(n.i("axis"), static_cast<int64_t>(dims->size())));
-  const DType dtype = n.node().output(0)->type.dtype;
-  if (info(dtype).bits < 8) return {};
-  NewTensor result(dtype, *dims);
-  const auto size = static_cast<size_t>(info(dtype).bits / 8);
-  int64_t outer = 1, inner = 1;
-  for (size_t i = 0; i < dims->size(); ++i) (i < axis ? outer : inner) *= i == axis ? 1 : (*dims)[i];
-  const size_t row = static_cast<size_t>((*dims)[axis] * inner) * size;
-  size_t at = 0;
+  Elements result(n.node().output(0)->type.dtype, *dims);
+  const AroundAxis around = around_axis(*dims, axis);
+  const int64_t row = around.size * around.inner;
+  int64_t at = 0;
   for (const Value* input : n.values("inputs")) {
     const Tensor& x = *input->constant;
-    if (x.dims.size() != dims->size() || x.dtype != dtype) return {};
-    const size_t part = static_cast<size_t>(x.dims[axis] * inner) * size;
-    if (static_cast<size_t>(x.count()) * size != part * static_cast<size_t>(outer) || at + part > row) return {};
-    for (int64_t i = 0; i < outer && part > 0; ++i) {
-      std::memcpy(result.data() + static_cast<size_t>(i) * row + at, x.data.data() + static_cast<size_t>(i) * part,
-                  part);
-    }
+    if (x.dims.size() != dims->size() || x.dtype != n.node().output(0)->type.dtype) return {};
+    const int64_t part = x.dims[axis] * around.inner;
+    if (x.count() != part * around.outer || part > row - at) return {};
+    for (int64_t i = 0; i < around.outer; ++i) result.copy(i * row + at, x, i * part, part);
     at += part;
   }
   return at == row ? Results(result.done()) : Results();
@@ -236,64 +229,112 @@ Results eval_concat(const NodeView& n) {
 Results eval_gather(const NodeView& n) {
   const TensorPtr x = n.find_constant("data"), indices = n.find_constant("indices");
   const auto rank = static_cast<int64_t>(x->dims.size());
-  if (rank == 0 || info(x->dtype).bits < 8 || !is_integer(indices->dtype)) return {};
+  if (rank == 0 || !is_integer(indices->dtype)) return {};
   const auto axis = static_cast<size_t>(NodeView::normalized(n.i("axis"), rank));
   const auto offset = static_cast<std::ptrdiff_t>(axis);
   std::vector<int64_t> dims(x->dims.begin(), x->dims.begin() + offset);
   dims.insert(dims.end(), indices->dims.begin(), indices->dims.end());
   dims.insert(dims.end(), x->dims.begin() + offset + 1, x->dims.end());
-  NewTensor result(x->dtype, dims);
-  int64_t outer = 1, inner = 1;
-  for (size_t i = 0; i < x->dims.size(); ++i) (i < axis ? outer : inner) *= i == axis ? 1 : x->dims[i];
-  const size_t block = static_cast<size_t>(inner) * static_cast<size_t>(info(x->dtype).bits / 8);
-  uint8_t* target = result.data();
-  for (int64_t o = 0; o < outer; ++o) {
-    for (int64_t i = 0; i < indices->count(); ++i) {
-      int64_t at = element_as_int(*indices, i);
-      require(at >= -x->dims[axis] && at < x->dims[axis], "index {} is out of range for size {}", at, x->dims[axis]);
-      if (at < 0) at += x->dims[axis];
-      if (block > 0) std::memcpy(target, x->data.data() + static_cast<size_t>(o * x->dims[axis] + at) * block, block);
-      target += block;
+  Elements result(x->dtype, dims);
+  const AroundAxis around = around_axis(x->dims, axis);
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < indices->count(); ++i) {
+    const int64_t index = element_as_int(*indices, i);
+    places.push_back(index_in(index, around.size));
+    require(places.back() >= 0, "index {} is out of range for size {}", index, around.size);
+  }
+  int64_t to = 0;
+  for (int64_t o = 0; o < around.outer; ++o) {
+    for (const int64_t at : places) {
+      result.copy(to, *x, (o * around.size + at) * around.inner, around.inner);
+      to += around.inner;
     }
   }
   return result.done();
 }
 
-Results eval_pad(const NodeView& n) {
-  const TensorPtr x = n.find_constant("data");
+namespace {
+
+enum class PadMode { Constant, Edge, Reflect, Wrap };
+
+/// Where the element at `i`, counted from the first one of `size`, comes from; -1: it is filled.
+int64_t padded_source(PadMode mode, int64_t i, int64_t size) {
+  if (i >= 0 && i < size) return i;
+  if (mode == PadMode::Constant) return -1;
+  if (mode == PadMode::Edge) return std::clamp<int64_t>(i, 0, size - 1);
+  const int64_t period = mode == PadMode::Wrap ? size : std::max<int64_t>(2 * (size - 1), 1);
+  const int64_t at = (i % period + period) % period;
+  return at < size ? at : period - at;
+}
+
+/// For each axis where the elements of the result come from; nothing where the pads are of another form.
+std::optional<std::vector<std::vector<int64_t>>> pad_sources(const NodeView& n, const std::vector<int64_t>& from,
+                                                             const std::vector<int64_t>& to) {
   const auto pads = n.find_const_ints("pads");
-  if (n.s("mode") != "constant" || !pads || n.has("axes") || info(x->dtype).bits < 8 || info(x->dtype).bits > 64)
+  const std::string mode = n.s("mode");
+  const auto rank = static_cast<int64_t>(from.size());
+  std::vector<int64_t> axes;
+  for (int64_t i = 0; i < rank; ++i) axes.push_back(i);
+  if (n.has("axes")) axes = n.find_const_ints("axes").value_or(std::vector<int64_t>());
+  if (!pads || pads->size() != 2 * axes.size()) return std::nullopt;
+  const PadMode kind = mode == "constant"  ? PadMode::Constant
+                       : mode == "edge"    ? PadMode::Edge
+                       : mode == "reflect" ? PadMode::Reflect
+                                           : PadMode::Wrap;
+  if (kind == PadMode::Wrap && mode != "wrap") return std::nullopt;
+  std::vector<int64_t> begin(from.size(), 0), end(from.size(), 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<size_t>(NodeView::normalized(axes[i], rank));
+    begin[axis] = (*pads)[i];
+    end[axis] = (*pads)[axes.size() + i];
+  }
+  std::vector<std::vector<int64_t>> sources(from.size());
+  for (size_t d = 0; d < from.size(); ++d) {
+    int64_t size = 0;
+    if (__builtin_add_overflow(from[d], begin[d], &size) || __builtin_add_overflow(size, end[d], &size) ||
+        size != to[d])
+      return std::nullopt;
+    // only a constant says what is beside an element that is cropped away
+    const bool is_cropped = begin[d] < 0 || end[d]<0, is_padded = begin[d]> 0 || end[d] > 0;
+    if (kind != PadMode::Constant && is_padded && (is_cropped || from[d] == 0)) return std::nullopt;
+    for (int64_t i = 0; i < size; ++i) sources[d].push_back(padded_source(kind, i - begin[d], from[d]));
+  }
+  return sources;
+}
+
+}  // namespace
+
+Results eval_pad(const NodeView& n) {
+  const TensorPtr x = n.find_constant("data"), value = n.find_constant("constant_value");
+  const auto dims = static_dims(n.node().output(0));
+  if (!dims || dims->size() != x->dims.size() || (value && (value->count() != 1 || value->dtype != x->dtype)))
     return {};
-  const size_t rank = x->dims.size();
-  if (pads->size() != 2 * rank || std::any_of(pads->begin(), pads->end(), [](int64_t p) { return p < 0; })) return {};
-  std::vector<int64_t> dims = x->dims;
-  for (size_t i = 0; i < rank; ++i) dims[i] += (*pads)[i] + (*pads)[rank + i];
-  NewTensor result(x->dtype, dims);
-  uint64_t fill = 0;
-  if (const TensorPtr value = n.find_constant("constant_value");
-      value && value->count() == 1 && value->dtype == x->dtype)
-    fill = element_bits(*value, 0);
-  else if (n.has("constant_value"))
-    return {};
-  for (int64_t i = 0; i < result.count(); ++i) set_element_bits(x->dtype, result.data(), i, fill);
-  const std::vector<int64_t> strides = strides_of(dims);
-  int64_t offset = 0;
-  for (size_t i = 0; i < rank; ++i) offset += (*pads)[i] * strides[i];
-  Walk(x->dims, strides, offset).for_each([&](int64_t from, int64_t to) {
-    set_element_bits(x->dtype, result.data(), to, element_bits(*x, from));
-  });
+  Elements result(x->dtype, *dims);
+  if (result.count() == 0) return result.done();
+  const auto sources = pad_sources(n, x->dims, *dims);
+  if (!sources) return {};
+  const std::vector<int64_t> strides = strides_of(x->dims);
+  IndexWalk walk(*dims);
+  for (int64_t to = 0; to < result.count(); ++to, walk.next()) {
+    int64_t from = 0;
+    for (size_t d = 0; d < dims->size() && from >= 0; ++d) {
+      const int64_t at = (*sources)[d][static_cast<size_t>(walk[d])];
+      from = at < 0 ? -1 : from + at * strides[d];
+    }
+    if (from >= 0)
+      result.copy(to, *x, from);
+    else if (value)
+      result.copy(to, *value, 0);
+  }
   return result.done();
 }
 
 Results eval_constant_of_shape(const NodeView& n) {
   const auto dims = static_dims(n.node().output(0));
   const TensorPtr value = n.find_tensor("value");
-  if (!dims) return {};
-  const DType dtype = value ? value->dtype : DType::Float32;
-  if (info(dtype).bits < 8 || info(dtype).bits > 64) return {};
-  NewTensor result(dtype, *dims);
-  const uint64_t bits = value ? element_bits(*value, 0) : 0;
-  for (int64_t i = 0; bits != 0 && i < result.count(); ++i) set_element_bits(dtype, result.data(), i, bits);
+  if (!dims || (value && value->count() != 1)) return {};
+  Elements result(value ? value->dtype : DType::Float32, *dims);
+  if (value) result.fill(*value, 0);
   return result.done();
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ops/emission.h"
 #include "ops/eval.h"
+#include "ops/eval_windows.h"
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/opset_step.h"
@@ -329,21 +330,25 @@ constexpr OnnxOp kOnnx[] = {
      .since = 11,
      .history = kTypesHistory,
      .infer = infer_gather_elements,
+     .eval = eval_gather_elements,
      .lower = lower_gather_elements},
     {.sig = "GatherND(T data, tensor(int64) indices, *, int batch_dims=0) -> T output",
      .since = 11,
      .history = kGatherNdHistory,
      .infer = infer_gather_nd,
+     .eval = eval_gather_nd,
      .lower = lower_gather_nd},
     {.sig = "NonZero(T X) -> tensor(int64) Y",
      .since = 9,
      .history = kTypesHistory,
      .infer = infer_non_zero,
+     .eval = eval_non_zero,
      .lower = lower_non_zero},
     {.sig = "OneHot(T1 indices, T2 depth, T3 values, *, int axis=-1) -> T3 output",
      .since = 9,
      .history = kOneHotHistory,
      .infer = infer_one_hot,
+     .eval = eval_one_hot,
      .lower = lower_one_hot},
 };
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ops/eval_windows.h"
 #include "ops/expansion.h"
 #include "ops/infer.h"
 
@@ -169,6 +170,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 10,
      .history = kHistory,
      .infer = infer_nms,
+     .eval = eval_nms,
      .note = "a loop, of a fixed number of turns where that is small",
      .expand = expand_nms},
 };

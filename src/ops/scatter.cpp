@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval_windows.h"
 #include "ops/index.h"
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
@@ -156,16 +157,19 @@ constexpr OnnxOp kOnnx[] = {
      .since = 11,
      .history = kHistory,
      .infer = infer_same_as_first,
+     .eval = eval_scatter_elements,
      .lower = lower_scatter_elements},
     {.sig = "ScatterND(T data, tensor(int64) indices, T updates, *, str reduction=\"none\") -> T output",
      .since = 11,
      .history = kHistory,
      .infer = infer_same_as_first,
+     .eval = eval_scatter_nd,
      .lower = lower_scatter_nd},
     {.sig = "TensorScatter(T past_cache, T update, tensor(int64)? write_indices, *, int axis=-2, str mode=\"linear\") "
             "-> T present_cache",
      .since = 24,
      .infer = infer_same_as_first,
+     .eval = eval_tensor_scatter,
      .lower = lower_tensor_scatter},
 };
 

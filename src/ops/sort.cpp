@@ -1,6 +1,7 @@
 // sort.cpp - elements in order: TopK.
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval_windows.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -82,6 +83,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kTopKHistory,
      .infer = infer_top_k,
+     .eval = eval_top_k,
      .lower = lower_top_k},
 };
 

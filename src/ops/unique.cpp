@@ -1,6 +1,7 @@
 // unique.cpp - each of the values once: Unique.
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval_windows.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -74,6 +75,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 11,
      .history = kHistory,
      .infer = infer_unique,
+     .eval = eval_unique,
      .lower = lower_unique},
 };
 
