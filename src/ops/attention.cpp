@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval_windows.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/older_forms.h"
@@ -51,7 +52,7 @@ void infer_attention(InferNode& n) {
   const bool is_split = has_split_heads(n);
   for (const char* name : {"Q", "K", "V"}) {
     const auto rank = n.find_rank(name);
-    require(!rank || (*rank == 4) == is_split, "Q, K and V have different numbers of dimensions");
+    require(!rank || *rank == (is_split ? 4 : 3), "Q, K and V have different numbers of dimensions");
   }
   require(n.has("past_key") == n.has("past_value"), "past_key and past_value come together");
   require(!n.has("past_key") || !n.has("nonpad_kv_seqlen"), "nonpad_kv_seqlen and past_key exclude each other");
@@ -313,6 +314,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 23,
      .history = kHistory,
      .infer = infer_attention,
+     .eval = eval_attention,
      .lower = lower_attention,
      .before_since = attention_in_older},
 };

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval_windows.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -145,6 +146,21 @@ TransposedWindow transposed_window(const NodeView& n, std::vector<Dim> kernel) {
   return t;
 }
 
+}  // namespace
+
+std::optional<std::vector<int64_t>> find_transposed_pads(const NodeView& n) {
+  const auto kernel = find_kernel(n);
+  if (!kernel) return std::nullopt;
+  std::vector<int64_t> pads;
+  for (const Dim& begin : transposed_window(n, *kernel).window.begin) {
+    if (!begin.is_constant()) return std::nullopt;
+    pads.push_back(*begin.constant());
+  }
+  return pads;
+}
+
+namespace {
+
 void infer_conv_transpose(InferNode& n) {
   const Shape* x = n.find_shape("X");
   const Shape* weight = n.find_shape("W");
@@ -252,6 +268,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kConvHistory,
      .infer = infer_conv,
+     .eval = eval_conv,
      .lower = lower_conv,
      .note = kRankNote},
     {.sig = "ConvTranspose(T X, T W, T? B, *, str auto_pad=\"NOTSET\", ints? dilations, int group=1, "
@@ -259,6 +276,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kConvHistory,
      .infer = infer_conv_transpose,
+     .eval = eval_conv_transpose,
      .lower = lower_conv_transpose,
      .note = kRankNote},
 };

@@ -18,4 +18,7 @@ std::optional<Shape> conv_shape(const NodeView& n, const ConvNames& names = {});
 Value* convolved(const OnnxNode& n, AtenBuilder& aten, Value* x, Value* weight, Value* bias,
                  const ConvNames& names = {});
 
+/// What a transposed convolution cuts off the front of each spatial dimension; nothing where that is not known.
+std::optional<std::vector<int64_t>> find_transposed_pads(const NodeView& n);
+
 }  // namespace tonnx

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/emission.h"
+#include "ops/eval_windows.h"
 #include "ops/raises.h"
 #include "ops/window.h"
 
@@ -203,11 +204,13 @@ constexpr OnnxOp kOnnx[] = {
             "dilations) -> T output",
      .since = 18,
      .infer = infer_col2im,
+     .eval = eval_col2im,
      .lower = lower_col2im},
     {.sig = "MaxUnpool(T1 X, T2 I, T2? output_shape, *, ints? pads, ints? strides, ints kernel_shape) -> T1 output",
      .since = 9,
      .history = kMaxUnpoolHistory,
      .infer = infer_max_unpool,
+     .eval = eval_max_unpool,
      .lower = lower_max_unpool},
 };
 

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/emission.h"
+#include "ops/eval_windows.h"
 #include "ops/raises.h"
 #include "ops/window.h"
 
@@ -356,16 +357,19 @@ constexpr OnnxOp kOnnx[] = {
      .since = 16,
      .history = kGridSampleHistory,
      .infer = infer_grid_sample,
+     .eval = eval_grid_sample,
      .lower = lower_grid_sample},
     {.sig = "AffineGrid(T1 theta, T2 size, *, int align_corners=0) -> T1 grid",
      .since = 20,
      .infer = infer_affine_grid,
+     .eval = eval_affine_grid,
      .lower = lower_affine_grid},
     {.sig = "DeformConv(T X, T W, T offset, T? B, T? mask, *, ints? strides, ints? pads, int offset_group=1, ints? "
             "kernel_shape, int group=1, ints? dilations) -> T Y",
      .since = 19,
      .history = kTypes22,
      .infer = infer_deform_conv,
+     .eval = eval_deform_conv,
      .lower = lower_deform_conv,
      .note = "over two or three dimensions"},
 };

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval_windows.h"
 #include "ops/expansion.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
@@ -175,6 +176,7 @@ constexpr OnnxOp kOnnx[] = {
             "-> (T output, S present_state)",
      .since = 27,
      .infer = infer_linear_attention,
+     .eval = eval_linear_attention,
      .lower = lower_linear_attention},
     {.sig = "CausalConvWithState(T input, T weight, T? bias, T? past_state, *, str activation=\"none\") "
             "-> (T output, T present_state)",

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "ops/emission.h"
 #include "ops/eval.h"
+#include "ops/eval_windows.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -330,6 +331,7 @@ constexpr OnnxOp kOnnx[] = {
     {.sig = "CenterCropPad(T input_data, Tind shape, *, ints? axes) -> T output_data",
      .since = 18,
      .infer = infer_center_crop_pad,
+     .eval = eval_center_crop_pad,
      .lower = lower_center_crop_pad},
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval_windows.h"
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/lowering.h"
@@ -354,33 +355,39 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kMaxPoolHistory,
      .infer = infer_pool,
+     .eval = eval_max_pool,
      .lower = lower_max_pool},
     {.sig = "AveragePool(T X, *, str auto_pad=\"NOTSET\", int ceil_mode=0, int count_include_pad=0, ints? dilations, "
             "ints kernel_shape, ints? pads, ints? strides) -> T Y",
      .since = 1,
      .history = kAveragePoolHistory,
      .infer = infer_pool,
+     .eval = eval_average_pool,
      .lower = lower_average_pool},
     {.sig = "LpPool(T X, *, str auto_pad=\"NOTSET\", int ceil_mode=0, ints? dilations, ints kernel_shape, int p=2, "
             "ints? pads, ints? strides) -> T Y",
      .since = 1,
      .history = kLpPoolHistory,
      .infer = infer_pool,
+     .eval = eval_lp_pool,
      .lower = lower_lp_pool},
     {.sig = "GlobalAveragePool(T X) -> T Y",
      .since = 1,
      .history = kGlobalPoolHistory,
      .infer = infer_global_pool,
+     .eval = eval_global_average_pool,
      .lower = lower_global_average_pool},
     {.sig = "GlobalMaxPool(T X) -> T Y",
      .since = 1,
      .history = kGlobalPoolHistory,
      .infer = infer_global_pool,
+     .eval = eval_global_max_pool,
      .lower = lower_global_max_pool},
     {.sig = "GlobalLpPool(T X, *, int p=2) -> T Y",
      .since = 1,
      .history = kGlobalLpPoolHistory,
      .infer = infer_global_pool,
+     .eval = eval_global_lp_pool,
      .lower = lower_global_lp_pool},
 };
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ops/conv.h"
 #include "ops/eval.h"
+#include "ops/eval_windows.h"
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/matmul.h"
@@ -288,6 +289,7 @@ constexpr OnnxOp kOnnx[] = {
             "int group=1, ints? kernel_shape, ints? pads, ints? strides) -> T3 y",
      .since = 10,
      .infer = infer_conv_integer,
+     .eval = eval_conv_integer,
      .lower = lower_conv_integer,
      .note = "over one to three spatial dimensions, as in PyTorch"},
     {.sig = "QLinearMatMul(T1 a, TS a_scale, T1 a_zero_point, T2 b, TS b_scale, T2 b_zero_point, TS y_scale, "
@@ -302,6 +304,7 @@ constexpr OnnxOp kOnnx[] = {
             "ints? kernel_shape, ints? pads, ints? strides) -> T3 y",
      .since = 10,
      .infer = infer_qlinear_conv,
+     .eval = eval_qlinear_conv,
      .lower = lower_qlinear_conv,
      .note = "over one to three spatial dimensions, as in PyTorch"},
 };

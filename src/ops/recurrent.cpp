@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval_windows.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -292,6 +293,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kRecurrentHistory,
      .infer = infer_recurrent,
+     .eval = eval_recurrent,
      .lower = lower_recurrent,
      .expand = expand_recurrent},
     {.sig = "GRU(T X, T W, T R, T? B, T1? sequence_lens, T? initial_h, *, floats? activation_alpha, "
@@ -300,6 +302,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kGruHistory,
      .infer = infer_recurrent,
+     .eval = eval_recurrent,
      .lower = lower_recurrent,
      .expand = expand_recurrent},
     {.sig = "com.microsoft::DynamicQuantizeLSTM(T X, T2 W, T2 R, T? B, T1? sequence_lens, T? initial_h, T? initial_c, "
@@ -314,6 +317,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kRecurrentHistory,
      .infer = infer_recurrent,
+     .eval = eval_recurrent,
      .lower = lower_recurrent,
      .expand = expand_recurrent},
 };

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval_windows.h"
 #include "ops/infer.h"
 #include "ops/kernel_type.h"
 #include "ops/opset_step.h"
@@ -437,6 +438,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 10,
      .history = kResizeHistory,
      .infer = infer_resize,
+     .eval = eval_resize,
      .lower = lower_resize,
      .note = "align_corners with a scale that gives no whole size follows the standard's own test data"},
 };

@@ -45,6 +45,11 @@ struct KnownAxis {
 /// Where each element of the result lies in the input.
 std::vector<float> source_coordinates(const ResizeRule& rule, const KnownAxis& axis);
 std::vector<int64_t> nearest_sources(const ResizeRule& rule, const KnownAxis& axis);
+/// Elements of the input, and what each counts for, in one element of the result.
+using ResizeTaps = std::vector<std::pair<int64_t, double>>;
+std::vector<ResizeTaps> resize_taps(const ResizeRule& rule, const KnownAxis& axis);
+/// How many they are, at most.
+int64_t resize_tap_count(const ResizeRule& rule, const KnownAxis& axis);
 /// out x in: what each element of the input counts for in each of the result.
 TensorPtr resize_weights(const ResizeRule& rule, const KnownAxis& axis, DType dtype);
 

@@ -45,20 +45,40 @@ std::vector<int64_t> nearest_sources(const ResizeRule& rule, const KnownAxis& ax
     if (rule.rounding == "ceil") rounded = std::ceil(x);
     if (rule.rounding == "round_prefer_floor") rounded = std::ceil(x - 0.5F);
     if (rule.rounding == "round_prefer_ceil") rounded = std::floor(x + 0.5F);
+    if (std::isnan(rounded)) rounded = 0;
     result.push_back(static_cast<int64_t>(std::clamp(rounded, 0.0F, static_cast<float>(axis.in - 1))));
   }
   return result;
 }
 
-TensorPtr resize_weights(const ResizeRule& rule, const KnownAxis& axis, DType dtype) {
+namespace {
+
+/// A region may lie anywhere, and even have no place at all.
+double within_reach(double x) {
+  constexpr double kFar = 1e12;
+  return std::isnan(x) ? 0 : std::clamp(x, -kFar, kFar);
+}
+
+double stretch_of(const ResizeRule& rule, const KnownAxis& axis) {
+  return rule.antialias ? std::min(axis.scale, 1.0) : 1.0;
+}
+
+}  // namespace
+
+int64_t resize_tap_count(const ResizeRule& rule, const KnownAxis& axis) {
+  const double reach = std::ceil((rule.kind == ResizeRule::Kind::Linear ? 1 : 2) / stretch_of(rule, axis));
+  return 2 * static_cast<int64_t>(std::min(reach, 1e15));
+}
+
+std::vector<ResizeTaps> resize_taps(const ResizeRule& rule, const KnownAxis& axis) {
   const bool is_linear = rule.kind == ResizeRule::Kind::Linear;
-  const double stretch = rule.antialias ? std::min(axis.scale, 1.0) : 1.0;
-  const auto half = static_cast<int64_t>(std::ceil((is_linear ? 1 : 2) / stretch));
-  std::vector<double> weights(static_cast<size_t>(axis.out * axis.in));
+  const double stretch = stretch_of(rule, axis);
+  const int64_t half = resize_tap_count(rule, axis) / 2;
+  std::vector<ResizeTaps> result(static_cast<size_t>(axis.out));
   for (int64_t i = 0; i < axis.out; ++i) {
-    const double x = source_coordinate(rule, axis, i);
+    const double x = within_reach(source_coordinate(rule, axis, i));
     const auto base = static_cast<int64_t>(std::floor(x));
-    std::vector<std::pair<int64_t, double>> taps;
+    ResizeTaps& taps = result[static_cast<size_t>(i)];
     double sum = 0;
     for (int64_t tap = base + 1 - half; tap <= base + half; ++tap) {
       if (rule.exclude_outside && (tap < 0 || tap >= axis.in)) continue;
@@ -68,7 +88,17 @@ TensorPtr resize_weights(const ResizeRule& rule, const KnownAxis& axis, DType dt
       sum += weight;
     }
     const double share = (rule.exclude_outside || rule.antialias) && sum != 0 ? sum : 1;
-    for (const auto& [tap, weight] : taps) weights[static_cast<size_t>(i * axis.in + tap)] += weight / share;
+    for (auto& [tap, weight] : taps) weight /= share;
+  }
+  return result;
+}
+
+TensorPtr resize_weights(const ResizeRule& rule, const KnownAxis& axis, DType dtype) {
+  std::vector<double> weights(static_cast<size_t>(axis.out * axis.in));
+  const std::vector<ResizeTaps> taps = resize_taps(rule, axis);
+  for (int64_t i = 0; i < axis.out; ++i) {
+    for (const auto& [tap, weight] : taps[static_cast<size_t>(i)])
+      weights[static_cast<size_t>(i * axis.in + tap)] += weight;
   }
   return make_floats(dtype, {axis.out, axis.in}, weights);
 }

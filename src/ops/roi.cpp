@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/emission.h"
+#include "ops/eval_windows.h"
 
 namespace tonnx {
 namespace {
@@ -235,11 +236,13 @@ constexpr OnnxOp kOnnx[] = {
      .since = 10,
      .history = kRoiAlignHistory,
      .infer = infer_roi_align,
+     .eval = eval_roi_align,
      .lower = lower_roi_align},
     {.sig = "MaxRoiPool(T X, T rois, *, float spatial_scale=1.0, ints pooled_shape) -> T Y",
      .since = 1,
      .history = kTypes22,
      .infer = infer_max_roi_pool,
+     .eval = eval_max_roi_pool,
      .lower = lower_max_roi_pool},
 };
 

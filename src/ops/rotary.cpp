@@ -1,5 +1,6 @@
 // rotary.cpp - rotary position embedding: RotaryEmbedding.
 #include "base/error.h"
+#include "ops/eval_windows.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 
@@ -69,6 +70,7 @@ constexpr OnnxOp kOnnx[] = {
             "int rotary_embedding_dim=0) -> T Y",
      .since = 23,
      .infer = infer_rotary,
+     .eval = eval_rotary_embedding,
      .lower = lower_rotary},
 };
 

@@ -5,6 +5,7 @@
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/emission.h"
+#include "ops/eval_windows.h"
 #include "ops/raises.h"
 
 namespace tonnx {
@@ -352,10 +353,12 @@ constexpr OnnxOp kOnnx[] = {
      .since = 17,
      .history = kDftHistory,
      .infer = infer_dft,
+     .eval = eval_dft,
      .lower = lower_dft},
     {.sig = "STFT(T1 signal, T2 frame_step, T1? window, T2? frame_length, *, int onesided=1) -> T1 output",
      .since = 17,
      .infer = infer_stft,
+     .eval = eval_stft,
      .lower = lower_stft},
     {.sig =
          "MelWeightMatrix(T1 num_mel_bins, T1 dft_length, T1 sample_rate, T2 lower_edge_hertz, T2 upper_edge_hertz, *, "
@@ -363,9 +366,21 @@ constexpr OnnxOp kOnnx[] = {
      .since = 17,
      .infer = infer_mel_weight_matrix,
      .lower = lower_mel_weight_matrix},
-    {.sig = WINDOW("HannWindow"), .since = 17, .infer = infer_window, .lower = lower_window<"hann_window">},
-    {.sig = WINDOW("HammingWindow"), .since = 17, .infer = infer_window, .lower = lower_window<"hamming_window">},
-    {.sig = WINDOW("BlackmanWindow"), .since = 17, .infer = infer_window, .lower = lower_window<"blackman_window">},
+    {.sig = WINDOW("HannWindow"),
+     .since = 17,
+     .infer = infer_window,
+     .eval = eval_hann_window,
+     .lower = lower_window<"hann_window">},
+    {.sig = WINDOW("HammingWindow"),
+     .since = 17,
+     .infer = infer_window,
+     .eval = eval_hamming_window,
+     .lower = lower_window<"hamming_window">},
+    {.sig = WINDOW("BlackmanWindow"),
+     .since = 17,
+     .infer = infer_window,
+     .eval = eval_blackman_window,
+     .lower = lower_window<"blackman_window">},
 };
 #undef WINDOW
 

@@ -1,6 +1,7 @@
 // space.cpp - blocks of the plane moved into the channels and back: DepthToSpace, SpaceToDepth.
 #include "base/error.h"
 #include "ops/emission.h"
+#include "ops/eval_windows.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -87,11 +88,13 @@ constexpr OnnxOp kOnnx[] = {
      .since = 1,
      .history = kDepthToSpaceHistory,
      .infer = infer_depth_to_space,
+     .eval = eval_depth_to_space,
      .lower = lower_depth_to_space},
     {.sig = "SpaceToDepth(T input, *, int blocksize, str mode=\"DCR\") -> T output",
      .since = 1,
      .history = kSpaceToDepthHistory,
      .infer = infer_space_to_depth,
+     .eval = eval_space_to_depth,
      .lower = lower_space_to_depth},
 };
 

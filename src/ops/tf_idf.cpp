@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "ops/eval_elements.h"
 #include "ops/infer.h"
 #include "ops/lowering.h"
 #include "ops/opset_step.h"
@@ -66,6 +67,50 @@ void infer_tf_idf(InferNode& n) {
   n.set(0, DType::Float32, std::move(result));
 }
 
+/// How often each gram stands in a line, in the order of the output.
+std::vector<double> counts_in(const Pool& pool, const std::vector<int64_t>& line, int64_t skips) {
+  std::vector<double> counts(static_cast<size_t>(pool.size));
+  size_t at = 0;
+  for (const Pool::Grams& grams : pool.grams) {
+    for (int64_t g = 0; g < grams.count(); ++g, ++at) {
+      const auto gram = grams.numbers.begin() + g * grams.length;
+      for (int64_t step = 1; step <= (grams.length == 1 ? 1 : skips + 1); ++step) {
+        const int64_t reach = (grams.length - 1) * step;
+        for (int64_t i = 0; i + reach < static_cast<int64_t>(line.size()); ++i) {
+          bool is_same = true;
+          for (int64_t j = 0; j < grams.length && is_same; ++j)
+            is_same = line[static_cast<size_t>(i + j * step)] == gram[j];
+          counts[static_cast<size_t>(pool.places[at])] += is_same ? 1 : 0;
+        }
+      }
+    }
+  }
+  return counts;
+}
+
+Results eval_tf_idf(const NodeView& n) {
+  const TensorPtr x = n.find_constant("X");
+  const auto dims = static_dims(n.node().output(0));
+  if (!dims || !is_integer(x->dtype) || x->dims.empty() || !n.find_ints("pool_int64s")) return {};
+  const std::string mode = n.s("mode");
+  // runtimes take the weights in the order of the output, and the standard in that of the pool
+  if (mode != "TF" && n.has("weights")) return {};
+  const Pool pool = pool_of(n);
+  const int64_t skips = n.i("max_skip_count"), length = x->dims.back();
+  const int64_t rows = length == 0 ? 0 : x->count() / length;
+  int64_t work = 1;
+  for (const Pool::Grams& grams : pool.grams) work += static_cast<int64_t>(grams.numbers.size());
+  if (skips < 0 || skips > 4096 || length == 0 || !is_feasible({rows, length, work, skips + 1})) return {};
+  std::vector<double> result;
+  for (int64_t row = 0; row < rows; ++row) {
+    std::vector<int64_t> line;
+    for (int64_t i = 0; i < length; ++i) line.push_back(element_as_int(*x, row * length + i));
+    for (const double count : counts_in(pool, line, skips)) result.push_back(mode == "IDF" ? count > 0 : count);
+  }
+  return static_cast<int64_t>(result.size()) == count_of(*dims) ? Results(tensor_of(DType::Float32, *dims, result))
+                                                                : Results();
+}
+
 /// Which of the grams stand where in the input, counted; elements that follow one another may be `step` apart.
 Value* counted(AtenBuilder& aten, Value* x, const Pool::Grams& grams, Value* pool, int64_t step) {
   std::vector<Value*> parts;
@@ -121,6 +166,7 @@ constexpr OnnxOp kOnnx[] = {
          "strs? pool_strings, int max_skip_count, int min_gram_length, int max_gram_length) -> T1 Y",
      .since = 9,
      .infer = infer_tf_idf,
+     .eval = eval_tf_idf,
      .lower = lower_tf_idf,
      .note = "no strings"},
 };
