@@ -88,7 +88,11 @@ Value* convolved(const OnnxNode& n, AtenBuilder& aten, Value* x, Value* weight, 
 
 namespace {
 
-void infer_conv(InferNode& n) { n.set(0, n.dtype("X"), conv_shape(n)); }
+void infer_conv(InferNode& n) {
+  n.set(0, n.dtype("X"), conv_shape(n));
+  const Shape *x = n.find_shape("X"), *weight = n.find_shape("W");
+  if (x && weight && x->size() > 2 && weight->size() > 2) n.same((*x)[1], (*weight)[1] * Dim(group_of(n)));
+}
 
 Values lower_conv(const OnnxNode& n, AtenBuilder& aten) {
   return convolved(n, aten, n.input("X"), n.input("W"), n.find_input("B"));

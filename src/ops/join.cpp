@@ -43,11 +43,11 @@ void infer_concat(InferNode& n) {
         Dim& size = (*shape)[i];
         if (static_cast<int64_t>(i) == axis) {
           size = size + other[i];
-        } else if (!size.is_constant()) {
-          size = other[i];
         } else {
-          require(!other[i].is_constant() || other[i] == size, "sizes {} and {} of axis {} differ", size.text(),
-                  other[i].text(), i);
+          require(!size.is_constant() || !other[i].is_constant() || other[i] == size,
+                  "sizes {} and {} of axis {} differ", size.text(), other[i].text(), i);
+          n.same(size, other[i]);
+          if (!size.is_constant()) size = other[i];
         }
       }
     }

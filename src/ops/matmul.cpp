@@ -35,7 +35,11 @@ std::optional<Shape> matmul_shape(const Shape* a, const Shape* b) {
 
 namespace {
 
-void infer_mat_mul(InferNode& n) { n.set(0, n.dtype("A"), matmul_shape(n.find_shape("A"), n.find_shape("B"))); }
+void infer_mat_mul(InferNode& n) {
+  const Shape *a = n.find_shape("A"), *b = n.find_shape("B");
+  n.set(0, n.dtype("A"), matmul_shape(a, b));
+  if (a && b) n.same(a->back(), (*b)[b->size() - std::min<size_t>(b->size(), 2)]);
+}
 
 Values lower_mat_mul(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.dtype("A"), kernel = kernel_type(dtype);
@@ -56,7 +60,11 @@ void infer_gemm(InferNode& n) {
   Shape shape;
   shape.push_back(a ? (*a)[n.flag("transA") ? 1 : 0] : n.fresh());
   shape.push_back(b ? (*b)[n.flag("transB") ? 0 : 1] : n.fresh());
-  if (a != nullptr && b != nullptr) check_inner((*a)[n.flag("transA") ? 0 : 1], (*b)[n.flag("transB") ? 1 : 0]);
+  if (a != nullptr && b != nullptr) {
+    const Dim &left = (*a)[n.flag("transA") ? 0 : 1], &right = (*b)[n.flag("transB") ? 1 : 0];
+    check_inner(left, right);
+    n.same(left, right);
+  }
   if (n.has("C")) {
     const Shape* c = n.find_shape("C");
     require(c == nullptr || c->size() <= 2, "input 'C' has {} dimensions where at most two fit", c ? c->size() : 0);
