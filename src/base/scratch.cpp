@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <string>
 
@@ -12,6 +13,24 @@ namespace tonnx {
 namespace {
 
 constexpr size_t kLarge = size_t{1} << 20;
+constexpr size_t kMemory = size_t{1} << 26;  // that all large results together may take
+std::atomic<size_t> in_memory = 0;
+
+/// A large result that is still small enough to stay in memory.
+class ScratchBuffer : public ByteOwner {
+ public:
+  explicit ScratchBuffer(size_t size) : data_(new uint8_t[size]), size_(size) {}
+  ScratchBuffer(const ScratchBuffer&) = delete;
+  ScratchBuffer& operator=(const ScratchBuffer&) = delete;
+  ~ScratchBuffer() override { in_memory -= size_; }
+  const uint8_t* begin() const override { return data_.get(); }
+  size_t size() const override { return size_; }
+  uint8_t* writable() const { return data_.get(); }
+
+ private:
+  std::unique_ptr<uint8_t[]> data_;
+  size_t size_;
+};
 
 class ScratchFile : public ByteOwner {
  public:
@@ -65,9 +84,16 @@ std::shared_ptr<const ScratchFile> find_file(size_t size) {
 
 Scratch::Scratch(size_t size) : size_(size) {
   if (size >= kLarge) {
+    if ((in_memory += size) <= kMemory) {
+      const auto memory = std::make_shared<const ScratchBuffer>(size);
+      data_ = memory->writable();
+      owner_ = memory;
+      return;
+    }
+    in_memory -= size;
     if (const auto file = find_file(size)) {
       data_ = file->writable();
-      file_ = file;
+      owner_ = file;
       return;
     }
   }
@@ -76,9 +102,9 @@ Scratch::Scratch(size_t size) : size_(size) {
 }
 
 Bytes Scratch::done() {
-  if (file_ == nullptr) return Bytes::own(std::move(buffer_));
-  const uint8_t* begin = file_->begin();
-  return Bytes(std::move(file_), begin, size_);
+  if (owner_ == nullptr) return Bytes::own(std::move(buffer_));
+  const uint8_t* begin = owner_->begin();
+  return Bytes(std::move(owner_), begin, size_);
 }
 
 }  // namespace tonnx

@@ -6,7 +6,8 @@
 
 namespace tonnx {
 
-/// Bytes to be filled once. Past a megabyte they lie in a temporary file without a name, where one can be had.
+/// Bytes to be filled once. Large ones, past a few that may stay in memory, lie in a temporary file without a name,
+/// where one can be had.
 class Scratch {
  public:
   explicit Scratch(size_t size);
@@ -16,7 +17,7 @@ class Scratch {
 
  private:
   std::vector<uint8_t> buffer_;
-  std::shared_ptr<const ByteOwner> file_;
+  std::shared_ptr<const ByteOwner> owner_;
   uint8_t* data_ = nullptr;
   size_t size_;
 };

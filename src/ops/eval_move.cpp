@@ -65,6 +65,59 @@ std::optional<std::vector<int64_t>> static_dims(const Value* value) {
   return dims;
 }
 
+namespace {
+
+/// The dimension, not the last, along which the source is dense while it is not along the last; nothing where there is
+/// none.
+std::optional<size_t> find_dense(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides) {
+  constexpr int64_t kWorthIt = 16;
+  if (dims.empty() || strides.back() == 1 || dims.back() < kWorthIt) return std::nullopt;
+  for (size_t d = 0; d + 1 < dims.size(); ++d) {
+    if (strides[d] == 1 && dims[d] >= kWorthIt) return d;
+  }
+  return std::nullopt;
+}
+
+/// Copies squares of the last dimension and of that along which the source is dense: they stay in the nearest cache.
+template <size_t N>
+void copy_squares(const uint8_t* source, uint8_t* target, const std::vector<int64_t>& dims,
+                  const std::vector<int64_t>& strides, int64_t offset, size_t dense) {
+  constexpr int64_t kSide = 32;
+  const std::vector<int64_t> places = strides_of(dims);
+  std::vector<int64_t> outer_dims, outer_strides, outer_places;
+  for (size_t d = 0; d + 1 < dims.size(); ++d) {
+    if (d == dense) continue;
+    outer_dims.push_back(dims[d]);
+    outer_strides.push_back(strides[d]);
+    outer_places.push_back(places[d]);
+  }
+  const int64_t rows = dims[dense], columns = dims.back(), step = strides.back(), row = places[dense];
+  std::vector<int64_t> index(outer_dims.size(), 0);
+  int64_t from = offset, to = 0;
+  for (int64_t left = count_of(outer_dims); left > 0; --left) {
+    for (int64_t i0 = 0; i0 < rows; i0 += kSide) {
+      for (int64_t j0 = 0; j0 < columns; j0 += kSide) {
+        for (int64_t i = i0; i < std::min(i0 + kSide, rows); ++i) {
+          uint8_t* into = target + static_cast<size_t>(to + i * row) * N;
+          const uint8_t* first = source + (from + i) * static_cast<int64_t>(N);
+          for (int64_t j = j0; j < std::min(j0 + kSide, columns); ++j)
+            std::memcpy(into + static_cast<size_t>(j) * N, first + j * step * static_cast<int64_t>(N), N);
+        }
+      }
+    }
+    for (size_t d = outer_dims.size(); d-- > 0;) {
+      from += outer_strides[d];
+      to += outer_places[d];
+      if (++index[d] < outer_dims[d]) break;
+      from -= outer_strides[d] * outer_dims[d];
+      to -= outer_places[d] * outer_dims[d];
+      index[d] = 0;
+    }
+  }
+}
+
+}  // namespace
+
 TensorPtr strided(const Tensor& x, std::vector<int64_t> dims, const std::vector<int64_t>& strides, int64_t offset) {
   const int bits = info(x.dtype).bits;
   if (bits < 8) {
@@ -80,7 +133,9 @@ TensorPtr strided(const Tensor& x, std::vector<int64_t> dims, const std::vector<
   const uint8_t* source = x.data.data();
   uint8_t* target = room.data();
   const Walk walk(dims, strides, offset);
+  const auto dense = find_dense(dims, strides);
   const auto copy = [&]<size_t N>() {
+    if (dense) return copy_squares<N>(source, target, dims, strides, offset, *dense);
     in_parallel(walk.count(), [&](int64_t begin, int64_t end) {
       walk.for_each_run(begin, end - begin, [&](int64_t to, int64_t from, int64_t run, int64_t step) {
         uint8_t* into = target + static_cast<size_t>(to) * N;
