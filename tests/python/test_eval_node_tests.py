@@ -20,6 +20,7 @@ import tonnx
 
 LISTED = read(NOT_FOLDED)
 MOST_LEFT = 6  # operators that a reason names
+ROOM = " " * 1_500_000  # a file may grow by a hundredth of its size
 
 
 def is_tensor(value: Any) -> bool:
@@ -40,6 +41,7 @@ def with_initializers(case: Any) -> onnx.ModelProto:
     inputs, _ = case.data_sets[0]
     model.graph.initializer.extend(tensor_of(x, value.name) for x, value in zip(inputs, model.graph.input, strict=True))
     del model.graph.input[:]
+    model.doc_string = ROOM
     return model
 
 
