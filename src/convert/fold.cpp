@@ -61,10 +61,11 @@ constexpr std::string_view kBounded[] = {"Compress",         "NonMaxSuppression"
 
 /// Operators that move elements, or compare them, and whose evaluations look at the types of their inputs.
 constexpr std::string_view kMoveStrings[] = {
-    "Compress",         "Concat",          "DepthToSpace", "Expand",       "Flatten",   "Gather",  "GatherElements",
-    "GatherND",         "Identity",        "NonZero",      "OneHot",       "Pad",       "Reshape", "Resize",
-    "ReverseSequence",  "ScatterElements", "ScatterND",    "SpaceToDepth", "Slice",     "Split",   "StringConcat",
-    "StringNormalizer", "StringSplit",     "Squeeze",      "Tile",         "Transpose", "Unique",  "Unsqueeze",
+    "Cast",         "CastLike",  "Equal",   "Where",          "Compress",         "Concat",          "DepthToSpace",
+    "Expand",       "Flatten",   "Gather",  "GatherElements", "GatherND",         "Identity",        "NonZero",
+    "OneHot",       "Pad",       "Reshape", "Resize",         "ReverseSequence",  "ScatterElements", "ScatterND",
+    "SpaceToDepth", "Slice",     "Split",   "StringConcat",   "StringNormalizer", "StringSplit",     "Squeeze",
+    "Tile",         "Transpose", "Unique",  "Unsqueeze",
 };
 
 bool is_among(std::span<const std::string_view> names, const OnnxOpEntry& entry) {

@@ -1,6 +1,7 @@
 // eval_math.cpp - evaluation of arithmetic and comparisons of two and more tensors that are broadcast together.
 #include <cmath>
 
+#include "ops/eval_elements.h"
 #include "ops/eval_map.h"
 
 namespace tonnx {
@@ -282,16 +283,21 @@ Results eval_where(const NodeView& n) {
   const Tensor &condition = input(n, 0), &x = input(n, 1), &y = input(n, 2);
   auto dims = broadcast_dims(x.dims, y.dims);
   if (dims) dims = broadcast_dims(*dims, condition.dims);
-  if (!dims || x.dtype != y.dtype || condition.dtype != DType::Bool || info(x.dtype).bits < 8) return {};
-  TensorPtr flags = strided(condition, *dims, broadcast_strides(condition.dims, *dims));
-  TensorPtr a = strided(x, *dims, broadcast_strides(x.dims, *dims)),
-            b = strided(y, *dims, broadcast_strides(y.dims, *dims));
+  if (!dims || x.dtype != y.dtype || condition.dtype != DType::Bool) return {};
+  const TensorPtr flags = strided(condition, *dims, broadcast_strides(condition.dims, *dims));
+  const TensorPtr a = strided(x, *dims, broadcast_strides(x.dims, *dims)),
+                  b = strided(y, *dims, broadcast_strides(y.dims, *dims));
+  const int bits = info(x.dtype).bits;
+  if (bits < 8) {  // strings, and types of a few bits
+    Elements result(x.dtype, *dims);
+    for (int64_t i = 0; i < result.count(); ++i) result.copy(i, flags->data.data()[i] != 0 ? *a : *b, i);
+    return result.done();
+  }
   NewTensor result(x.dtype, *dims);
-  const auto size = static_cast<size_t>(info(x.dtype).bits / 8);
-  for (int64_t i = 0; i < result.count(); ++i) {
-    const auto at = static_cast<size_t>(i);
-    const uint8_t* from = (flags->data.data()[at] != 0 ? a : b)->data.data() + at * size;
-    std::copy(from, from + size, result.data() + at * size);
+  const auto size = static_cast<size_t>(bits / 8);
+  for (size_t i = 0; i < static_cast<size_t>(result.count()); ++i) {
+    const uint8_t* from = (flags->data.data()[i] != 0 ? a : b)->data.data() + i * size;
+    std::copy(from, from + size, result.data() + i * size);
   }
   return result.done();
 }
