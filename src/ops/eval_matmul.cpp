@@ -9,7 +9,7 @@ namespace tonnx {
 
 namespace {
 
-constexpr int64_t kMostProducts = int64_t{1} << 31, kMostNumbers = int64_t{1} << 25;
+constexpr int64_t kMostProducts = int64_t{1} << 29, kMostNumbers = int64_t{1} << 25;
 
 }  // namespace
 
@@ -239,6 +239,7 @@ Results eval_det(const NodeView& n) {
   const Tensor& x = *n.node().input(0)->constant;
   const size_t rank = x.dims.size();
   if (!is_float(x.dtype) || rank < 2 || x.dims[rank - 1] != x.dims[rank - 2] || x.dims[rank - 1] > kLargest) return {};
+  if (x.count() * x.dims[rank - 1] > kMostProducts) return {};
   NewTensor result(x.dtype, {x.dims.begin(), x.dims.end() - 2});
   const int64_t count = x.dims[rank - 1] * x.dims[rank - 1];
   for (int64_t i = 0; i < result.count(); ++i) {

@@ -139,7 +139,8 @@ Results eval_lrn(const NodeView& n) {
   const double alpha = float_attribute(n, "alpha"), beta = float_attribute(n, "beta"),
                bias = float_attribute(n, "bias");
   const int64_t size = n.i("size");
-  if (!is_float(x.dtype) || !contains(kComputed, x.dtype) || x.dims.size() < 2 || size < 1 || x.count() > kMostNumbers)
+  if (!is_float(x.dtype) || !contains(kComputed, x.dtype) || x.dims.size() < 2 || size < 1 ||
+      x.count() > kMostNumbers || x.count() * std::min(size, x.dims[1]) > kMostNumbers * 4)
     return {};
   return with_lines<double>(x, 1, [=](const Line<double>& line) {
     std::vector<double> own(static_cast<size_t>(line.size));
