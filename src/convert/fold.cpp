@@ -59,13 +59,13 @@ std::optional<int64_t> bytes_to_make(const Node& node, bool& is_open) {
 constexpr std::string_view kBounded[] = {"Compress",         "NonMaxSuppression", "NonZero",
                                          "StringNormalizer", "StringSplit",       "Unique"};
 
-/// Operators that move elements, or compare them, and whose evaluations look at the types of their inputs.
-constexpr std::string_view kMoveStrings[] = {
-    "Cast",         "CastLike",  "Equal",   "Where",          "Compress",         "Concat",          "DepthToSpace",
-    "Expand",       "Flatten",   "Gather",  "GatherElements", "GatherND",         "Identity",        "NonZero",
-    "OneHot",       "Pad",       "Reshape", "Resize",         "ReverseSequence",  "ScatterElements", "ScatterND",
-    "SpaceToDepth", "Slice",     "Split",   "StringConcat",   "StringNormalizer", "StringSplit",     "Squeeze",
-    "Tile",         "Transpose", "Unique",  "Unsqueeze",
+/// Operators that move, compare or read strings, and whose evaluations look at the types of their inputs.
+constexpr std::string_view kTakeStrings[] = {
+    "Cast",         "CastLike", "Compress",       "Concat",          "DepthToSpace",     "Equal",       "Expand",
+    "Flatten",      "Gather",   "GatherElements", "GatherND",        "Identity",         "NonZero",     "OneHot",
+    "Pad",          "Reshape",  "Resize",         "ReverseSequence", "ScatterElements",  "ScatterND",   "Slice",
+    "SpaceToDepth", "Split",    "Squeeze",        "StringConcat",    "StringNormalizer", "StringSplit", "Tile",
+    "Transpose",    "Unique",   "Unsqueeze",      "Where",
 };
 
 bool is_among(std::span<const std::string_view> names, const OnnxOpEntry& entry) {
@@ -88,7 +88,7 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const Fol
   for (const Value* input : node.inputs()) {
     if (input == nullptr) continue;
     if (!input->constant || input->sparse) return;
-    if (input->constant->dtype == DType::String && !is_among(kMoveStrings, entry)) return;
+    if (input->constant->dtype == DType::String && !is_among(kTakeStrings, entry)) return;
     given += size_of(*input->constant);
     is_trained = is_trained || ((input->producer == nullptr || input->trainable) && is_float(input->constant->dtype));
   }

@@ -77,6 +77,8 @@ Results eval_dft(const NodeView& n) {
   const int64_t parts = x->dims.back();
   if (axis + 1 >= x->dims.size() || (parts != 1 && parts != 2)) return {};
   const bool inverse = n.flag("inverse"), is_real_result = inverse && n.flag("onesided");
+  // the parts that cancel out are rounding errors in every engine, of any size: the way back is left to the run
+  if (inverse && !is_real_result) return {};
   const int64_t size = x->dims[axis];
   const int64_t length = given ? element_as_int(*given, 0) : is_real_result ? 2 * (size - 1) : size;
   std::vector<int64_t> sizes(x->dims.begin(), x->dims.end() - 1), result_sizes(dims->begin(), dims->end() - 1);
