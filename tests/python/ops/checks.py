@@ -68,7 +68,11 @@ def expected(model: onnx.ModelProto, feeds: dict[str, np.ndarray], reference: bo
 def folded(model: onnx.ModelProto) -> dict[str, np.ndarray]:
     """The constants of the model once it is simplified: the outputs too, where nothing is left to compute."""
     simple, _ = tonnx.simplify(model)
-    return {tensor.name: numpy_helper.to_array(tensor) for tensor in simple.graph.initializer}
+    found = {tensor.name: numpy_helper.to_array(tensor) for tensor in simple.graph.initializer}
+    for node in simple.graph.node:
+        if node.op_type == "Constant" and node.attribute[0].name == "value":
+            found[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
+    return found
 
 
 def check_folded(model: onnx.ModelProto, feeds: dict[str, np.ndarray], values: list[Any], tolerance: float) -> None:
