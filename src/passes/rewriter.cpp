@@ -94,6 +94,11 @@ void Rewriter::erase_unused(Node* node) {
   }
 }
 
+bool has_references(const Node& node) {
+  return std::any_of(node.attributes.begin(), node.attributes.end(),
+                     [](const Attribute& attribute) { return !attribute.reference.empty(); });
+}
+
 Node* producer_of(const Value* value, Symbol op) {
   if (value == nullptr || !is_onnx(value->producer, op)) return nullptr;
   return value->producer;
@@ -149,6 +154,15 @@ std::optional<double> float_of(const Node& node, std::string_view name) {
   return all && all->size() == 1 ? std::optional(all->front()) : std::nullopt;
 }
 
+std::optional<std::vector<double>> floats_of(const Node& node, std::string_view name) {
+  if (const Attribute* attribute = node.find_attribute(name)) {
+    const auto* list = attribute->value.get<std::vector<double>>();
+    return list ? std::optional(*list) : std::nullopt;
+  }
+  const TensorPtr tensor = constant_input(node, name);
+  return tensor ? tonnx::floats_of(*tensor) : std::nullopt;
+}
+
 std::optional<std::string> text_of(const Node& node, std::string_view name) {
   const Attribute* attribute = node.find_attribute(name);
   const auto* text = attribute ? attribute->value.get<std::string>() : nullptr;
@@ -182,6 +196,29 @@ std::optional<double> uniform_value(const Value* value) {
 bool have_same_type(const Value* a, const Value* b) {
   return a->type.is_tensor() && b->type.is_tensor() && a->type.dtype != DType::Undefined && a->type.shape &&
          b->type.shape && a->type == b->type;
+}
+
+std::optional<std::vector<int64_t>> reshape_to(const Shape& from, const Shape& to, bool zero_is_zero) {
+  const auto opens = std::count_if(to.begin(), to.end(), [](const Dim& dim) { return !dim.is_constant(); });
+  std::vector<int64_t> result;
+  bool has_rest = false;
+  for (size_t i = 0; i < to.size(); ++i) {
+    const bool is_kept = i < from.size() && from[i] == to[i] && !zero_is_zero;
+    if (const auto size = to[i].constant()) {
+      if (*size == 0 && !zero_is_zero && !is_kept) return std::nullopt;
+      result.push_back(*size);
+    } else if (opens > 1 && is_kept) {
+      result.push_back(0);
+    } else if (!has_rest) {
+      has_rest = true;
+      result.push_back(-1);
+    } else {
+      return std::nullopt;
+    }
+  }
+  // the rest of nothing can be anything
+  if (has_rest && std::any_of(to.begin(), to.end(), [](const Dim& dim) { return dim.is(0); })) return std::nullopt;
+  return result;
 }
 
 std::optional<int64_t> from_front(int64_t axis, int64_t rank) {

@@ -12,30 +12,6 @@ namespace {
 
 const Symbol kReshape("Reshape"), kExpand("Expand"), kSlice("Slice");
 
-/// What makes a Reshape give this shape, as constants; nothing where that needs a size that only the run knows.
-std::optional<std::vector<int64_t>> reshape_to(const Shape& from, const Shape& to, bool zero_is_zero) {
-  const auto opens = std::count_if(to.begin(), to.end(), [](const Dim& dim) { return !dim.is_constant(); });
-  std::vector<int64_t> result;
-  bool has_rest = false;
-  for (size_t i = 0; i < to.size(); ++i) {
-    const bool is_kept = i < from.size() && from[i] == to[i] && !zero_is_zero;
-    if (const auto size = to[i].constant()) {
-      if (*size == 0 && !zero_is_zero && !is_kept) return std::nullopt;
-      result.push_back(*size);
-    } else if (opens > 1 && is_kept) {
-      result.push_back(0);
-    } else if (!has_rest) {
-      has_rest = true;
-      result.push_back(-1);
-    } else {
-      return std::nullopt;
-    }
-  }
-  // the rest of nothing can be anything
-  if (has_rest && std::any_of(to.begin(), to.end(), [](const Dim& dim) { return dim.is(0); })) return std::nullopt;
-  return result;
-}
-
 bool is_open(const Value* value) { return value != nullptr && !value->constant; }
 
 /// 1. The shape of a Reshape: numbers, 0 for a size that stays, -1 for one that follows from the others.
