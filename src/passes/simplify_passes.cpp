@@ -21,7 +21,9 @@ std::span<const SimplifyPass> simplify_passes() {
       {.name = "eliminate_identity",
        .sentence = "removes nodes that give what they are given",
        .on_node = eliminate_identity,
-       .peers = "eliminate_identity,eliminate_nop_cast,eliminate_nop_dropout"},
+       .peers = "eliminate_identity,eliminate_nop_cast,eliminate_nop_concat,eliminate_nop_dropout,eliminate_nop_expand,"
+                "eliminate_nop_flatten,eliminate_nop_pad,eliminate_nop_reshape,eliminate_nop_split,"
+                "eliminate_nop_transpose,eliminate_nop_with_unit"},
       {.name = "static_shapes",
        .sentence = "gives Reshape, Expand and Slice constants where sizes need not be computed",
        .on_node = static_shapes,
