@@ -24,6 +24,23 @@ std::span<const SimplifyPass> simplify_passes() {
        .peers = "eliminate_identity,eliminate_nop_cast,eliminate_nop_concat,eliminate_nop_dropout,eliminate_nop_expand,"
                 "eliminate_nop_flatten,eliminate_nop_pad,eliminate_nop_reshape,eliminate_nop_split,"
                 "eliminate_nop_transpose,eliminate_nop_with_unit"},
+      {.name = "merge_casts",
+       .sentence = "leaves out a Cast in front of another where its type holds every value",
+       .on_node = merge_casts},
+      {.name = "merge_reshapes",
+       .sentence = "makes chains of Reshape, Flatten, Squeeze and Unsqueeze one of them, or nothing",
+       .on_node = merge_reshapes,
+       .peers = "eliminate_consecutive_idempotent_ops,fuse_consecutive_squeezes,fuse_consecutive_unsqueezes"},
+      {.name = "merge_transposes",
+       .sentence = "makes a Transpose of a Transpose one, or nothing",
+       .on_node = merge_transposes,
+       .peers = "fuse_consecutive_transposes"},
+      {.name = "merge_slices",
+       .sentence = "makes parts of parts one, and joins parts that lie side by side",
+       .on_node = merge_slices,
+       .peers =
+           "eliminate_slice_after_shape,fuse_consecutive_slices,fuse_consecutive_concats"},
+      {.name = "merge_pads", .sentence = "makes a Pad of a Pad one", .on_node = merge_pads},
       {.name = "static_shapes",
        .sentence = "gives Reshape, Expand and Slice constants where sizes need not be computed",
        .on_node = static_shapes,

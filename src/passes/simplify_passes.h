@@ -33,6 +33,11 @@ std::span<const SimplifyPass> simplify_passes();
 bool fold_constants(Node& node, Rewriter& rewriter);
 bool inline_if(Node& node, Rewriter& rewriter);
 bool eliminate_identity(Node& node, Rewriter& rewriter);
+bool merge_casts(Node& node, Rewriter& rewriter);
+bool merge_reshapes(Node& node, Rewriter& rewriter);
+bool merge_transposes(Node& node, Rewriter& rewriter);
+bool merge_slices(Node& node, Rewriter& rewriter);
+bool merge_pads(Node& node, Rewriter& rewriter);
 bool static_shapes(Node& node, Rewriter& rewriter);
 
 // Rules of a graph

@@ -1,0 +1,111 @@
+// merge_reshapes.cpp - chains of Reshape, Flatten, Squeeze and Unsqueeze become one of them, or nothing.
+#include <algorithm>
+
+#include "passes/simplify_passes.h"
+
+namespace tonnx {
+namespace {
+
+const Symbol kReshape("Reshape"), kFlatten("Flatten"), kSqueeze("Squeeze"), kUnsqueeze("Unsqueeze"),
+    kTranspose("Transpose");
+
+/// A Transpose that moves nothing but axes of size 1.
+bool keeps_order(const Node& node) {
+  const Value* x = node.input(0);
+  if (x == nullptr || !x->type.shape) return false;
+  const auto rank = static_cast<int64_t>(x->type.shape->size());
+  const auto perm = ints_of(node, "perm");
+  if (perm && static_cast<int64_t>(perm->size()) != rank) return false;
+  int64_t last = -1;
+  for (int64_t i = 0; i < rank; ++i) {
+    const auto axis = from_front(perm ? (*perm)[static_cast<size_t>(i)] : rank - 1 - i, rank);
+    if (!axis) return false;
+    if ((*x->type.shape)[static_cast<size_t>(*axis)].is(1)) continue;
+    if (*axis < last) return false;
+    last = *axis;
+  }
+  return true;
+}
+
+bool is_reshape(const Node* node) {
+  return is_onnx(node, kReshape) || is_onnx(node, kFlatten) || is_onnx(node, kSqueeze) || is_onnx(node, kUnsqueeze) ||
+         (is_onnx(node, kTranspose) && keeps_order(*node));
+}
+
+/// Axes of size 1 whose removal makes one shape the other.
+std::optional<std::vector<int64_t>> squeezed_axes(const Shape& from, const Shape& to) {
+  std::vector<int64_t> axes;
+  size_t kept = 0;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (kept < to.size() && from[i] == to[kept])
+      ++kept;
+    else if (from[i].is(1))
+      axes.push_back(static_cast<int64_t>(i));
+    else
+      return std::nullopt;
+  }
+  return kept == to.size() ? std::optional(axes) : std::nullopt;
+}
+
+/// Where the outputs of all its users that are no reshapes would still need the value, it has to stay.
+bool goes_away(const Value* value) {
+  constexpr size_t kMost = 8;
+  return value->uses.size() <= kMost && std::all_of(value->uses.begin(), value->uses.end(), [&](const Use& use) {
+           return use.user != nullptr && use.user->graph == value->graph && use.index == 0 && is_reshape(use.user);
+         });
+}
+
+/// 1. One of them after another is none where the shape is that of the beginning, Squeeze or Unsqueeze where only axes
+///    of size 1 come or go, otherwise Reshape, where constants can say its shape.
+bool merge_by_shapes(Node& node, Node& before, Rewriter& rewriter) {
+  Value *x = before.input(0), *y = node.output(0);
+  if (x == nullptr || !x->type.shape || !y->type.shape || x->type.dtype != y->type.dtype) return false;
+  const bool is_same = have_same_type(x, y);
+  if (is_same && rewriter.replace(y, x)) return true;
+  if (!goes_away(node.input(0))) return false;
+  const Shape &from = *x->type.shape, &to = *y->type.shape;
+  Graph& graph = *node.graph;
+  Value* made = nullptr;
+  if (is_same) {  // both have names to keep
+    made = rewriter.add(node, {"Identity", {x}}, y->name);
+  } else if (const auto removed = squeezed_axes(from, to)) {
+    made = rewriter.add(node, {"Squeeze", {x, rewriter.ints(graph, *removed, "axes")}}, y->name);
+  } else if (const auto added = squeezed_axes(to, from)) {
+    made = rewriter.add(node, {"Unsqueeze", {x, rewriter.ints(graph, *added, "axes")}}, y->name);
+  } else if (const auto shape = reshape_to(from, to)) {
+    made = rewriter.add(node, {"Reshape", {x, rewriter.ints(graph, *shape, "shape")}}, y->name);
+  }
+  return made != nullptr && rewriter.replace(y, made);
+}
+
+/// 2. A Reshape whose shape copies no size does not care for what shape it is given.
+bool skip_before_reshape(Node& node, Node& before, Rewriter& rewriter) {
+  const Value* shape = is_onnx(node, kReshape) ? node.input(1) : nullptr;
+  if (shape == nullptr || before.input(0) == nullptr || only_user(node.input(0)) == nullptr) return false;
+  if (int_of(node, "allowzero").value_or(0) == 0) {
+    std::vector<Dim> sizes;
+    if (shape->known_ints) {
+      sizes = *shape->known_ints;
+    } else if (const auto numbers = ints_of(node, "shape")) {
+      sizes.assign(numbers->begin(), numbers->end());
+    } else {
+      return false;
+    }
+    if (std::any_of(sizes.begin(), sizes.end(), [](const Dim& size) { return size.is(0); })) return false;
+  }
+  rewriter.set_input(node, 0, before.input(0));
+  return true;
+}
+
+}  // namespace
+
+bool merge_reshapes(Node& node, Rewriter& rewriter) {
+  if (!is_reshape(&node) || node.input(0) == nullptr || node.output(0) == nullptr || node.output(0)->uses.empty())
+    return false;
+  Node* before = node.input(0)->producer;
+  if (before == nullptr || before->graph != node.graph || !is_reshape(before) || before->output(0) == nullptr)
+    return false;
+  return merge_by_shapes(node, *before, rewriter) || skip_before_reshape(node, *before, rewriter);
+}
+
+}  // namespace tonnx
