@@ -9,12 +9,17 @@
 namespace tonnx {
 
 /// Owns bytes that do not exist: what lies at its addresses is what they are made from. Only those who write bytes to a
-/// file, or copy them, know of it; so a tensor gets such bytes last, when nobody looks at its elements any more.
+/// file, or copy them, can have them; whoever looks at elements of weights asks is_computed first.
 class ComputedBytes : public ByteOwner {
  public:
   /// The bytes from `offset` on. Offsets and sizes are multiples of 8, but for the last.
   virtual void compute(size_t offset, uint8_t* into, size_t size) const = 0;
 };
+
+/// Whether what lies at these addresses is not what is meant: nobody may look at it then.
+inline bool is_computed(const Bytes& bytes) {
+  return dynamic_cast<const ComputedBytes*>(bytes.owner().get()) != nullptr;
+}
 
 /// Hands the bytes over in pieces, made where they must be.
 template <class Sink>

@@ -2,7 +2,9 @@
 #include "convert/fold.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "base/computed.h"
 #include "ops/eval.h"
 
 namespace tonnx {
@@ -72,6 +74,12 @@ bool is_among(std::span<const std::string_view> names, const OnnxOpEntry& entry)
   return entry.signature.domain.empty() && std::find(names.begin(), names.end(), entry.signature.name) != names.end();
 }
 
+/// Nodes that say how numbers are to be stored and computed with.
+bool is_quantization(const Node& node) {
+  static const Symbol kOps[] = {Symbol("QuantizeLinear"), Symbol("DequantizeLinear"), Symbol("DynamicQuantizeLinear")};
+  return std::find(std::begin(kOps), std::end(kOps), node.op) != std::end(kOps);
+}
+
 }  // namespace
 
 void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const FoldLimits& limits) {
@@ -79,6 +87,7 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const Fol
     if (output && !output->constant && output->known_ints) output->constant = constant_of(*output);
   }
   if (entry.op->eval == nullptr || node.inputs().empty() || node.outputs().empty()) return;
+  if (limits.keeps_quantized && is_quantization(node)) return;
   const auto may_make = [&](int64_t bytes, int64_t from) {
     const bool is_small = static_cast<double>(bytes) <= limits.times * static_cast<double>(from);
     return is_small || (bytes - from <= limits.bytes && fresh.take_bytes(bytes));
@@ -87,7 +96,7 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const Fol
   bool is_trained = false;
   for (const Value* input : node.inputs()) {
     if (input == nullptr) continue;
-    if (!input->constant || input->sparse) return;
+    if (!input->constant || input->sparse || is_computed(input->constant->data)) return;
     if (input->constant->dtype == DType::String && !is_among(kTakeStrings, entry)) return;
     given += size_of(*input->constant);
     is_trained = is_trained || ((input->producer == nullptr || input->trainable) && is_float(input->constant->dtype));

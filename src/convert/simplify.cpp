@@ -97,7 +97,7 @@ class Simplifier {
       : model_(model),
         options_(options),
         report_(report),
-        inference_({.rewrites = false, .leave_alone = {}, .fold = {.times = 1, .bytes = options.fold_limit}}),
+        inference_({.rewrites = false, .leave_alone = {}, .fold = {.times = 1, .bytes = options.fold_limit, .keeps_quantized = true}}),
         rewriter_(model.opset(""),
                   {.bring_down = [this](Node& node) { return bring_down(node, model_.opset("")); },
                    .infer = [this](Node& node) { inference_.visit(node); },

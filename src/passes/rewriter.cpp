@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/computed.h"
 #include "base/error.h"
 #include "ops/op_def.h"
 
@@ -181,7 +182,7 @@ bool has(const Node& node, std::string_view name) {
 }
 
 std::optional<double> uniform_value(const Value* value) {
-  if (value == nullptr || !value->constant || value->sparse) return std::nullopt;
+  if (value == nullptr || !value->constant || value->sparse || is_computed(value->constant->data)) return std::nullopt;
   const Tensor& tensor = *value->constant;
   const int64_t count = tensor.count();
   if (count == 0 || count > kMostElements || tensor.dtype == DType::String || is_complex(tensor.dtype))

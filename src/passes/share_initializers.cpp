@@ -3,6 +3,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/computed.h"
 #include "passes/simplify_passes.h"
 
 namespace tonnx {
@@ -45,7 +46,7 @@ bool share(Graph& graph, const Scope* around) {
   Scope scope{around, {}};
   bool is_changed = false;
   for (Value* value : graph.initializers()) {
-    if (!value->constant || value->sparse || is_graph_output(value)) continue;
+    if (!value->constant || value->sparse || is_graph_output(value) || is_computed(value->constant->data)) continue;
     const size_t hash = hash_of(*value->constant);
     // 1. An equal constant of this graph or one around it stands for both.
     if (Value* same = scope.find(hash, *value->constant)) {
