@@ -41,6 +41,12 @@ bool merge_pads(Node& node, Rewriter& rewriter);
 bool static_shapes(Node& node, Rewriter& rewriter);
 bool fuse_bn(Node& node, Rewriter& rewriter);
 bool fuse_gemm(Node& node, Rewriter& rewriter);
+bool recognise_onnx_activations(Node& node, Rewriter& rewriter);
+bool recognise_overflowing_activations(Node& node, Rewriter& rewriter);
+bool recognise_reductions(Node& node, Rewriter& rewriter);
+bool recognise_log_sum_exp(Node& node, Rewriter& rewriter);
+bool recognise_onnx_layer_norm(Node& node, Rewriter& rewriter);
+bool recognise_rms_norm(Node& node, Rewriter& rewriter);
 
 // Rules of a graph
 bool share_sizes(Graph& graph, Rewriter& rewriter);
