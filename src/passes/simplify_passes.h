@@ -41,6 +41,9 @@ bool merge_pads(Node& node, Rewriter& rewriter);
 bool static_shapes(Node& node, Rewriter& rewriter);
 bool fuse_bn(Node& node, Rewriter& rewriter);
 bool fuse_gemm(Node& node, Rewriter& rewriter);
+bool fuse_pads(Node& node, Rewriter& rewriter);
+bool loop_invariants(Node& node, Rewriter& rewriter);
+bool unroll_loops(Node& node, Rewriter& rewriter);
 bool recognise_onnx_activations(Node& node, Rewriter& rewriter);
 bool recognise_overflowing_activations(Node& node, Rewriter& rewriter);
 bool recognise_reductions(Node& node, Rewriter& rewriter);
@@ -52,6 +55,7 @@ bool recognise_rms_norm(Node& node, Rewriter& rewriter);
 bool share_sizes(Graph& graph, Rewriter& rewriter);
 bool share_equal_nodes(Graph& graph, Rewriter& rewriter);
 bool share_initializers(Graph& graph, Rewriter& rewriter);
+bool drop_unused_inputs(Graph& graph, Rewriter& rewriter);
 bool eliminate_dead_code(Graph& graph, Rewriter& rewriter);
 
 }  // namespace tonnx
