@@ -11,6 +11,7 @@
 #include "convert/raising.h"
 #include "convert/spelling.h"
 #include "convert/support.h"
+#include "convert/to_program.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/pt2.h"
 #include "formats/safetensors/safetensors.h"
@@ -19,28 +20,23 @@
 namespace tonnx {
 namespace fs = std::filesystem;
 
-void set_input_shapes(Model& model, const std::map<std::string, std::vector<int64_t>>& shapes) {
-  for (const auto& [name, dims] : shapes) {
-    const auto& inputs = model.graph->inputs();
-    const auto at = std::find_if(inputs.begin(), inputs.end(), [&](const Value* value) { return value->name == name; });
-    if (at == inputs.end()) {
-      std::vector<std::string_view> known;
-      for (const Value* value : inputs) known.emplace_back(value->name);
-      fail_invalid("the model has no input '{}'; it has: {}", name, fmt::join(known, ", "));
-    }
-    Value& input = **at;
-    require(input.type.is_tensor(), "input '{}' is not a tensor", name);
-    require(!input.type.shape || input.type.shape->size() == dims.size(),
-            "input '{}' has {} dimensions, and {} are given", name, input.type.shape ? input.type.shape->size() : 0,
-            dims.size());
-    if (!input.type.shape) input.type.shape = Shape(dims.size(), Dim::symbol(""));
-    for (size_t i = 0; i < dims.size(); ++i) {
-      if (dims[i] >= 0) (*input.type.shape)[i] = dims[i];
-    }
-    model.graph->input_declarations[static_cast<size_t>(at - inputs.begin())] = {};
+namespace {
+
+/// Where an input of the model is among all.
+size_t require_input(const Model& model, const std::string& name) {
+  const auto& inputs = model.graph->inputs();
+  const auto at = std::find_if(inputs.begin(), inputs.end(), [&](const Value* value) { return value->name == name; });
+  if (at == inputs.end()) {
+    std::vector<std::string_view> known;
+    for (const Value* value : inputs) known.emplace_back(value->name);
+    fail_invalid("the model has no input '{}'; it has: {}", name, fmt::join(known, ", "));
   }
-  if (shapes.empty()) return;
-  // what the file says of other values held for the old shapes
+  require((*at)->type.is_tensor(), "input '{}' is not a tensor", name);
+  return static_cast<size_t>(at - inputs.begin());
+}
+
+/// What the file says of other values held for the old shapes of inputs.
+void forget_shapes(Model& model) {
   model.graph->value_declarations.clear();
   for (const Node& node : *model.graph) {
     for (Value* output : node.outputs()) {
@@ -48,6 +44,40 @@ void set_input_shapes(Model& model, const std::map<std::string, std::vector<int6
     }
   }
   for (size_t i = 0; i < model.graph->outputs().size(); ++i) model.graph->output_declarations[i] = {};
+}
+
+}  // namespace
+
+void set_input_shapes(Model& model, const std::map<std::string, std::vector<int64_t>>& shapes) {
+  for (const auto& [name, dims] : shapes) {
+    const size_t at = require_input(model, name);
+    Value& input = *model.graph->inputs()[at];
+    require(!input.type.shape || input.type.shape->size() == dims.size(),
+            "input '{}' has {} dimensions, and {} are given", name, input.type.shape ? input.type.shape->size() : 0,
+            dims.size());
+    if (!input.type.shape) input.type.shape = Shape(dims.size(), Dim::symbol(""));
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (dims[i] >= 0) (*input.type.shape)[i] = dims[i];
+    }
+    model.graph->input_declarations[at] = {};
+  }
+  if (!shapes.empty()) forget_shapes(model);
+}
+
+void set_dynamic_dims(Model& model, const std::vector<DynamicDim>& dims) {
+  for (const DynamicDim& dim : dims) {
+    const size_t at = require_input(model, dim.input);
+    Value& input = *model.graph->inputs()[at];
+    if (!input.type.shape) fail_invalid("input '{}' has no shape", dim.input);
+    const auto rank = static_cast<int64_t>(input.type.shape->size());
+    require(dim.axis >= -rank && dim.axis < rank, "input '{}' has {} dimensions, and none of number {}", dim.input,
+            rank, dim.axis);
+    require(dim.low >= 0 && (!dim.high || *dim.high >= dim.low), "the sizes from {} to {} are none", dim.low,
+            dim.high.value_or(0));
+    (*input.type.shape)[static_cast<size_t>(dim.axis < 0 ? dim.axis + rank : dim.axis)] = Dim::symbol(dim.name);
+    model.graph->input_declarations[at] = {};
+  }
+  if (!dims.empty()) forget_shapes(model);
 }
 
 namespace {
@@ -120,6 +150,7 @@ void write_python_files(const PythonModule& module, const std::string& path,
 
 void convert_model(Model& model, const std::string& target, const ConvertOptions& options) {
   set_input_shapes(model, options.input_shapes);
+  set_dynamic_dims(model, options.dynamic);
   const std::string extension = fs::path(target).extension().string();
   if (extension == ".onnx") {
     if (options.opset) change_opset(model, *options.opset);
@@ -130,7 +161,11 @@ void convert_model(Model& model, const std::string& target, const ConvertOptions
     return write_python_files(write_python(*lower_for_python(model), model, python_options(target)), target,
                               options.progress);
   }
-  fail_unsupported("cannot write '{}': tonnx writes .py and .onnx", target);
+  if (extension == ".pt2") {
+    prepare(model);
+    return write_pt2_file(*lower_for_python(model), model, target, options);
+  }
+  fail_unsupported("cannot write '{}': tonnx writes .py, .pt2 and .onnx", target);
 }
 
 namespace {

@@ -13,14 +13,24 @@
 
 namespace tonnx {
 
+/// A size of an input that may vary from call to call.
+struct DynamicDim {
+  std::string input;
+  int64_t axis;
+  std::string name;
+  int64_t low = 0;
+  std::optional<int64_t> high;
+};
+
 struct ConvertOptions {
   std::optional<int64_t> opset;                              // of the ONNX that is written
   std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
+  std::vector<DynamicDim> dynamic;
   std::optional<bool> external_data;
   std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
 };
 
-/// Converts by the endings of the names: .onnx or .pt2 to .onnx or .py.
+/// Converts by the endings of the names: .onnx to .onnx, .py or .pt2, and .pt2 to .onnx or .py.
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options = {});
 void convert_model(Model& model, const std::string& target, const ConvertOptions& options = {});
 
@@ -42,6 +52,9 @@ void convert_program(Program& program, const std::string& target, const ConvertO
 
 /// Gives inputs other shapes than the file does.
 void set_input_shapes(Model& model, const std::map<std::string, std::vector<int64_t>>& shapes);
+
+/// Makes sizes of inputs symbols; those of one name are equal.
+void set_dynamic_dims(Model& model, const std::vector<DynamicDim>& dims);
 
 /// What keeps a model from becoming PyTorch code; its functions are inlined on the way.
 std::vector<UnsupportedOp> find_unsupported(Model& model, const LoweringOptions& options = {});

@@ -32,4 +32,30 @@ DType dtype_of_pt2(int64_t number) {
   }
 }
 
+int pt2_number_of(DType dtype) {
+  switch (dtype) {
+    case DType::UInt8: return 1;
+    case DType::Int8: return 2;
+    case DType::Int16: return 3;
+    case DType::Int32: return 4;
+    case DType::Int64: return 5;
+    case DType::Float16: return 6;
+    case DType::Float32: return 7;
+    case DType::Float64: return 8;
+    case DType::Complex64: return 10;
+    case DType::Complex128: return 11;
+    case DType::Bool: return 12;
+    case DType::BFloat16: return 13;
+    case DType::UInt16: return 28;
+    case DType::Float8E4M3FN: return 29;
+    case DType::Float8E5M2: return 30;
+    case DType::Float8E4M3FNUZ: return 31;
+    case DType::Float8E5M2FNUZ: return 32;
+    case DType::Float8E8M0: return 33;
+    case DType::UInt32: return 34;
+    case DType::UInt64: return 35;
+    default: fail_unsupported("PyTorch has no tensors of {}", name_of(dtype));
+  }
+}
+
 }  // namespace tonnx

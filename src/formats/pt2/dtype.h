@@ -8,5 +8,7 @@ namespace tonnx {
 
 /// Throws Unsupported for the types that no ONNX type holds, InvalidModel for numbers that mean nothing.
 DType dtype_of_pt2(int64_t number);
+/// Throws Unsupported for types that PyTorch does not have.
+int pt2_number_of(DType dtype);
 
 }  // namespace tonnx

@@ -1,6 +1,11 @@
-// pt2.h - reads torch.export programs, from .pt2 archives or as the Python package hands them over, into aten graphs.
+// pt2.h - torch.export programs as aten graphs: read from .pt2 archives, or as the Python package hands them over, and
+// written.
 #pragma once
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "formats/pt2/archive.h"
 #include "ir/model.h"
@@ -20,5 +25,23 @@ Program read_program(const Pt2Archive& archive);
 /// The program of a model in memory: its JSON has the tables of the tensors as well, under `weights` and `constants`,
 /// whose files are the storages.
 Program read_live_program(const Bytes& json, const std::map<std::string, Bytes>& storages);
+
+/// A parameter or buffer of a program that is written: an initializer of the graph under the name of the state dict.
+struct Pt2State {
+  std::string name;
+  const Value* value;
+  bool transposed = false;  // the type of the value has its two dimensions swapped already, its bytes have not
+  bool trainable = false;
+};
+
+struct Pt2Options {
+  std::vector<std::string> output_names;
+  std::map<std::string, std::pair<int64_t, std::optional<int64_t>>> ranges;  // of sizes, by their names
+  std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
+};
+
+/// The graph is of PyTorch's own operators only, and every value of a known type. Throws BadFile, Unsupported.
+void write_pt2(const Graph& graph, const std::vector<Pt2State>& state, const std::string& path,
+               const Pt2Options& options);
 
 }  // namespace tonnx

@@ -7,11 +7,10 @@
 
 #include "base/error.h"
 #include "formats/safetensors/safetensors.h"
+#include "ir/transposed.h"
 
 namespace tonnx {
 namespace {
-
-constexpr size_t kTransposeBuffer = 8 << 20;
 
 std::string header_of(const std::vector<StateTensor>& state) {
   rapidjson::StringBuffer buffer;
@@ -51,24 +50,6 @@ std::string header_of(const std::vector<StateTensor>& state) {
   return header;
 }
 
-/// A matrix with rows and columns swapped, some rows of the result at a time.
-void write_transposed(OutputFile& file, const Tensor& tensor) {
-  const auto rows = static_cast<size_t>(tensor.dims[0]), columns = static_cast<size_t>(tensor.dims[1]);
-  const auto step = static_cast<size_t>(info(tensor.dtype).bits / 8);
-  if (rows == 0 || columns == 0) return;
-  const size_t at_once = std::max<size_t>(1, std::min(columns, kTransposeBuffer / (rows * step)));
-  std::string buffer(at_once * rows * step, '\0');
-  const auto* data = reinterpret_cast<const char*>(tensor.data.data());
-  for (size_t first = 0; first < columns; first += at_once) {
-    const size_t count = std::min(at_once, columns - first);
-    for (size_t r = 0; r < rows; ++r) {
-      const char* source = data + (r * columns + first) * step;
-      for (size_t c = 0; c < count; ++c) std::memcpy(buffer.data() + (c * rows + r) * step, source + c * step, step);
-    }
-    file.write(std::string_view(buffer).substr(0, count * rows * step));
-  }
-}
-
 }  // namespace
 
 void write_safetensors(OutputFile& file, const std::vector<StateTensor>& state,
@@ -83,7 +64,7 @@ void write_safetensors(OutputFile& file, const std::vector<StateTensor>& state,
   for (const StateTensor& entry : state) total += entry.tensor->data.size();
   for (const StateTensor& entry : state) {
     if (entry.transposed) {
-      write_transposed(file, *entry.tensor);
+      write_transposed(*entry.tensor, [&](std::string_view piece) { file.write(piece); });
     } else {
       file.write(entry.tensor->data);
     }

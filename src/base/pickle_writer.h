@@ -1,0 +1,40 @@
+// pickle_writer.h - the few opcodes that torch.save's pickles of tensors consist of, protocol 2.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tonnx {
+
+class PickleWriter {
+ public:
+  PickleWriter() { bytes_ = "\x80\x02"; }
+
+  void global(std::string_view module, std::string_view name);
+  void text(std::string_view value);
+  void number(int64_t value);
+  void flag(bool value) { bytes_ += value ? '\x88' : '\x89'; }
+  void mark() { bytes_ += '('; }
+  void tuple() { bytes_ += 't'; }  // of what is behind the mark
+  void empty_dict() { bytes_ += '}'; }
+  void empty_tuple() { bytes_ += ')'; }
+  void set_items() { bytes_ += 'u'; }  // keys and values behind the mark go to the dict in front of it
+  void reduce() { bytes_ += 'R'; }
+  void persistent_id() { bytes_ += 'Q'; }
+
+  /// A tensor over the storage of that key, dense. `storage` is FloatStorage and so on.
+  void tensor(std::string_view storage, std::string_view key, int64_t count, const std::vector<int64_t>& dims,
+              bool requires_grad = false);
+
+  /// The whole, ended.
+  std::string done() && {
+    bytes_ += '.';
+    return std::move(bytes_);
+  }
+
+ private:
+  std::string bytes_;
+};
+
+}  // namespace tonnx

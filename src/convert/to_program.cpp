@@ -1,0 +1,93 @@
+// to_program.cpp - gives the graph of a program its weights, under the names that generated code has, and writes it.
+#include "convert/to_program.h"
+
+#include <unordered_map>
+
+#include "base/error.h"
+#include "formats/pt2/pt2.h"
+#include "formats/python/structure.h"
+#include "passes/match.h"
+#include "passes/passes.h"
+
+namespace tonnx {
+namespace {
+
+bool is_turn(const Node& node) {
+  if (is_aten(node, "t")) return true;
+  const Attribute* dims = node.find_attribute("dims");
+  const auto* order = dims ? dims->value.get<std::vector<int64_t>>() : nullptr;
+  return is_aten(node, "permute") && order && *order == std::vector<int64_t>{1, 0};
+}
+
+/// A weight that the state dict has with its two dimensions swapped: nodes that turn it go away, others get one.
+Value* turned(Graph& graph, Value* weight) {
+  auto tensor = std::make_shared<Tensor>(*weight->constant);
+  std::swap(tensor->dims[0], tensor->dims[1]);
+  Value* result = graph.add_initializer(weight->name, std::move(tensor));
+  result->trainable = weight->trainable;
+  const std::vector<Use> uses = weight->uses;
+  for (const Use& use : uses) {
+    if (use.user == nullptr || !is_turn(*use.user)) continue;
+    use.user->graph->replace_uses(use.user->output(0), result);
+    use.user->graph->erase(use.user);
+  }
+  if (weight->uses.empty()) return result;
+  Node* turn = graph.add_node("aten", "t", graph.first());
+  Value* back = graph.add_output_to(turn, graph.unique_name(weight->name), weight->type);
+  graph.replace_uses(weight, back);
+  add_operand(*turn, "self", result);
+  return result;
+}
+
+/// Parameters and buffers, and marks at the nodes that say which module they belong to.
+std::vector<Pt2State> adopt_state(Graph& graph, const python::Structure& structure) {
+  std::vector<Pt2State> state;
+  for (const python::RootTensor& tensor : structure.tensors) {
+    if (tensor.value->type.kind == Type::Kind::Opaque) continue;  // a random generator
+    state.push_back({tensor.name, tensor.value, false, tensor.value->trainable});
+  }
+  for (const python::Submodule& module : structure.modules) {
+    for (const ModuleSpec::Weight& weight : module.spec.weights) {
+      Value* value = weight.transposed ? turned(graph, weight.value) : weight.value;
+      const bool trainable = !weight.attribute.starts_with("running_");
+      state.push_back({module.name + "." + weight.attribute, value, weight.transposed, trainable});
+    }
+  }
+  return state;
+}
+
+/// torch.export.unflatten makes a module of the nodes that name it; a second call of it is marked.
+void mark_modules(Graph& graph, const python::Structure& structure, std::unordered_map<size_t, int>& calls) {
+  constexpr std::string_view kRoot = "L__self__,,Model";
+  for (Node& node : graph) {
+    std::string stack(kRoot);
+    if (const auto module = structure.module_of.find(&node); module != structure.module_of.end()) {
+      const python::Submodule& submodule = structure.modules[module->second];
+      const int call = calls[module->second]++;
+      const std::string path = call == 0 ? submodule.name : fmt::format("{}@{}", submodule.name, call);
+      stack += fmt::format(";L__self___{},{},torch.{}", path, path, submodule.spec.type);
+    }
+    node.metadata.clear();
+    node.metadata.emplace_back("nn_module_stack", std::move(stack));
+    for (const GraphPtr& inner : subgraphs_of(node)) mark_modules(*inner, structure, calls);
+  }
+}
+
+}  // namespace
+
+void write_pt2_file(Graph& graph, const Model& origin, const std::string& path, const ConvertOptions& options) {
+  in_context([&] { return "writing " + path; },
+             [&] {
+               const python::Structure structure = python::recover_structure(graph, {});
+               std::unordered_map<size_t, int> calls;
+               mark_modules(graph, structure, calls);
+               const std::vector<Pt2State> state = adopt_state(graph, structure);
+               Pt2Options pt2;
+               for (const Value* output : origin.graph->outputs()) pt2.output_names.push_back(output->name);
+               for (const DynamicDim& dim : options.dynamic) pt2.ranges[dim.name] = {dim.low, dim.high};
+               pt2.progress = options.progress;
+               write_pt2(graph, state, path, pt2);
+             });
+}
+
+}  // namespace tonnx
