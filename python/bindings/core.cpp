@@ -517,5 +517,16 @@ NB_MODULE(_core, m) {
             convert_model(self.model(), path, options_of(opset, {}, external_data));
           },
           nb::arg("path"), nb::arg("opset").none() = nb::none(), nb::arg("external_data").none() = nb::none())
+      .def(
+          "write_pt2",
+          [](Conversion& self, const std::string& path,
+             const std::vector<std::tuple<std::string, int64_t, std::string, int64_t, std::optional<int64_t>>>&
+                 dynamic) {
+            ConvertOptions options;
+            for (const auto& [input, axis, name, low, high] : dynamic)
+              options.dynamic.push_back({input, axis, name, low, high});
+            convert_model(self.model(), path, options);
+          },
+          nb::arg("path"), nb::arg("dynamic") = nb::list())
       .def("text", [](Conversion& self) { return print(self.model()); });
 }

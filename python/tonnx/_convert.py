@@ -21,12 +21,17 @@ class SerializableModel(Protocol):
     def SerializeToString(self) -> bytes: ...
 
 
+# the name of a size, or its name and the range that it is in
+Dynamic = str | tuple[str, int, int | None]
 Source = str | os.PathLike[str] | bytes | SerializableModel
 
 
 @overload
 def convert(
-    source: Source, target: None = None, *, input_shapes: Mapping[str, Sequence[int]] | None = None
+    source: Source,
+    target: None = None,
+    *,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> nn.Module: ...
 
 
@@ -38,6 +43,7 @@ def convert(
     opset: int | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     external_data: bool | None = None,
+    dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
 ) -> None: ...
 
 
@@ -48,16 +54,19 @@ def convert(
     opset: int | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     external_data: bool | None = None,
+    dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
 ) -> nn.Module | None:
     """Converts a model between ONNX and PyTorch.
 
     `source` is the path of an `.onnx` or `.pt2` file, the bytes of an ONNX model, or an onnx.ModelProto. Without a
     target the model comes back as an nn.Module in eval mode, ready to be called or trained; its weights are views of
-    the mapped file. With one, its ending says what is written: `.py` (and the weights beside it in `.safetensors`) or
-    `.onnx`.
+    the mapped file. With one, its ending says what is written: `.py` (and the weights beside it in `.safetensors`),
+    `.pt2` or `.onnx`.
 
     `opset` and `external_data` are for a target in ONNX: the opset it is to have, and whether its weights go to a file
     of their own. `input_shapes` fixes the shapes of inputs; -1 leaves a size as it is.
+    `dynamic` is for `.pt2`: `{"x": {0: "batch"}}` makes a size of an input one that varies, and
+    `{"x": {0: ("batch", 1, 64)}}` says in which range.
     """
     with translated():
         if isinstance(source, str | os.PathLike) and Path(source).suffix == ".pt2":
@@ -73,9 +82,19 @@ def convert(
             conversion.write_onnx(path, opset=opset, external_data=external_data)
         elif ending == ".py":
             _to_python(conversion, path)
+        elif ending == ".pt2":
+            conversion.write_pt2(path, _dynamic_list(dynamic or {}))
         else:
-            raise Error(f"cannot write '{path}': tonnx writes .py and .onnx", "unsupported")
+            raise Error(f"cannot write '{path}': tonnx writes .py, .pt2 and .onnx", "unsupported")
     return None
+
+
+def _dynamic_list(dynamic: Mapping[str, Mapping[int, Dynamic]]) -> list[tuple[str, int, str, int, int | None]]:
+    rows = []
+    for name, axes in dynamic.items():
+        for axis, size in axes.items():
+            rows.append((name, axis, size, 0, None) if isinstance(size, str) else (name, axis, *size))
+    return rows
 
 
 def _convert_program(

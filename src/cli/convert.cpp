@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
 #include <memory>
 
@@ -18,9 +19,41 @@ struct Arguments {
   std::string source, target, list;
   int64_t opset = 0;
   std::vector<std::string> input_shapes;
+  std::vector<std::string> dynamic;
   bool external_data = false;
   bool no_external_data = false;
 };
+
+int64_t parse_size(std::string_view item, const std::string& whole) {
+  int64_t value = 0;
+  const auto [last, error] = std::from_chars(item.data(), item.data() + item.size(), value);
+  require(error == std::errc() && last == item.data() + item.size() && !item.empty(), "'{}' in '{}' is not a number",
+          item, whole);
+  return value;
+}
+
+/// `x:0=batch:1..64`: the size of axis 0 of the input x varies, and is called batch. The range may be left out, and so
+/// may either end of it.
+DynamicDim parse_dynamic(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  const size_t colon = equals == std::string::npos ? equals : text.rfind(':', equals);
+  require(colon != std::string::npos && colon > 0 && equals + 1 < text.size(),
+          "--dynamic '{}' is not of the form name:0=batch or name:0=batch:1..64", text);
+  DynamicDim dim;
+  dim.input = text.substr(0, colon);
+  dim.axis = parse_size(std::string_view(text).substr(colon + 1, equals - colon - 1), text);
+  const std::string_view rest = std::string_view(text).substr(equals + 1);
+  const size_t range = rest.find(':');
+  dim.name = rest.substr(0, range);
+  require(!dim.name.empty(), "--dynamic '{}' gives the size no name", text);
+  if (range == std::string_view::npos) return dim;
+  const std::string_view ends = rest.substr(range + 1);
+  const size_t dots = ends.find("..");
+  require(dots != std::string_view::npos, "the range in --dynamic '{}' is not of the form 1..64", text);
+  if (dots > 0) dim.low = parse_size(ends.substr(0, dots), text);
+  if (dots + 2 < ends.size()) dim.high = parse_size(ends.substr(dots + 2), text);
+  return dim;
+}
 
 /// A bar on a terminal, for conversions that take long enough to be noticed.
 void show_progress(uint64_t done, uint64_t total) {
@@ -37,6 +70,7 @@ ConvertOptions options_of(const Arguments& a) {
   ConvertOptions options;
   if (a.opset != 0) options.opset = a.opset;
   for (const std::string& text : a.input_shapes) options.input_shapes.insert(parse_shape(text));
+  for (const std::string& text : a.dynamic) options.dynamic.push_back(parse_dynamic(text));
   if (a.external_data) options.external_data = true;
   if (a.no_external_data) options.external_data = false;
   return options;
@@ -101,7 +135,7 @@ void add_convert(CLI::App& app, Run& run) {
       app.add_subcommand("convert", "Convert a model; the endings of the two names say from what and to what");
   auto a = std::make_shared<Arguments>();
   command->add_option("source", a->source, "model.onnx or model.pt2");
-  command->add_option("target", a->target, "model.py (its weights go to model.safetensors) or model.onnx");
+  command->add_option("target", a->target, "model.py (its weights go to model.safetensors), model.pt2 or model.onnx");
   command->add_option(
       "--list", a->list,
       "a file of many conversions, `source<TAB>target` on each line; a failure is written to TARGET.err");
@@ -109,6 +143,11 @@ void add_convert(CLI::App& app, Run& run) {
   command
       ->add_option("--input-shape", a->input_shapes,
                    "name:1,3,224,224 fixes the shape of an input; ? leaves a size as it is")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      ->add_option("--dynamic", a->dynamic,
+                   "name:0=batch:1..64 makes a size of an input one that varies, in that range where one is given")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   CLI::Option* external = command->add_flag("--external-data", a->external_data,
