@@ -6,9 +6,8 @@
 #include "base/error.h"
 #include "formats/pt2/pt2.h"
 #include "formats/python/structure.h"
-#include "passes/aten_types.h"
 #include "passes/match.h"
-#include "passes/passes.h"
+#include "passes/plain_aten.h"
 
 namespace tonnx {
 namespace {
@@ -83,8 +82,7 @@ void write_pt2_file(Graph& graph, const Model& origin, const std::string& path, 
                std::unordered_map<size_t, int> calls;
                mark_modules(graph, structure, calls);
                const std::vector<Pt2State> state = adopt_state(graph, structure);
-               infer_aten_types(graph);
-               name_unseen_sizes(graph);
+               make_plain_aten(graph);
                Pt2Options pt2;
                for (const Value* output : origin.graph->outputs()) pt2.output_names.push_back(output->name);
                for (const DynamicDim& dim : options.dynamic) pt2.ranges[dim.name] = {dim.low, dim.high};

@@ -13,7 +13,9 @@
 
 namespace tonnx {
 
-TypeNode::TypeNode(Node& node, int& symbols)
+Dim NewSizes::next() { return Dim::symbol(fmt::format("data {}{}", tag_, count_++)); }
+
+TypeNode::TypeNode(Node& node, NewSizes& symbols)
     : node_(&node),
       symbols_(&symbols),
       args_(node, get_aten_op(node), [](const Value*, int) { return std::string(); }),
@@ -96,7 +98,7 @@ std::optional<DType> TypeNode::given_dtype() const {
   return dtype ? std::optional(*dtype) : std::nullopt;
 }
 
-Dim TypeNode::fresh() { return Dim::symbol(fmt::format("data size {}", (*symbols_)++)); }
+Dim TypeNode::fresh() { return symbols_->next(); }
 
 void TypeNode::set(size_t output, DType dtype, std::optional<Shape> shape) {
   if (output < found_.size()) found_[output] = Type::tensor(dtype, std::move(shape));
@@ -152,11 +154,22 @@ TypeRule find_rule(const Node& node) {
 
 class Inference {
  public:
+  explicit Inference(std::string_view tag) : symbols_(tag) {}
+
   void run(Graph& graph) {
-    for (const Value* input : graph.inputs()) learn(*input);
+    for (Value* input : graph.inputs()) {
+      if (input->type.kind == Type::Kind::Int && !input->known_ints) input->known_ints = {symbols_.next()};
+      learn(*input);
+    }
     for (Node& node : graph) {
       if (node.domain == Symbol("higher_order")) {
         enter(node);
+      } else if (node.domain == Symbol("tonnx")) {
+        for (const GraphPtr& inner : subgraphs_of(node)) {
+          const auto outside = known_;
+          run(*inner);
+          known_ = outside;
+        }
       } else if (node.domain == Symbol("aten") || node.domain == Symbol("torchvision")) {
         type_tensors(node);
       }
@@ -217,16 +230,14 @@ class Inference {
 
   void type_number(Node& node, Value& value) {
     if (value.type.kind == Type::Kind::Bool && !value.known_ints && node.domain == Symbol("aten")) {
-      value.known_ints = {fresh()};
+      value.known_ints = {symbols_.next()};
     }
     if (value.type.kind != Type::Kind::Int) return;
     const auto found = number_of_node(node);
     if (found && (!value.known_ints || !is_known(value.known_ints->at(0)))) value.known_ints = {*found};
     if (!value.known_ints || value.known_ints->size() != 1 || value.known_ints->front().symbol_name() == "")
-      value.known_ints = {fresh()};
+      value.known_ints = {symbols_.next()};
   }
-
-  Dim fresh() { return Dim::symbol(fmt::format("data size {}", symbols_++)); }
 
   std::optional<Dim> number_of_node(Node& node) {
     TypeNode view(node, symbols_);
@@ -289,12 +300,12 @@ class Inference {
       if (!one.shape || !other.shape || one.shape->size() != other.shape->size()) continue;
       for (size_t d = 0; d < one.shape->size(); ++d) {
         Dim& size = (*output->type.shape)[d];
-        if (size != (*other.shape)[d] || !is_known(size)) size = fresh();
+        if (size != (*other.shape)[d] || !is_known(size)) size = symbols_.next();
       }
     }
   }
 
-  int symbols_ = 0;
+  NewSizes symbols_;
   std::set<std::string> known_;
 };
 
@@ -346,7 +357,7 @@ void name_unseen_sizes(Graph& graph, const Names& of_inputs) {
 
 }  // namespace
 
-void infer_aten_types(Graph& graph) { Inference().run(graph); }
+void infer_aten_types(Graph& graph, std::string_view tag) { Inference(tag).run(graph); }
 
 void name_unseen_sizes(Graph& graph) {
   Names of_inputs;

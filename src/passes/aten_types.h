@@ -9,10 +9,21 @@
 
 namespace tonnx {
 
+/// Names for sizes that only the run tells; the tag tells them from those of an earlier walk.
+class NewSizes {
+ public:
+  explicit NewSizes(std::string_view tag) : tag_(tag) {}
+  Dim next();
+
+ private:
+  std::string tag_;
+  int count_ = 0;
+};
+
 /// A node whose outputs are to be typed, seen through its schema.
 class TypeNode {
  public:
-  TypeNode(Node& node, int& symbols);
+  TypeNode(Node& node, NewSizes& symbols);
 
   const Node& node() const { return *node_; }
   const Emission& args() const { return args_; }
@@ -45,7 +56,7 @@ class TypeNode {
 
  private:
   Node* node_;
-  int* symbols_;
+  NewSizes* symbols_;
   Emission args_;
   std::vector<Type> found_;
 };
@@ -64,8 +75,9 @@ std::span<const TypeRow> layer_type_rules();
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 
 /// Gives every value of the graph, and of those inside it, a type: an element type, and a shape where it can be known.
-/// Integers get their expression over sizes. What is known already stays, but for sizes that follow from others.
-void infer_aten_types(Graph& graph);
+/// Integers get their expression over sizes. What is known already stays, but for sizes that follow from others. Each
+/// walk over one graph has a tag of its own.
+void infer_aten_types(Graph& graph, std::string_view tag);
 
 /// An expression over sizes that only the run tells gets a name of its own where one of these sizes is nowhere seen by
 /// itself: PyTorch refuses such expressions.
