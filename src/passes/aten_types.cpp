@@ -221,7 +221,7 @@ class Inference {
         continue;
       }
       for (size_t d = 0; d < type.shape->size(); ++d) {
-        Dim &own = (*type.shape)[d];
+        Dim& own = (*type.shape)[d];
         const Dim& other = (*found.shape)[d];
         if (own.symbol_name() == "" || (!is_known(own) && is_known(other))) own = other;
       }
@@ -296,6 +296,7 @@ class Inference {
       Value* output = node.output(i);
       if (output == nullptr) continue;
       const Type &one = first.outputs()[i]->type, &other = last.outputs()[i]->type;
+      if (is_loop && output->type.is_tensor() && output->type.shape) continue;
       output->type = one;
       if (!one.shape || !other.shape || one.shape->size() != other.shape->size()) continue;
       for (size_t d = 0; d < one.shape->size(); ++d) {
@@ -331,7 +332,8 @@ void for_each_size(Graph& graph, Visit&& visit) {
     if (value->type.shape) {
       for (Dim& dim : *value->type.shape) visit(dim);
     }
-    if (value->known_ints && value->known_ints->size() == 1 && !value->type.is_tensor()) visit(value->known_ints->front());
+    if (value->known_ints && value->known_ints->size() == 1 && !value->type.is_tensor())
+      visit(value->known_ints->front());
   };
   for (Value* input : graph.inputs()) visit_value(input);
   for (Node& node : graph) {
@@ -347,7 +349,8 @@ void name_unseen_sizes(Graph& graph, const Names& of_inputs) {
   for_each_size(graph, [&](Dim& dim) {
     Names used;
     collect_symbols(dim, used);
-    const bool is_seen = std::all_of(used.begin(), used.end(), [&](const std::string& name) { return seen.contains(name); });
+    const bool is_seen =
+        std::all_of(used.begin(), used.end(), [&](const std::string& name) { return seen.contains(name); });
     if (!is_seen) dim = Dim::symbol("data " + dim.text());
   });
   for (const Node& node : graph) {

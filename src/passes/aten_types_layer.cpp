@@ -276,7 +276,10 @@ void rule_fft(TypeNode& n) {
     size = !length ? n.fresh() : n.op() == "fft_rfft" ? floor_div(*length, Dim(2)) + Dim(1) : *length;
   }
   const DType complex = is_double ? DType::Complex128 : DType::Complex64;
-  n.set(to_real ? (is_double ? DType::Float64 : DType::Float32) : complex, dim ? shape : std::nullopt);
+  if (shape && !dim) {  // only the run tells which
+    for (Dim& size : *shape) size = n.fresh();
+  }
+  n.set(to_real ? (is_double ? DType::Float64 : DType::Float32) : complex, shape);
 }
 
 void rule_det(TypeNode& n) {

@@ -8,8 +8,22 @@ namespace {
 
 using MaybeShape = std::optional<Shape>;
 
+/// Where only the run tells which dimensions go away: as many as are left, of any size.
+MaybeShape reduced_somewhere(TypeNode& n, const Shape& shape, std::string_view argument) {
+  const Attribute* given = n.node().find_attribute(argument);
+  const auto* list = given->value.get<AttrList>();
+  const Value* one = n.args().value(argument);
+  const bool is_one = one != nullptr && one->type.kind == Type::Kind::Int;
+  const size_t gone = list ? list->size() : is_one ? 1 : shape.size() + 1;
+  if (gone > shape.size()) return std::nullopt;
+  Shape result;
+  const bool keeps = n.args().signature().find_input("keepdim") >= 0 && n.args().flag("keepdim");
+  for (size_t i = 0; i < shape.size() - (keeps ? 0 : gone); ++i) result.push_back(n.fresh());
+  return result;
+}
+
 /// The shape of `self` without the dimensions that `argument` names, which stay as 1 where `keepdim` says so.
-MaybeShape reduced(const TypeNode& n, std::string_view argument) {
+MaybeShape reduced(TypeNode& n, std::string_view argument) {
   const Shape* shape = n.shape("self");
   if (shape == nullptr) return std::nullopt;
   const ParsedSignature& signature = n.args().signature();
@@ -17,7 +31,7 @@ MaybeShape reduced(const TypeNode& n, std::string_view argument) {
   std::vector<int64_t> dims;
   if (has_argument && n.args().has(argument)) {
     const auto given = n.args().find_ints(argument);
-    if (!given) return std::nullopt;
+    if (!given) return reduced_somewhere(n, *shape, argument);
     dims = *given;
   } else if (has_argument && !n.args().constant(argument)->is_none()) {  // the default of the schema
     dims = n.args().find_ints(argument).value_or(std::vector<int64_t>());
@@ -38,9 +52,7 @@ DType summed(DType dtype) { return is_integer(dtype) || dtype == DType::Bool ? D
 
 void rule_sum(TypeNode& n) { n.set(n.given_dtype().value_or(summed(n.dtype("self"))), reduced(n, "dim")); }
 void rule_mean(TypeNode& n) { n.set(n.given_dtype().value_or(n.dtype("self")), reduced(n, "dim")); }
-void rule_truth(TypeNode& n) {
-  n.set(n.dtype("self") == DType::UInt8 ? DType::UInt8 : DType::Bool, reduced(n, "dim"));
-}
+void rule_truth(TypeNode& n) { n.set(n.dtype("self") == DType::UInt8 ? DType::UInt8 : DType::Bool, reduced(n, "dim")); }
 void rule_place(TypeNode& n) { n.set(DType::Int64, reduced(n, "dim")); }
 
 /// max, min: with a dimension the values and their places, without one the value alone.

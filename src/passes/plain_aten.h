@@ -1,4 +1,5 @@
-// plain_aten.h - aten: what only generated code can say (lists of integers, sequences, loops) as PyTorch's own operators.
+// plain_aten.h - aten: what only generated code can say (lists of integers, sequences, loops) as PyTorch's own
+// operators.
 #pragma once
 #include "ir/graph.h"
 

@@ -60,11 +60,14 @@ AttrList operands(AtenCall& call, const std::vector<Value*>& values) {
   return list;
 }
 
-/// What is stacked of no iterations: as many dimensions as are known, of size 0 where they are not.
+/// What is stacked of no iterations. Where its sizes are not known it has one dimension: that can be joined with any
+/// other tensor.
 Value* no_scans(AtenWriter& writer, const Type& stacked, const Node* like) {
   std::vector<int64_t> sizes{0};
-  for (size_t i = 1; stacked.shape && i < stacked.shape->size(); ++i)
-    sizes.push_back((*stacked.shape)[i].constant().value_or(0));
+  const bool is_known =
+      stacked.shape && std::all_of(stacked.shape->begin() + !stacked.shape->empty(), stacked.shape->end(),
+                                   [](const Dim& d) { return d.is_constant(); });
+  for (size_t i = 1; is_known && i < stacked.shape->size(); ++i) sizes.push_back(*(*stacked.shape)[i].constant());
   const DType dtype = stacked.dtype == DType::Undefined ? DType::Float32 : stacked.dtype;
   AtenCall call("zeros", "", like);
   call.with("size", AttrValue(sizes)).with("dtype", AttrValue(dtype));
@@ -89,8 +92,7 @@ void unroll(Graph& graph, Node& node, const Loop& loop) {
     for (size_t k = 0; k < carried.size(); ++k) map[loop.body->inputs()[k + 1]] = carried[k];
     clone_nodes(*loop.body, graph, &node, map);
     for (size_t k = 0; k < carried.size(); ++k) carried[k] = copy_of(loop.body->outputs()[k], map);
-    for (size_t k = 0; k < loop.scans; ++k)
-      steps[k].push_back(copy_of(loop.body->outputs()[carried.size() + k], map));
+    for (size_t k = 0; k < loop.scans; ++k) steps[k].push_back(copy_of(loop.body->outputs()[carried.size() + k], map));
   }
   for (size_t k = 0; k < carried.size(); ++k) graph.replace_uses(node.output(k), carried[k]);
   for (size_t k = 0; k < loop.scans; ++k) {
@@ -240,8 +242,8 @@ class Closure {
     AtenWriter inside(graph);
     inside.write_before(front);
     const Node* from = value->producer;
-    const bool is_arithmetic =
-        from && (from->domain == Symbol("_operator") || from->domain == Symbol("torch") || from->domain == Symbol("math"));
+    const bool is_arithmetic = from && (from->domain == Symbol("_operator") || from->domain == Symbol("torch") ||
+                                        from->domain == Symbol("math"));
     const bool is_size = from && (is_aten(*from, "sym_size", "int") || is_aten(*from, "sym_numel"));
     AtenCall call(from ? from->op : Symbol("item"), from ? from->overload : Symbol(), from ? from : &node_);
     Value* result = nullptr;
@@ -351,7 +353,8 @@ class WhileLoop {
     test_->owner = body_->owner = hop;
     std::vector<Value*> carried = first_values();
     for (const GraphPtr& each : {test_, body_}) {
-      for (Value* value : carried) each->add_input(each->unique_name(value->name), value->type);
+      for (size_t i = 0; i < carried.size(); ++i)
+        each->add_input(each->unique_name(carried[i]->name), type_inside(i, *carried[i]));
     }
     write_test();
     write_body();
@@ -390,6 +393,23 @@ class WhileLoop {
     for (size_t i = 0; i < loop_.scans; ++i)
       values.push_back(no_scans(outer_, node_.output(loop_.initial.size() + i)->type, &node_));
     return values;
+  }
+
+  /// What a carried value is in any iteration.
+  Type type_inside(size_t i, const Value& initial) const {
+    const size_t carried = loop_.initial.size();
+    if (i < first_) return initial.type;
+    if (i < first_ + carried) {
+      const Type& type = loop_.body->inputs()[i - first_ + 1]->type;
+      return type.is_tensor() && type.shape ? type : initial.type;
+    }
+    Type type = node_.output(i - first_)->type;
+    if (!type.is_tensor() || !type.shape) return initial.type;
+    for (size_t d = 0; d < type.shape->size(); ++d) {
+      Dim& size = (*type.shape)[d];
+      if (d == 0 || !size.is_constant()) size = Dim::symbol(fmt::format("data of {} {}", initial.name, d));
+    }
+    return type;
   }
 
   void write_test() {

@@ -26,6 +26,20 @@ class Lists {
       }
       node = next;
     }
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      Value* output = graph_.outputs()[i];
+      const Elements* all = find(output);
+      if (all == nullptr || (output->producer->domain == Symbol("tonnx") && output->producer->op == Symbol("list")))
+        continue;
+      AtenCall list("list", "", output->producer);
+      AttrList items;
+      for (Value* element : *all) {
+        items.emplace_back(Operand{static_cast<uint32_t>(list.inputs.size())});
+        list.inputs.push_back(element);
+      }
+      list.with("items", AttrValue(std::move(items)));
+      graph_.set_output(i, AtenWriter(graph_).add(list, output->type, output->name, "tonnx"));
+    }
   }
 
  private:
@@ -133,7 +147,8 @@ class Lists {
     writer.write_before(&node);
     Elements all{writer.add(call, Type::tensor(self->type.dtype), "piece")};
     for (int64_t i = 1; i < count; ++i)
-      all.push_back(graph_.add_output_to(all[0]->producer, graph_.unique_name("piece"), Type::tensor(self->type.dtype)));
+      all.push_back(
+          graph_.add_output_to(all[0]->producer, graph_.unique_name("piece"), Type::tensor(self->type.dtype)));
     elements_[node.output(0)] = std::move(all);
   }
 

@@ -30,6 +30,8 @@ class Rewriting {
         rewrite_response_norm(*node);
       } else if (node->overload == Symbol("generator")) {
         drop_generator(*node);
+      } else if (is_recurrent(*node)) {
+        give_state(*node);
       } else if (is_aten(*node, "dim")) {
         const Value* self = operand(*node, "self");
         if (self && self->type.rank()) node->output(0)->known_ints = {Dim(*self->type.rank())};
@@ -271,7 +273,8 @@ class Rewriting {
     Value* y = add(call("mul", "Tensor", x).with("other", x));
     y = add(call("flatten", "using_ints", y).with("start_dim", AtenInt(2)));
     y = add(call("unsqueeze", "", y).with("dim", AtenInt(1)));
-    y = add(call("constant_pad_nd", "", y).with("pad", AttrValue(std::vector<int64_t>{0, 0, size / 2, (size - 1) / 2})));
+    y = add(
+        call("constant_pad_nd", "", y).with("pad", AttrValue(std::vector<int64_t>{0, 0, size / 2, (size - 1) / 2})));
     y = add(call("avg_pool2d", "", y)
                 .with("kernel_size", AttrValue(std::vector<int64_t>{size, 1}))
                 .with("stride", AttrValue(std::vector<int64_t>{1, 1})));
@@ -281,6 +284,62 @@ class Rewriting {
     y = add(call("add", "Scalar", y).with("other", AttrValue(number("k"))));
     y = add(call("pow", "Tensor_Scalar", y).with("exponent", AttrValue(number("beta"))));
     replace(node, add(call("div", "Tensor", x).with("other", y)));
+  }
+
+  static bool is_recurrent(const Node& node) {
+    return node.overload == Symbol("input") &&
+           (is_aten(node, "lstm", "input") || is_aten(node, "gru", "input") || is_aten(node, "rnn_tanh", "input") ||
+            is_aten(node, "rnn_relu", "input"));
+  }
+
+  /// The modules begin with zeros where they are given no state; the operators want them.
+  void give_state(Node& node) {
+    Attribute* given = nullptr;
+    const AttrList* params = nullptr;
+    int64_t layers = 1, directions = 1, batch_dim = 1;
+    for (Attribute& attribute : node.attributes) {
+      if (attribute.name == "hx") given = &attribute;
+      if (attribute.name == "params") params = attribute.value.get<AttrList>();
+      if (attribute.name == "num_layers") layers = *attribute.value.get<int64_t>();
+      if (attribute.name == "bidirectional" && is_true(attribute.value)) directions = 2;
+      if (attribute.name == "batch_first" && is_true(attribute.value)) batch_dim = 0;
+    }
+    const bool is_lstm = node.op == Symbol("lstm");
+    if (given != nullptr) {
+      const auto* list = given->value.get<AttrList>();
+      const auto* none = given->value.get<std::vector<int64_t>>();
+      if (!given->value.is_none() && !(list && list->empty()) && !(none && none->empty())) return;
+    }
+    const Value* weight = params && params->size() > 1 ? node.input((*params)[1].get<Operand>()->index) : nullptr;
+    if (weight == nullptr || !weight->type.shape || weight->type.shape->size() != 2)
+      fail_unsupported("how many hidden states there are is not known");
+    Value* input = operand(node, "input");
+    AtenCall zeros("zeros", "", &node);
+    const auto hidden = (*weight->type.shape)[1].constant();
+    if (!hidden) fail_unsupported("how many hidden states there are is not known");
+    const AtenInt batch = writer_.size(input, input->type, static_cast<size_t>(batch_dim), &node);
+    zeros.with("size", AtenInts{layers * directions, batch, *hidden}).with("dtype", AttrValue(weight->type.dtype));
+    AttrValue state;
+    const auto add_zeros = [&] {
+      const auto index = static_cast<uint32_t>(node.inputs().size());
+      node.add_input(writer_.add(zeros, Type::tensor(weight->type.dtype), "state"));
+      return Operand{index};
+    };
+    if (is_lstm) {
+      AttrList both;
+      both.emplace_back(add_zeros());
+      both.emplace_back(add_zeros());
+      state = std::move(both);
+    } else {
+      state = add_zeros();
+    }
+    node.set_attribute("hx", std::move(state));
+  }
+
+  static bool is_true(const AttrValue& value) {
+    const auto* flag = value.get<bool>();
+    const auto* number = value.get<int64_t>();
+    return (flag && *flag) || (number && *number != 0);
   }
 
   /// A seed has no place in a program: its numbers are drawn as all others are.

@@ -54,6 +54,23 @@ bool is_number_op(const Node& node) {
 
 }  // namespace
 
+const Node* find_list(const Value* value) {
+  const Node* node = value->producer;
+  return node && node->domain == Symbol("tonnx") && node->op == Symbol("list") ? node : nullptr;
+}
+
+std::vector<const Value*> flat_outputs(const Graph& graph) {
+  std::vector<const Value*> all;
+  for (const Value* output : graph.outputs()) {
+    if (const Node* list = find_list(output)) {
+      all.insert(all.end(), list->inputs().begin(), list->inputs().end());
+    } else {
+      all.push_back(output);
+    }
+  }
+  return all;
+}
+
 void JsonWriter::number(double value) {
   if (std::isnan(value)) return text("NaN");
   if (std::isinf(value)) return text(value < 0 ? "-Infinity" : "Infinity");
@@ -348,7 +365,7 @@ void GraphWriter::write_values(const Graph& graph, const std::vector<const Value
     for (const Value* input : inputs) visit(*input);
     for (const Node& node : graph) {
       for (const Value* output : node.outputs()) {
-        if (output != nullptr) visit(*output);
+        if (output != nullptr && find_list(output) == nullptr) visit(*output);
       }
     }
   };
@@ -460,10 +477,11 @@ void GraphWriter::write_graph(const Graph& graph, const std::vector<const Value*
     for (const Value* input : inputs) write_argument(input);
   });
   json_.list("outputs", [&] {
-    for (const Value* output : graph.outputs()) write_argument(output);
+    for (const Value* output : flat_outputs(graph)) write_argument(output);
   });
   json_.list("nodes", [&] {
     for (const Node& node : graph) {
+      if (node.output(0) != nullptr && find_list(node.output(0)) != nullptr) continue;
       in_context(
           [&] { return fmt::format("writing node '{}' ({}::{})", node.name, node.domain.view(), node.op.view()); },
           [&] { write_node(node); });

@@ -61,6 +61,11 @@ class JsonWriter {
   rapidjson::Writer<rapidjson::StringBuffer> json_{buffer_};
 };
 
+/// The values that a program gives, those of lists one by one.
+std::vector<const Value*> flat_outputs(const Graph& graph);
+/// The elements of a list that `tonnx::list` makes; null for any other value.
+const Node* find_list(const Value* value);
+
 /// Names and types of all values, and the JSON of graphs and their parts.
 class GraphWriter {
  public:

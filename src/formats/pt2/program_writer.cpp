@@ -94,7 +94,7 @@ class ProgramWriter {
         for (const Value* input : graph_.inputs()) write_user("user_input", input);
       });
       json_.list("output_specs", [&] {
-        for (const Value* output : graph_.outputs()) write_user("user_output", output);
+        for (const Value* output : flat_outputs(graph_)) write_user("user_output", output);
       });
     });
   }
@@ -110,7 +110,12 @@ class ProgramWriter {
 
   void write_calls() {
     const std::vector<std::string> in(graph_.inputs().size(), std::string(kLeaf));
-    const std::vector<std::string> out(graph_.outputs().size(), std::string(kLeaf));
+    std::vector<std::string> out;
+    for (const Value* output : graph_.outputs()) {
+      const Node* list = find_list(output);
+      const std::vector<std::string> items(list ? list->inputs().size() : 0, std::string(kLeaf));
+      out.push_back(list ? tree("builtins.list", "null", items) : std::string(kLeaf));
+    }
     const std::string arguments = tree("builtins.tuple", "null", in), keywords = tree("builtins.dict", "[]", {});
     const std::string result = out.size() == 1 ? out[0] : tree("builtins.tuple", "null", out);
     json_.list("module_call_graph", [&] {
