@@ -1,6 +1,7 @@
 // zip_writer.cpp - local headers, descriptors and the directory of zip files.
 #include "base/zip_writer.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,7 +26,8 @@ constexpr uint16_t kFlags = 1 << 3 | 1 << 11;  // sizes follow; names are UTF-8
 constexpr uint16_t kVersion64 = 45;
 constexpr uint16_t kPaddingId = 0x4246;  // FB, as PyTorch has it
 constexpr uint64_t kAlignment = 64;
-constexpr size_t kPiece = size_t{1} << 19;
+constexpr size_t kSmall = size_t{1} << 17;
+constexpr uint64_t kWindow = uint64_t{1} << 20;
 
 /// Little-endian numbers, one behind the other.
 class Record {
@@ -47,22 +49,31 @@ class Record {
   std::string bytes_;
 };
 
-/// The checksum of bytes that lie in a file: read in pieces, so that the mapping takes no memory for it.
-bool add_crc_of_file(const Bytes& data, uint32_t& crc) {
+struct Unmap {
+  void* address;
+  uint64_t size;
+  ~Unmap() { munmap(address, size); }
+};
+
+/// Hands over bytes that lie in a file: mapped anew in pieces, so that the whole never takes memory. A piece that was
+/// looked at for its checksum is still near when it is written: that is faster than a copy by the kernel, whose source
+/// and target lie differently within their pages. Returns how much was handed over.
+template <class Sink>
+uint64_t for_each_window(const Bytes& data, Sink&& sink) {
   const int fd = data.owner() ? data.owner()->fd() : -1;
-  if (fd < 0 || data.size() < kPiece) return false;
-  std::string piece(kPiece, '\0');
-  auto at = static_cast<off_t>(data.data() - data.owner()->begin());
-  uint32_t result = crc;
-  for (size_t left = data.size(); left > 0;) {
-    const ssize_t n = pread(fd, piece.data(), std::min(left, kPiece), at);
-    if (n <= 0) return false;  // the mapping serves as well
-    result = crc32_of(std::string_view(piece.data(), static_cast<size_t>(n)), result);
-    at += n;
-    left -= static_cast<size_t>(n);
+  if (fd < 0 || data.size() < kSmall) return 0;
+  static const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const auto first = static_cast<uint64_t>(data.data() - data.owner()->begin());
+  uint64_t at = first;
+  while (at < first + data.size()) {
+    const uint64_t begin = at / page * page, end = std::min(begin + kWindow, first + data.size());
+    void* window = mmap(nullptr, end - begin, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, static_cast<off_t>(begin));
+    if (window == MAP_FAILED) break;
+    const Unmap unmap{window, end - begin};
+    sink(std::string_view(static_cast<const char*>(window) + (at - begin), end - at));
+    at = end;
   }
-  crc = result;
-  return true;
+  return at - first;
 }
 
 }  // namespace
@@ -96,9 +107,9 @@ void ZipWriter::write(std::string_view data) {
 }
 
 void ZipWriter::write(const Bytes& data) {
-  Entry& entry = entries_.back();
-  if (file_ != nullptr && add_crc_of_file(data, entry.crc)) return file_->write(data);
-  for_each_piece(data, [this](std::string_view piece) { write(piece); });
+  const auto sink = [this](std::string_view piece) { write(piece); };
+  const uint64_t done = for_each_window(data, sink);
+  if (done < data.size()) for_each_piece(data.slice(done, data.size() - done), sink);
 }
 
 void ZipWriter::end() {

@@ -1,6 +1,7 @@
 // to_program.cpp - gives the graph of a program its weights, under the names that generated code has, and writes it.
 #include "convert/to_program.h"
 
+#include <set>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -56,12 +57,34 @@ std::vector<Pt2State> adopt_state(Graph& graph, const python::Structure& structu
   return state;
 }
 
+/// Modules whose weights others use as well; torch.export.unflatten cannot make modules of them.
+std::set<size_t> shared_modules(const python::Structure& structure) {
+  std::set<size_t> result;
+  const auto is_of = [&](const Node* node, size_t module) {
+    const auto at = structure.module_of.find(node);
+    return at != structure.module_of.end() && at->second == module;
+  };
+  for (size_t i = 0; i < structure.modules.size(); ++i) {
+    for (const ModuleSpec::Weight& weight : structure.modules[i].spec.weights) {
+      for (const Use& use : weight.value->uses) {
+        const Node* user = use.user;
+        if (user != nullptr && weight.transposed && is_turn(*user))
+          user = user->output(0)->uses.size() == 1 ? user->output(0)->uses[0].user : nullptr;
+        if (!is_of(user, i)) result.insert(i);
+      }
+    }
+  }
+  return result;
+}
+
 /// torch.export.unflatten makes a module of the nodes that name it; a second call of it is marked.
-void mark_modules(Graph& graph, const python::Structure& structure, std::unordered_map<size_t, int>& calls) {
+void mark_modules(Graph& graph, const python::Structure& structure, const std::set<size_t>& shared,
+                  std::unordered_map<size_t, int>& calls) {
   constexpr std::string_view kRoot = "L__self__,,Model";
   for (Node& node : graph) {
     std::string stack(kRoot);
-    if (const auto module = structure.module_of.find(&node); module != structure.module_of.end()) {
+    const auto module = structure.module_of.find(&node);
+    if (module != structure.module_of.end() && !shared.contains(module->second)) {
       const python::Submodule& submodule = structure.modules[module->second];
       const int call = calls[module->second]++;
       const std::string path = call == 0 ? submodule.name : fmt::format("{}@{}", submodule.name, call);
@@ -69,7 +92,7 @@ void mark_modules(Graph& graph, const python::Structure& structure, std::unorder
     }
     node.metadata.clear();
     node.metadata.emplace_back("nn_module_stack", std::move(stack));
-    for (const GraphPtr& inner : subgraphs_of(node)) mark_modules(*inner, structure, calls);
+    for (const GraphPtr& inner : subgraphs_of(node)) mark_modules(*inner, structure, shared, calls);
   }
 }
 
@@ -80,7 +103,7 @@ void write_pt2_file(Graph& graph, const Model& origin, const std::string& path, 
              [&] {
                const python::Structure structure = python::recover_structure(graph, {});
                std::unordered_map<size_t, int> calls;
-               mark_modules(graph, structure, calls);
+               mark_modules(graph, structure, shared_modules(structure), calls);
                const std::vector<Pt2State> state = adopt_state(graph, structure);
                make_plain_aten(graph);
                Pt2Options pt2;

@@ -271,17 +271,20 @@ class Closure {
   Node& node_;
 };
 
+/// Whether a value may be a part of another tensor.
+bool is_view(const Value& value) {
+  const Node* from = value.producer;
+  if (from == nullptr) return true;
+  return from->domain == Symbol("aten") && get_aten_op(*from).op->sig.text().find("Tensor(a") != std::string_view::npos;
+}
+
 /// What comes out of a branch or an iteration may not be a part of what went in.
 void copy_outputs(Graph& graph, const Node& like) {
   AtenWriter writer(graph);
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     Value* output = graph.outputs()[i];
-    const Node* from = output->producer;
     const bool is_twice = std::count(graph.outputs().begin(), graph.outputs().end(), output) > 1;
-    const bool is_view =
-        from == nullptr || (from->domain == Symbol("aten") &&
-                            get_aten_op(*from).op->sig.text().find("Tensor(a") != std::string_view::npos);
-    if (!is_twice && !is_view) continue;
+    if (!is_twice && !is_view(*output)) continue;
     AtenCall clone("clone", "", &like);
     clone.with("self", output).with("memory_format", AttrValue(std::string("contiguous_format")));
     graph.set_output(i, writer.add(clone, output->type, output->name));
@@ -376,7 +379,7 @@ class WhileLoop {
  private:
   Value* copied(Value* value) {
     AtenCall clone("clone", "", &node_);
-    clone.with("self", value);
+    clone.with("self", value).with("memory_format", AttrValue(std::string("contiguous_format")));
     return outer_.add(clone, value->type, value->name);
   }
 
@@ -388,7 +391,7 @@ class WhileLoop {
     first_ = values.size();
     for (Value* value : loop_.initial) {
       const bool is_twice = std::count(values.begin(), values.end(), value) > 0;
-      values.push_back(value->constant || is_twice ? copied(value) : value);
+      values.push_back(is_twice || is_view(*value) ? copied(value) : value);
     }
     for (size_t i = 0; i < loop_.scans; ++i)
       values.push_back(no_scans(outer_, node_.output(loop_.initial.size() + i)->type, &node_));

@@ -33,8 +33,7 @@ class Rewriting {
       } else if (is_recurrent(*node)) {
         give_state(*node);
       } else if (is_aten(*node, "dim")) {
-        const Value* self = operand(*node, "self");
-        if (self && self->type.rank()) node->output(0)->known_ints = {Dim(*self->type.rank())};
+        rewrite_rank(*node);
       }
       for (const GraphPtr& inner : subgraphs_of(*node)) Rewriting(*inner).run();
       node = next;
@@ -284,6 +283,28 @@ class Rewriting {
     y = add(call("add", "Scalar", y).with("other", AttrValue(number("k"))));
     y = add(call("pow", "Tensor_Scalar", y).with("exponent", AttrValue(number("beta"))));
     replace(node, add(call("div", "Tensor", x).with("other", y)));
+  }
+
+  /// A rank that depends on which branch was taken is chosen by the same condition.
+  void rewrite_rank(Node& node) {
+    const Value* self = operand(node, "self");
+    const Node* branch = self->producer;
+    if (branch != nullptr && branch->domain == Symbol("tonnx") && branch->op == Symbol("cond")) {
+      const auto rank_in = [&](const char* name) {
+        const auto& graph = **branch->find_attribute(name)->value.get<GraphPtr>();
+        return graph.outputs()[self->output_index]->type.rank();
+      };
+      const auto yes = rank_in("then_branch"), no = rank_in("else_branch");
+      if (yes && no && *yes != *no && branch->input(0)->type.kind == Type::Kind::Bool) {
+        AtenCall choice("sym_ite", "", &node);
+        choice.with("b", branch->input(0)).with("t", AtenInt(*yes)).with("f", AtenInt(*no));
+        return replace(node, writer_.add(choice, int_type(), "rank", "torch"));
+      }
+      if (!yes || !no || *yes != *no) return;
+    }
+    if (!self->type.rank()) return;
+    node.output(0)->known_ints = {Dim(*self->type.rank())};
+    fold_into(node);
   }
 
   static bool is_recurrent(const Node& node) {
