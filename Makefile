@@ -102,11 +102,12 @@ check: $(VENV)/.stamp  ## says what make format would change
 	@$(PY) -m ruff format --check -q $(PY_DIRS)
 	@$(PY) -m ruff check -q $(PY_DIRS)
 
-docs: build  ## docs/operators.md from the operator tables
+docs: build  ## docs/operators.md and docs/passes.md from the tables
 	@mkdir -p docs build/docs
 	@$(RELEASE)/tonnx ops --markdown > build/docs/operators.md
-	@mv build/docs/operators.md docs/operators.md
-	@echo "docs/operators.md is up to date"
+	@$(RELEASE)/tonnx simplify --list-passes --markdown > build/docs/passes.md
+	@mv build/docs/operators.md build/docs/passes.md docs/
+	@echo "docs/operators.md and docs/passes.md are up to date"
 
 clean:  ## removes what was built; keeps the virtual environments
 	@rm -rf build

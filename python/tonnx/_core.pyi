@@ -1,6 +1,6 @@
 """Types of the compiled core."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 __version__: str
@@ -82,4 +82,27 @@ class Program:
     def text(self) -> str: ...
 
 def convert_file(source: str, target: str, opset: int | None, external_data: bool | None) -> None: ...
-def run_cli(arguments: Sequence[str], /) -> int: ...
+def run_cli(
+    arguments: Sequence[str],
+    compare: Callable[[str, str, int, list[str], str, float, float], str] | None = None,
+) -> int: ...
+def simplify(
+    source: str | bytes,
+    folder: str,
+    target: str | None,
+    input_shapes: dict[str, list[int]],
+    skip: list[str],
+    only: list[str],
+    enable: list[str],
+    unused_outputs: list[str],
+    fold_limit: int,
+    opset: int | None,
+    infers_shapes: bool,
+    external_data: bool | None,
+    verifies_passes: bool,
+    compare: Callable[[str, str], str] | None,
+) -> tuple[bytes | None, str, str]: ...
+def simplify_passes() -> list[tuple[str, str, bool]]: ...
+def infer(
+    source: str | bytes, folder: str, target: str | None, input_shapes: dict[str, list[int]]
+) -> bytes | None: ...

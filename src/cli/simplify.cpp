@@ -21,8 +21,9 @@ struct Arguments {
   JudgeOptions judge;
   std::vector<std::string> input_shapes, skip, only, enable, unused_outputs, skip_optimization;
   int64_t opset = 0;
-  bool external_data = false, no_external_data = false, verifies_passes = false, skips_fusing_bn = false,
-       skips_folding = false, skips_shapes = false, is_quiet = false, lists_passes = false;
+  bool skips_all = false, external_data = false, no_external_data = false, verifies_passes = false,
+       skips_fusing_bn = false, skips_folding = false, skips_shapes = false, is_quiet = false, lists_passes = false,
+       as_markdown = false;
 };
 
 uint64_t size_of(const std::string& path) {
@@ -31,11 +32,18 @@ uint64_t size_of(const std::string& path) {
   return std::filesystem::file_size(path) + (missing ? 0 : beside);
 }
 
-void list_passes() {
+void list_passes(bool as_markdown) {
+  if (as_markdown) {
+    std::puts(
+        "# Passes of tonnx simplify\n\nMade by `make docs`; a test fails when it is stale. In the order in which they "
+        "run.\n\n| pass | what it does | runs |\n|---|---|---|");
+  }
   for (const SimplifyPass& pass : simplify_passes()) {
-    std::printf("%-28.*s%.*s%s\n", static_cast<int>(pass.name.size()), pass.name.data(),
-                static_cast<int>(pass.sentence.size()), pass.sentence.data(),
-                pass.when == When::OnRequest ? " (on request)" : "");
+    const bool is_default = pass.when == When::Always;
+    if (as_markdown)
+      fmt::print("| `{}` | {} | {} |\n", pass.name, pass.sentence, is_default ? "always" : "on request");
+    else
+      fmt::print("{:<36}{}{}\n", pass.name, pass.sentence, is_default ? "" : " (on request)");
   }
 }
 
@@ -45,9 +53,10 @@ SimplifyFileOptions options_of(const Arguments& a, const Model& model) {
   for (const std::string& text : a.input_shapes) passes.input_shapes.insert(parse_shape(text, &model));
   passes.skip = a.skip;
   passes.skip.insert(passes.skip.end(), a.skip_optimization.begin(), a.skip_optimization.end());
+  if (a.skips_all) passes.only = {"fold_constants", "inline_if", "eliminate_dead_code"};
   if (a.skips_fusing_bn) passes.skip.emplace_back("fuse_bn");
   if (a.skips_folding) passes.skip.emplace_back("fold_constants");
-  passes.only = a.only;
+  if (!a.only.empty()) passes.only = a.only;
   passes.enable = a.enable;
   passes.unused_outputs = a.unused_outputs;
   passes.fold_limit = parse_bytes(a.fold_limit);
@@ -60,7 +69,7 @@ SimplifyFileOptions options_of(const Arguments& a, const Model& model) {
 }
 
 void simplify_one(const Arguments& a, const JudgeMaker& make_judge) {
-  if (a.lists_passes) return list_passes();
+  if (a.lists_passes) return list_passes(a.as_markdown);
   require(!a.source.empty() && !a.target.empty(), "simplify needs a source and a target");
   in_context([&] { return "simplifying " + a.source; },
              [&] {
@@ -97,7 +106,10 @@ void simplify_one(const Arguments& a, const JudgeMaker& make_judge) {
 /// Options of other simplifiers that mean nothing here, so that their command lines work.
 void accept_for_others(CLI::App* command) {
   for (const char* name : {"--enable-fuse-bn", "--dynamic-input-shape", "--include-subgraph"})
-    command->add_flag_function(name, [](int64_t) {}, "accepted, and without effect: it is always so")->group("");
+    command
+        ->add_flag_function(
+            name, [](int64_t) {}, "accepted, and without effect: it is always so")
+        ->group("");
   command
       ->add_option_function<std::string>(
           "--custom-lib", [](const std::string&) {},
@@ -124,12 +136,14 @@ void add_simplify(CLI::App& app, Run& run, const JudgeMaker& make_judge) {
            "input");
   add_list(command, "--test-input-shape", a->judge.shapes, "name:1,3,224,224: shapes of the inputs for check_n only");
   add_list(command, "--skip,--skip-optimizer", a->skip, "passes that are left out");
-  command->add_option("--skip-optimization", a->skip_optimization, "the same; without a name, all")
-      ->expected(0, -1)
-      ->group("");
+  CLI::Option* skip_optimization =
+      command->add_option("--skip-optimization", a->skip_optimization, "the same; without a name, all")
+          ->expected(0, -1)
+          ->group("");
   add_list(command, "--only", a->only, "the only passes that run");
   add_list(command, "--enable,--enable-optimization", a->enable, "passes that run on request only");
   command->add_flag("--list-passes", a->lists_passes, "say what passes there are, and what each one does");
+  command->add_flag("--markdown", a->as_markdown, "write that list as a page of the documentation")->group("");
   command
       ->add_option("--no-fold-over,--no-large-tensor", a->fold_limit,
                    "no constant that is larger by so much than what it is computed from")
@@ -150,7 +164,10 @@ void add_simplify(CLI::App& app, Run& run, const JudgeMaker& make_judge) {
   command->add_flag("--skip-shape-inference", a->skips_shapes, "do not write the types of values between the nodes");
   command->add_flag("-q,--quiet", a->is_quiet, "print no table");
   accept_for_others(command);
-  command->callback([a, &run, make_judge] { run = [a, make_judge] { simplify_one(*a, make_judge); }; });
+  command->callback([a, &run, make_judge, skip_optimization] {
+    a->skips_all = skip_optimization->count() > 0 && a->skip_optimization.empty();
+    run = [a, make_judge] { simplify_one(*a, make_judge); };
+  });
 }
 
 void add_infer(CLI::App& app, Run& run) {

@@ -44,6 +44,25 @@ bool names(const SimplifyPass& pass, const std::vector<std::string>& list) {
   });
 }
 
+/// Optimizers of onnxsim that nothing here does the like of: they may be skipped by scripts that were written for it.
+constexpr std::string_view kOthers[] = {
+    "adjust_add",
+    "adjust_slice_and_matmul",
+    "eliminate_nop_monotone_argmax",
+    "eliminate_slice_after_shape",
+    "fuse_consecutive_reduce_unsqueeze",
+    "fuse_qkv",
+    "lift_lexical_references",
+    "nop",
+    "rename_input_output",
+    "replace_einsum_with_matmul",
+    "rewrite_input_dtype",
+    "rewrite_where",
+    "set_unique_name_for_nodes",
+    "split_init",
+    "split_predict",
+};
+
 /// The passes that the options ask for, in the order of the list.
 std::vector<const SimplifyPass*> chosen_passes(const SimplifyOptions& options) {
   for (const auto* list : {&options.skip, &options.only, &options.enable}) {
@@ -51,7 +70,9 @@ std::vector<const SimplifyPass*> chosen_passes(const SimplifyOptions& options) {
       const auto passes = simplify_passes();
       const bool is_known =
           std::any_of(passes.begin(), passes.end(), [&](const SimplifyPass& pass) { return names(pass, {name}); });
-      if (is_known) continue;
+      const bool may_be_skipped =
+          list == &options.skip && std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
+      if (is_known || may_be_skipped) continue;
       std::vector<std::string_view> known;
       for (const SimplifyPass& pass : passes) known.push_back(pass.name);
       fail_invalid("there is no pass '{}'; there are: {}", name, fmt::join(known, ", "));
@@ -97,7 +118,9 @@ class Simplifier {
       : model_(model),
         options_(options),
         report_(report),
-        inference_({.rewrites = false, .leave_alone = {}, .fold = {.times = 1, .bytes = options.fold_limit, .keeps_quantized = true}}),
+        inference_({.rewrites = false,
+                    .leave_alone = {},
+                    .fold = {.times = 1, .bytes = options.fold_limit, .keeps_quantized = true}}),
         rewriter_(model.opset(""),
                   {.bring_down = [this](Node& node) { return bring_down(node, model_.opset("")); },
                    .infer = [this](Node& node) { inference_.visit(node); },

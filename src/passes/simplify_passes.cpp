@@ -13,7 +13,7 @@ std::span<const SimplifyPass> simplify_passes() {
       {.name = "inline_if",
        .sentence = "puts the branch that is taken in place of an If with a known condition",
        .on_node = inline_if,
-       .peers = "eliminate_const_if"},
+       .peers = "eliminate_if_with_const_cond"},
       {.name = "loop_invariants",
        .sentence = "lets the body of a Loop read what it would only carry along from outside",
        .on_node = loop_invariants},
