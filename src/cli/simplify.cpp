@@ -165,6 +165,7 @@ void add_simplify(CLI::App& app, Run& run, const JudgeMaker& make_judge) {
   command->add_flag("-q,--quiet", a->is_quiet, "print no table");
   accept_for_others(command);
   command->callback([a, &run, make_judge, skip_optimization] {
+    std::erase(a->skip_optimization, "");
     a->skips_all = skip_optimization->count() > 0 && a->skip_optimization.empty();
     run = [a, make_judge] { simplify_one(*a, make_judge); };
   });

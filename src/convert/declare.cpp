@@ -54,6 +54,20 @@ Type completed(Type found, const Type& declared) {
   return found;
 }
 
+/// What the file declares is not written as it stood there.
+void forget_declarations(Graph& graph) {
+  for (std::vector<Bytes>* declarations : {&graph.input_declarations, &graph.output_declarations}) {
+    for (Bytes& declaration : *declarations) declaration = {};
+  }
+  graph.value_declarations.clear();
+  for (Node& node : graph) {
+    for (const GraphPtr& subgraph : subgraphs_of(node)) {
+      node.mark_changed();
+      forget_declarations(*subgraph);
+    }
+  }
+}
+
 bool is_made(std::string_view name) { return FreshDims::is_made(name); }
 
 }  // namespace
@@ -87,12 +101,7 @@ void infer_and_declare(Model& model, const std::map<std::string, std::vector<int
     }
     value.type = completed(std::move(value.type), at->second);
   });
-  const auto clear = [](std::vector<Bytes>& declarations) {
-    for (Bytes& declaration : declarations) declaration = {};
-  };
-  clear(graph.input_declarations);
-  clear(graph.output_declarations);
-  graph.value_declarations.clear();
+  forget_declarations(graph);
 }
 
 }  // namespace tonnx

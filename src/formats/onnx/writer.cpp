@@ -62,7 +62,7 @@ Rope Writer::type_rope(const Type& value_type) {
           Rope dim_rope;
           if (const auto constant = dim.constant()) {
             dim_rope.add_integer(dimension::dim_value, *constant);
-          } else if (const std::string text = dim.text(); !text.empty()) {
+          } else if (const std::string text = dim.symbol_name().value_or(text_of(dim)); !text.empty()) {
             dim_rope.add_text(dimension::dim_param, text);
           }
           shape_rope.add_message(shape::dim, std::move(dim_rope));

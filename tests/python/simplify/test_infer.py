@@ -87,7 +87,8 @@ def test_what_cannot_be_is_an_error(cli: Any) -> None:
 def _tensors(case: Any, kind: str) -> list[np.ndarray | None]:
     if case.data_sets:
         arrays = case.data_sets[0][0 if kind == "input" else 1]
-        return [numpy_helper.to_array(a) if isinstance(a, onnx.TensorProto) else np.asarray(a) for a in arrays]
+        arrays = [numpy_helper.to_array(a) if isinstance(a, onnx.TensorProto) else a for a in arrays]
+        return [a if isinstance(a, np.ndarray) else np.asarray(a) if np.isscalar(a) else None for a in arrays]
     made = onnx.load(os.path.join(case.model_dir, "model.onnx"))
     result: list[np.ndarray | None] = []
     for path, value in zip(
