@@ -1,5 +1,6 @@
 // fold_constants.cpp - what inference could compute becomes a constant of the model.
-#include <unordered_set>
+#include <algorithm>
+#include <unordered_map>
 
 #include "ops/op_def.h"
 #include "passes/simplify_passes.h"
@@ -23,21 +24,26 @@ int64_t bytes_of(const Tensor& tensor) {
   return bytes;
 }
 
-/// Bytes that go away with a value: of nodes and weights that are used for nothing else, as far as they are near.
+/// Bytes that go away with a value: of nodes and weights that are needed for nothing else, as far as they are near.
 int64_t bytes_behind(const Value* value) {
-  constexpr size_t kMost = 64;
+  constexpr size_t kMost = 256;
   constexpr int64_t kNodeBytes = 40;  // at the least
   int64_t bytes = 0;
-  std::vector<const Value*> todo{value};
-  for (size_t i = 0; i < todo.size() && i < kMost; ++i) {
-    const Node* producer = todo[i]->producer;
-    if (producer == nullptr) {
-      bytes += todo[i]->constant ? bytes_of(*todo[i]->constant) : 0;
-      continue;
-    }
-    bytes += std::max<int64_t>(kNodeBytes, static_cast<int64_t>(producer->source.size()));
+  std::unordered_map<const Value*, size_t> gone;  // how many uses of each value go away
+  std::vector<const Value*> dead{value};
+  for (size_t i = 0; i < dead.size() && i < kMost; ++i) {
+    const Node* producer = dead[i]->producer;
+    if (producer == nullptr || is_onnx(producer, kConstant))
+      bytes += dead[i]->constant ? bytes_of(*dead[i]->constant) : 0;
+    if (producer == nullptr) continue;
+    const bool is_needed =
+        std::any_of(producer->outputs().begin(), producer->outputs().end(), [&](const Value* output) {
+          return output != nullptr && output != dead[i] && output->uses.size() > gone[output];
+        });
+    if (is_needed) continue;
+    bytes += kNodeBytes;
     for (const Value* input : producer->inputs()) {
-      if (input != nullptr && input->uses.size() == 1) todo.push_back(input);
+      if (input != nullptr && ++gone[input] == input->uses.size()) dead.push_back(input);
     }
   }
   return bytes;
