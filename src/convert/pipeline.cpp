@@ -9,6 +9,7 @@
 #include "convert/inference.h"
 #include "convert/opset.h"
 #include "convert/raising.h"
+#include "convert/simplify.h"
 #include "convert/spelling.h"
 #include "convert/support.h"
 #include "convert/to_program.h"
@@ -101,7 +102,10 @@ void prepare(Model& model, const LoweringOptions& options) {
   inline_functions(model);
   require_supported(*model.graph, options);
   share_nonzero(*model.graph);
-  upgrade_and_infer(*model.graph, [&](const Node& node) { return is_external(node, options); });
+  const auto leave_alone = [&](const Node& node) { return is_external(node, options); };
+  upgrade_and_infer(*model.graph, leave_alone);
+  remove_dead_code(*model.graph);
+  simplify_for_lowering(*model.graph, leave_alone);
   remove_dead_code(*model.graph);
 }
 

@@ -112,6 +112,24 @@ void separate_weights(Model& model) {
   model.ir_version = std::max<int64_t>(model.ir_version, 4);
 }
 
+/// How often a pass changed something in a graph and those inside it.
+int64_t run_pass(const SimplifyPass& pass, Graph& graph, Rewriter& rewriter) {
+  if (pass.on_graph != nullptr) return pass.on_graph(graph, rewriter) ? 1 : 0;
+  if (pass.on_node == nullptr) return 0;
+  int64_t changes = 0;
+  for (Node* node = graph.first(); node != nullptr;) {
+    Node* next = node->next;
+    for (const Attribute& attribute : node->attributes) {
+      if (attribute.value.get<GraphPtr>() == nullptr && attribute.value.get<AttrList>() == nullptr) continue;
+      for (const GraphPtr& subgraph : subgraphs_of(*node)) changes += run_pass(pass, *subgraph, rewriter);
+      break;
+    }
+    if (pass.on_node(*node, rewriter)) ++changes;
+    node = next;
+  }
+  return changes;
+}
+
 class Simplifier {
  public:
   Simplifier(Model& model, const SimplifyOptions& options, SimplifyReport& report)
@@ -140,7 +158,7 @@ class Simplifier {
       infer();
       bool is_changed = false;
       for (size_t i = 0; i < passes.size(); ++i) {
-        if (!run_pass(*passes[i], report_.passes[i])) continue;
+        if (!run_timed(*passes[i], report_.passes[i])) continue;
         is_changed = true;
         if (options_.is_right && !options_.is_right(model_, passes[i]->name)) {
           report_.guilty = passes[i]->name;
@@ -157,14 +175,14 @@ class Simplifier {
     for (Function& function : model_.functions) inference_.walk(*function.body);
   }
 
-  bool run_pass(const SimplifyPass& pass, SimplifyReport::Pass& entry) {
+  bool run_timed(const SimplifyPass& pass, SimplifyReport::Pass& entry) {
     const auto start = std::chrono::steady_clock::now();
     int64_t changes = 0;
     in_context([&] { return fmt::format("in pass {}", pass.name); },
                [&] {
-                 changes += run_on(pass, *model_.graph);
+                 changes += run_pass(pass, *model_.graph, rewriter_);
                  for (Function& function : model_.functions) {
-                   const int64_t inside = run_on(pass, *function.body);
+                   const int64_t inside = run_pass(pass, *function.body, rewriter_);
                    if (inside > 0) function.source = {};
                    changes += inside;
                  }
@@ -172,23 +190,6 @@ class Simplifier {
     entry.changes += changes;
     entry.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return changes > 0;
-  }
-
-  int64_t run_on(const SimplifyPass& pass, Graph& graph) {
-    if (pass.on_graph != nullptr) return pass.on_graph(graph, rewriter_) ? 1 : 0;
-    if (pass.on_node == nullptr) return 0;
-    int64_t changes = 0;
-    for (Node* node = graph.first(); node != nullptr;) {
-      Node* next = node->next;
-      for (const Attribute& attribute : node->attributes) {
-        if (attribute.value.get<GraphPtr>() == nullptr && attribute.value.get<AttrList>() == nullptr) continue;
-        for (const GraphPtr& subgraph : subgraphs_of(*node)) changes += run_on(pass, *subgraph);
-        break;
-      }
-      if (pass.on_node(*node, rewriter_)) ++changes;
-      node = next;
-    }
-    return changes;
   }
 
   bool take_growth(int64_t added, int64_t removed) {
@@ -250,6 +251,26 @@ void import_domains_of_functions(Model& model) {
 }
 
 }  // namespace
+
+void simplify_for_lowering(Graph& graph, const std::function<bool(const Node&)>& leave_alone) {
+  // not those that change weights, which people know by their names, or write sizes in a form that PyTorch reads worse
+  constexpr std::string_view kPasses[] = {"eliminate_identity", "merge_casts",  "merge_transposes",
+                                          "merge_reshapes",     "merge_slices", "merge_pads",
+                                          "fuse_pads",          "share_nodes",  "drop_default_inputs"};
+  constexpr int kRounds = 3;
+  Inference inference({.rewrites = false, .leave_alone = leave_alone, .fold = {}});
+  Rewriter rewriter(kNewestOpset, {.bring_down = [](Node&) { return true; },
+                                   .infer = [&](Node& node) { inference.visit(node); },
+                                   .may_grow = [](int64_t added, int64_t removed) { return added <= removed; }});
+  for (int round = 0; round < kRounds; ++round) {
+    bool is_changed = false;
+    for (const SimplifyPass& pass : simplify_passes()) {
+      if (std::find(std::begin(kPasses), std::end(kPasses), pass.name) == std::end(kPasses)) continue;
+      is_changed |= run_pass(pass, graph, rewriter) > 0;
+    }
+    if (!is_changed) break;
+  }
+}
 
 SimplifyReport simplify(Model& model, const SimplifyOptions& options) {
   SimplifyReport report;

@@ -61,6 +61,10 @@ std::string simplified_bytes(Model& model, const SimplifyReport& report, const S
 /// Changes the model. Throws InvalidModel where the options name what the model or tonnx does not have.
 SimplifyReport simplify(Model& model, const SimplifyOptions& options = {});
 
+/// Makes a graph at the newest opset, whose types are known, simpler before it is lowered: what nodes do in vain goes
+/// away, and layers stay as they are. Nodes that `leave_alone` accepts are not looked into.
+void simplify_for_lowering(Graph& graph, const std::function<bool(const Node&)>& leave_alone);
+
 /// Finds out the types of all values, and declares them. Throws InvalidModel where what the file declares cannot be.
 void infer_and_declare(Model& model, const std::map<std::string, std::vector<int64_t>>& input_shapes = {});
 

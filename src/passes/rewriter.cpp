@@ -68,6 +68,7 @@ bool Rewriter::replace(Value* value, Value* by) {
     }
     swap_names(value, by);
   }
+  if (by->type.is_tensor() && !by->type.shape && value->type.shape) by->type = value->type;  // what the file says of it
   graph.replace_uses(value, by);
   erase_unused(value->producer);
   return true;
