@@ -80,6 +80,11 @@ bool is_quantization(const Node& node) {
   return std::find(std::begin(kOps), std::end(kOps), node.op) != std::end(kOps);
 }
 
+bool has_user(const Value* value) {
+  return value != nullptr &&
+         std::any_of(value->uses.begin(), value->uses.end(), [](const Use& use) { return use.user != nullptr; });
+}
+
 }  // namespace
 
 void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const FoldLimits& limits) {
@@ -87,7 +92,9 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const Fol
     if (output && !output->constant && output->known_ints) output->constant = constant_of(*output);
   }
   if (entry.op->eval == nullptr || node.inputs().empty() || node.outputs().empty()) return;
-  if (limits.keeps_quantized && is_quantization(node)) return;
+  // weights that a model holds in few bits stay so: engines know them by the nodes around them
+  const bool is_quantised = is_quantization(node);
+  if (is_quantised && has_user(node.output(0))) return;
   const auto may_make = [&](int64_t bytes, int64_t from) {
     const bool is_small = static_cast<double>(bytes) <= limits.times * static_cast<double>(from);
     return is_small || (bytes - from <= limits.bytes && fresh.take_bytes(bytes));
@@ -113,7 +120,7 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const Fol
     if (is_open && !may_make(size_of(*results[i]), given)) return;
     output->constant = results[i];
     output->type.shape = Shape(results[i]->dims.begin(), results[i]->dims.end());
-    output->trainable = is_trained && is_float(results[i]->dtype);
+    output->trainable = is_trained && !is_quantised && is_float(results[i]->dtype);
   }
 }
 

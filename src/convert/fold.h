@@ -8,7 +8,6 @@ namespace tonnx {
 struct FoldLimits {
   double times = 8;                  // as much as the inputs
   int64_t bytes = int64_t{1} << 20;  // or so many bytes
-  bool keeps_quantized = false;      // numbers that are quantised, or were, are no constants
 };
 
 /// Gives the outputs of a node that was inferred their constants, where all its inputs are constants. What is made of
