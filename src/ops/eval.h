@@ -162,6 +162,7 @@ Results eval_softmax_cross_entropy(const NodeView& n);
 Results eval_matmul(const NodeView& n);
 Results eval_gemm(const NodeView& n);
 Results eval_matmul_integer(const NodeView& n);
+Results eval_qlinear_matmul(const NodeView& n);
 Results eval_det(const NodeView& n);
 
 // eval_einsum.cpp

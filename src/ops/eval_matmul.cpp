@@ -173,6 +173,34 @@ Results eval_matmul_integer(const NodeView& n) {
   return left && right ? Results(product(*stacks, *left, *right, DType::Int32)) : Results();
 }
 
+/// One scale for each tensor; the whole sum is scaled and rounded once.
+Results eval_qlinear_matmul(const NodeView& n) {
+  const Tensor &a = *n.find_constant("a"), &b = *n.find_constant("b"), &zero = *n.find_constant("y_zero_point");
+  double factor = 1;
+  const bool is_single = n.dtype("y_scale") == DType::Float32;
+  for (const Tensor* x : {&a, &b, &zero}) {
+    if (!is_integer(x->dtype) || info(x->dtype).bits != 8) return {};
+  }
+  for (const char* name : {"a_scale", "b_scale", "y_scale"}) {
+    const TensorPtr scale = n.find_constant(name);
+    if (scale->count() != 1 || !is_float(scale->dtype) || scale->dtype != n.dtype("y_scale")) return {};
+    const double number = element_as_double(*scale, 0);
+    factor = name[0] == 'y' ? factor / number : factor * number;
+    if (is_single) factor = static_cast<float>(factor);
+  }
+  const auto stacks = find_stacks(a, b);
+  if (!stacks || !is_size_fine(a, b) || zero.count() != 1 || !std::isfinite(factor)) return {};
+  const auto left = centred(a, stacks->a_dims, n.value("a_zero_point"), true),
+             right = centred(b, stacks->b_dims, n.value("b_zero_point"), false);
+  if (!left || !right) return {};
+  const TensorPtr sums = product(*stacks, *left, *right, DType::Int32);
+  const double offset = element_as_double(zero, 0), low = zero.dtype == DType::Int8 ? -128 : 0;
+  return mapped<double>(*sums, zero.dtype, [=](double sum) {
+    const double scaled = is_single ? static_cast<float>(sum) * static_cast<float>(factor) : sum * factor;
+    return std::clamp(std::nearbyint(scaled) + offset, low, low + 255);
+  });
+}
+
 Results eval_gemm(const NodeView& n) {
   const Tensor &a = *n.find_constant("A"), &b = *n.find_constant("B");
   if (a.dtype != b.dtype || !is_float(a.dtype) || !contains(kComputed, a.dtype) || a.dims.size() != 2 ||

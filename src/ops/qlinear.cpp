@@ -297,6 +297,7 @@ constexpr OnnxOp kOnnx[] = {
      .since = 10,
      .history = kQLinearMatMulHistory,
      .infer = infer_qlinear_mat_mul,
+     .eval = eval_qlinear_matmul,
      .lower = lower_qlinear_mat_mul,
      .expand = expand_qlinear_mat_mul},
     {.sig = "QLinearConv(T1 x, tensor(float) x_scale, T1 x_zero_point, T2 w, tensor(float) w_scale, T2 w_zero_point, "

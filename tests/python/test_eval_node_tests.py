@@ -21,8 +21,6 @@ import tonnx
 LISTED = read(NOT_FOLDED)
 MOST_LEFT = 6  # operators that a reason names
 GROWTH = 100  # a file may grow by a hundredth of its size
-# The expected values are those of a Fourier transform in 32 bits, which is off by this much where the sum is zero.
-NOISE = {"test_dft_inverse": 1e-6, "test_dft_inverse_opset19": 1e-6}
 
 
 def is_tensor(value: Any) -> bool:
@@ -78,8 +76,7 @@ def folded(case: Any) -> tuple[str | None, str | None]:
             continue
         if not is_tensor(want):
             return f"{value.name}: a tensor instead of {type(want).__name__}", None
-        atol = NOISE.get(case.name, case.atol)
-        if why := exact_difference(found[value.name], numpy_value(want), case.rtol, atol):
+        if why := exact_difference(found[value.name], numpy_value(want), case.rtol, case.atol):
             return f"{value.name}: {why}", None
     left = sorted({node.op_type for node in graph.node if node.output[0] not in found})
     if not left:

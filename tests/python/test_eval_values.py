@@ -172,6 +172,20 @@ def test_float_to_integer_out_of_range_is_left() -> None:
         assert [node.op_type for node in tonnx.simplify(model)[0].graph.node] == ["Cast"], number
 
 
+def test_quantised_weights_stay() -> None:
+    weights = {"w": np.ones((3, 2), np.int8), "s": np.array(0.5, np.float32), "z": np.array(1, np.int8)}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s", "z"], ["d"]),
+        helper.make_node("MatMul", ["x", "d"], ["y"]),
+    ]
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2, 3])
+    y = helper.make_empty_tensor_value_info("y")
+    graph = helper.make_graph(nodes, "g", [x], [y], [numpy_helper.from_array(v, k) for k, v in weights.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=11)
+    left = [node.op_type for node in tonnx.simplify(model)[0].graph.node]
+    assert left == ["DequantizeLinear", "MatMul"]
+
+
 @pytest.mark.parametrize(
     ("op", "want"),
     [
