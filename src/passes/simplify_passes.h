@@ -36,6 +36,7 @@ bool eliminate_identity(Node& node, Rewriter& rewriter);
 bool merge_casts(Node& node, Rewriter& rewriter);
 bool merge_reshapes(Node& node, Rewriter& rewriter);
 bool merge_transposes(Node& node, Rewriter& rewriter);
+bool move_transposes(Node& node, Rewriter& rewriter);
 bool merge_slices(Node& node, Rewriter& rewriter);
 bool merge_pads(Node& node, Rewriter& rewriter);
 bool static_shapes(Node& node, Rewriter& rewriter);
