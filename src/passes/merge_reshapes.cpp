@@ -1,5 +1,6 @@
 // merge_reshapes.cpp - chains of Reshape, Flatten, Squeeze and Unsqueeze become one of them, or nothing.
 #include <algorithm>
+#include <iterator>
 
 #include "passes/simplify_passes.h"
 
@@ -7,7 +8,8 @@ namespace tonnx {
 namespace {
 
 const Symbol kReshape("Reshape"), kFlatten("Flatten"), kSqueeze("Squeeze"), kUnsqueeze("Unsqueeze"),
-    kTranspose("Transpose");
+    kTranspose("Transpose"), kGather("Gather"), kExpand("Expand");
+const Symbol kReductions[] = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"};
 
 /// A Transpose that moves nothing but axes of size 1.
 bool keeps_order(const Node& node) {
@@ -27,9 +29,25 @@ bool keeps_order(const Node& node) {
   return true;
 }
 
+Shape without_ones(const Shape& shape) {
+  Shape result;
+  std::copy_if(shape.begin(), shape.end(), std::back_inserter(result), [](const Dim& dim) { return !dim.is(1); });
+  return result;
+}
+
+/// Expand, Gather of one element, and reductions that change values nowhere: only axes of size 1 come or go.
+bool changes_ones_only(const Node& node) {
+  const Value *x = node.input(0), *y = node.output(0);
+  const bool is_reduction =
+      std::any_of(std::begin(kReductions), std::end(kReductions), [&](Symbol op) { return is_onnx(node, op); });
+  const bool is_one = is_onnx(node, kGather) && node.input(1) && node.input(1)->type.rank() == 0;
+  if ((!is_reduction && !is_one && !is_onnx(node, kExpand)) || x == nullptr || y == nullptr) return false;
+  return x->type.shape && y->type.shape && without_ones(*x->type.shape) == without_ones(*y->type.shape);
+}
+
 bool is_reshape(const Node* node) {
   return is_onnx(node, kReshape) || is_onnx(node, kFlatten) || is_onnx(node, kSqueeze) || is_onnx(node, kUnsqueeze) ||
-         (is_onnx(node, kTranspose) && keeps_order(*node));
+         (is_onnx(node, kTranspose) && keeps_order(*node)) || (node != nullptr && changes_ones_only(*node));
 }
 
 /// Axes of size 1 whose removal makes one shape the other.

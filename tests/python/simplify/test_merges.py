@@ -21,6 +21,12 @@ CHAINS = [
     (13, "float[N,M]", "float[N,M]", "<int64[1] c = {1}>", "a = Unsqueeze(x, c) b = Squeeze(a, c)", {}),
     (13, "float[N,1]", "float[N,1]", "<int64[1] c = {1}>", "a = Squeeze(x, c) b = Unsqueeze(a, c)", {}),
     (13, "float[N,1,M]", "float[N,M,1]", "<int64[1] c = {1}, int64[1] d = {2}>", "a = Squeeze(x, c) b = Unsqueeze(a, d)", {"Reshape": 1}),
+    (13, "float[N,1,M]", "float[N,M,1]", "<int64[1] c = {2}>", "a = ReduceMean<axes=[1],keepdims=0>(x) b = Unsqueeze(a, c)", {"Reshape": 1}),
+    (13, "float[N,1,M]", "float[N,1,M]", "<int64 c = {0}, int64[1] d = {1}>", "a = Gather<axis=1>(x, c) b = Unsqueeze(a, d)", {}),
+    (13, "float[N,M]", "float[N,M]", "<int64[3] c = {1,1,1}, int64[1] d = {0}>", "a = Expand(x, c) b = Squeeze(a, d)", {}),
+    (13, "float[N,2,M]", "float[N,M,1]", "<int64[1] c = {2}>", "a = ReduceMean<axes=[1],keepdims=0>(x) b = Unsqueeze(a, c)", {"ReduceMean": 1, "Unsqueeze": 1}),
+    (13, "float[N,2,M]", "float[N,1,M]", "<int64 c = {0}, int64[1] d = {1}>", "a = Gather<axis=1>(x, c) b = Unsqueeze(a, d)", {"Gather": 1, "Unsqueeze": 1}),
+    (13, "float[N,1,M]", "float[N,M,1]", "<int64[1] c = {2}>", "a = ReduceL1<axes=[1],keepdims=0>(x) b = Unsqueeze(a, c)", {"ReduceL1": 1, "Unsqueeze": 1}),
     (13, "float[N,1,M]", "float[N,M]", "<int64[1] c = {1}>", "a = Transpose<perm=[1,0,2]>(x) d = Transpose<perm=[1,2,0]>(a) b = Squeeze(d, e)".replace("e)", "e2)"), {"Squeeze": 1}),
 ]  # fmt: skip
 
