@@ -1,54 +1,64 @@
-// drop_default_inputs.cpp - inputs that say what is so without them.
+// drop_default_inputs.cpp - optional inputs that are what is assumed without them.
+#include <algorithm>
+
 #include "passes/simplify_passes.h"
 
 namespace tonnx {
 namespace {
 
-const Symbol kRecurrent[] = {Symbol("LSTM"), Symbol("GRU"), Symbol("RNN")};
-const Symbol kMoves[] = {Symbol("Expand"),  Symbol("Slice"),   Symbol("Unsqueeze"), Symbol("Squeeze"),
-                         Symbol("Reshape"), Symbol("Flatten"), Symbol("Transpose"), Symbol("Identity"),
-                         Symbol("Tile"),    Symbol("Gather")};
 const Symbol kConstantOfShape("ConstantOfShape");
 
-bool is_among(const Node& node, std::span<const Symbol> ops) {
-  for (const Symbol op : ops) {
-    if (is_onnx(node, op)) return true;
+/// Moves and copies of the first input.
+bool is_move(const Node& node) {
+  static const Symbol kOps[] = {"Expand", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose",
+                                "Tile",   "Slice",   "Gather",  "Cast",    "Identity"};
+  return std::any_of(std::begin(kOps), std::end(kOps), [&](Symbol op) { return is_onnx(node, op); });
+}
+
+/// Whether all elements are 0, as far as few nodes tell.
+bool is_zero(const Value* value) {
+  constexpr int kMostNodes = 16;
+  for (int i = 0; i < kMostNodes && value != nullptr; ++i) {
+    if (value->constant) return uniform_value(value) == 0.0;
+    const Node* node = value->producer;
+    if (node == nullptr) return false;
+    if (is_onnx(node, kConstantOfShape)) {
+      const Attribute* number = node->find_attribute("value");
+      if (number == nullptr) return true;
+      const auto* tensor = number->value.get<TensorPtr>();
+      const auto numbers = tensor && *tensor ? floats_of(**tensor) : std::nullopt;
+      return numbers && numbers->size() == 1 && (*numbers)[0] == 0;
+    }
+    if (!is_move(*node)) return false;
+    value = node->input(0);
   }
   return false;
 }
 
-/// Whether all elements are zero, whatever the sizes will be.
-bool is_zero(const Value* value) {
-  constexpr int kFar = 16;
-  for (int i = 0; i < kFar && value != nullptr; ++i) {
-    if (value->constant) return uniform_value(value) == 0.0;
-    const Node* producer = value->producer;
-    if (producer == nullptr) return false;
-    if (is_onnx(producer, kConstantOfShape)) {
-      const Attribute* given = producer->find_attribute("value");
-      const auto* tensor = given ? given->value.get<TensorPtr>() : nullptr;
-      return given == nullptr || (tensor != nullptr && (*tensor)->count() == 1 && element_as_double(**tensor, 0) == 0);
-    }
-    if (!is_among(*producer, kMoves)) return false;
-    value = producer->input(0);
-  }
-  return false;
-}
+struct Row {
+  Symbol op;
+  std::vector<size_t> inputs;
+  int since = 1;  // the opset that made them optional
+};
 
 }  // namespace
 
+/// 1. States of LSTM, GRU and RNN that begin with 0, and what is 0 and added to what Conv, Gemm and they give
 bool drop_default_inputs(Node& node, Rewriter& rewriter) {
-  // 1. The first state of a recurrent layer, its bias and its peepholes are zero where they are not given.
-  if (!is_among(node, kRecurrent)) return false;
+  static const Row kRows[] = {{"LSTM", {3, 5, 6, 7}}, {"GRU", {3, 5}},        {"RNN", {3, 5}},
+                              {"Conv", {2}},          {"ConvTranspose", {2}}, {"Gemm", {2}, 11}};
+  if (node.inputs().size() < 3) return false;
+  const auto* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return is_onnx(node, r.op); });
+  if (row == std::end(kRows) || rewriter.opset() < row->since) return false;
   bool is_changed = false;
-  for (const size_t i : {3, 5, 6, 7}) {
+  for (const size_t i : row->inputs) {
     if (node.input(i) == nullptr || !is_zero(node.input(i))) continue;
     rewriter.set_input(node, i, nullptr);
     is_changed = true;
   }
   size_t count = node.inputs().size();
-  while (count > 3 && node.input(count - 1) == nullptr) --count;
-  if (is_changed) node.resize_inputs(count);
+  while (is_changed && count > 0 && node.input(count - 1) == nullptr) --count;
+  if (count < node.inputs().size() && is_changed) node.resize_inputs(count);
   return is_changed;
 }
 

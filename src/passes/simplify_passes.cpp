@@ -31,6 +31,9 @@ std::span<const SimplifyPass> simplify_passes() {
        .peers = "eliminate_identity,eliminate_nop_cast,eliminate_nop_concat,eliminate_nop_dropout,eliminate_nop_expand,"
                 "eliminate_nop_flatten,eliminate_nop_pad,eliminate_nop_reshape,eliminate_nop_split,"
                 "eliminate_nop_transpose,eliminate_nop_with_unit"},
+      {.name = "drop_default_inputs",
+       .sentence = "leaves out optional inputs that are what is assumed without them",
+       .on_node = drop_default_inputs},
       {.name = "merge_casts",
        .sentence = "leaves out a Cast in front of another where its type holds every value",
        .on_node = merge_casts},

@@ -33,6 +33,7 @@ std::span<const SimplifyPass> simplify_passes();
 bool fold_constants(Node& node, Rewriter& rewriter);
 bool inline_if(Node& node, Rewriter& rewriter);
 bool eliminate_identity(Node& node, Rewriter& rewriter);
+bool drop_default_inputs(Node& node, Rewriter& rewriter);
 bool merge_casts(Node& node, Rewriter& rewriter);
 bool merge_reshapes(Node& node, Rewriter& rewriter);
 bool merge_transposes(Node& node, Rewriter& rewriter);

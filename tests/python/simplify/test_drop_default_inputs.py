@@ -1,52 +1,42 @@
-"""drop_default_inputs: states and biases that are zero."""
+"""drop_default_inputs: optional inputs that are what is assumed without them."""
 
 from __future__ import annotations
 
-import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
-from simplify_checks import check
+from simplify_checks import check, model
+
+ONLY = ["drop_default_inputs"]
+ONES = ",".join(["0.5"] * 48)
 
 
-def recurrent(op: str, start: float, opset: int = 14) -> onnx.ModelProto:
-    """A layer whose first state is made for the size of the batch, as exporters do it."""
-    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[op]
-    random = np.random.default_rng(0)
-    arrays = {
-        "w": random.standard_normal((1, gates * 4, 3)).astype(np.float32),
-        "r": random.standard_normal((1, gates * 4, 4)).astype(np.float32),
-        "start": np.float32(start),
-        "one": np.array([1], np.int64),
-        "two": np.array([2], np.int64),
-        "four": np.array([4], np.int64),
-        "zero": np.array([0], np.int64),
-    }
-    states = ["h", "h"] if op == "LSTM" else ["h"]
-    nodes = [
-        helper.make_node("Shape", ["x"], ["s"]),
-        helper.make_node("Slice", ["s", "one", "two"], ["n"]),
-        helper.make_node("Concat", ["n", "four"], ["t"], axis=0),
-        helper.make_node("Expand", ["start", "t"], ["e"]),
-        helper.make_node("Unsqueeze", ["e", "zero"], ["h"]),
-        helper.make_node(op, ["x", "w", "r", "", "", *states], ["y"], hidden_size=4),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["T", "N", 3])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["T", 1, "N", 4])],
-        [numpy_helper.from_array(array, name) for name, array in arrays.items()],
+@pytest.mark.parametrize(
+    ("number", "left"),
+    [("0", {"LSTM": 1}), ("0.5", {"LSTM": 1, "Shape": 1, "Slice": 1, "Concat": 1, "Expand": 1, "Unsqueeze": 1})],
+)
+def test_states(number, left):
+    made = model(
+        f"""g (float[T,B,2] x) => (float[T,1,B,2] y) <float[1,8,2] w = {{{ONES[:63]}}}, float[1,8,2] r = {{{ONES[:63]}}}, float[1,16] b = {{{ONES[:63]}}},
+        float zero = {{{number}}}, int64[1] one = {{1}}, int64[1] two = {{2}}, int64[1] none = {{0}}> {{
+        s = Shape(x) batch = Slice(s, one, two) to = Concat<axis=0>(batch, two) e = Expand(zero, to) h = Unsqueeze(e, none)
+        y, yh, yc = LSTM<hidden_size=2>(x, w, r, b, , h, h) }}"""
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    check(made, left, ONLY, special=False, tolerance=1e-5)
 
 
-@pytest.mark.parametrize("op", ["LSTM", "GRU", "RNN"])
-def test_a_state_of_zeros_is_not_made(op: str) -> None:
-    simplified = check(recurrent(op, 0.0), {op: 1}, sizes={"T": 3, "N": 2}, special=False, tolerance=1e-6)
-    assert len(simplified.graph.node[0].input) == 3
+@pytest.mark.parametrize(("op", "constant", "inputs"), [("Gemm(x, w, c)", "0,0", 2), ("Gemm(x, w, c)", "0,1", 3)])
+@pytest.mark.parametrize("opset", [9, 13])
+def test_bias(op, constant, inputs, opset):
+    made = model(
+        f"g (float[N,2] x) => (float[N,2] y) <float[2,2] w = {{1,2,3,4}}, float[2] c = {{{constant}}}> {{ y = {op} }}",
+        opset=opset,
+    )
+    found = check(made, {"Gemm": 1}, ONLY)
+    assert len(found.graph.node[0].input) == (3 if opset < 11 else inputs)
 
 
-def test_another_state_stays() -> None:
-    simplified = check(recurrent("GRU", 0.5), sizes={"T": 3, "N": 2}, special=False, tolerance=1e-6)
-    assert simplified.graph.node[-1].input[5]
+@pytest.mark.parametrize(("constant", "inputs"), [("0", 2), ("1", 3)])
+def test_bias_of_conv(constant, inputs):
+    made = model(
+        f"g (float[N,1,4] x) => (float[N,1,3] y) <float[1,1,2] w = {{1,2}}, float[1] c = {{{constant}}}> {{ y = Conv(x, w, c) }}"
+    )
+    assert len(check(made, {"Conv": 1}, ONLY, special=False).graph.node[0].input) == inputs
