@@ -1,7 +1,7 @@
 // merge_slices.cpp - parts of parts, and parts that are joined again, become one part.
 #include <algorithm>
-#include <limits>
 
+#include "passes/cuts.h"
 #include "passes/simplify_passes.h"
 
 namespace tonnx {
@@ -9,60 +9,6 @@ namespace {
 
 const Symbol kSlice("Slice"), kConcat("Concat"), kSplit("Split"), kGather("Gather"), kShape("Shape"),
     kSqueeze("Squeeze"), kUnsqueeze("Unsqueeze");
-
-constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
-
-/// What one axis is cut to: elements from `start`, in steps, up to before `end`; neither is negative.
-struct Cut {
-  int64_t axis, start, end, step;
-};
-
-/// A bound counted from the front; nothing where that needs a size that is not known.
-std::optional<int64_t> bound_from_front(int64_t bound, const Dim& size) {
-  if (bound >= 0) return bound;
-  const auto known = size.constant();
-  if (!known) return std::nullopt;
-  return std::max<int64_t>(0, bound < -*known ? 0 : bound + *known);
-}
-
-/// What a Slice with constant bounds cuts, forwards.
-std::optional<std::vector<Cut>> cuts_of(const Node& node) {
-  const Value* x = node.input(0);
-  if (x == nullptr || !x->type.shape || node.output(0) == nullptr) return std::nullopt;
-  const auto starts = ints_of(node, "starts"), ends = ints_of(node, "ends");
-  const auto axes = ints_of(node, "axes"), steps = ints_of(node, "steps");
-  if (!starts || !ends || starts->size() != ends->size()) return std::nullopt;
-  if ((has(node, "axes") && (!axes || axes->size() != starts->size())) ||
-      (has(node, "steps") && (!steps || steps->size() != starts->size())))
-    return std::nullopt;
-  const auto rank = static_cast<int64_t>(x->type.shape->size());
-  std::vector<Cut> cuts;
-  for (size_t i = 0; i < starts->size(); ++i) {
-    const auto axis = from_front(axes ? (*axes)[i] : static_cast<int64_t>(i), rank);
-    const int64_t step = steps ? (*steps)[i] : 1;
-    if (!axis || step < 1) return std::nullopt;
-    const Dim& size = (*x->type.shape)[static_cast<size_t>(*axis)];
-    const auto start = bound_from_front((*starts)[i], size), end = bound_from_front((*ends)[i], size);
-    if (!start || !end) return std::nullopt;
-    if (std::any_of(cuts.begin(), cuts.end(), [&](const Cut& cut) { return cut.axis == *axis; })) return std::nullopt;
-    cuts.push_back({*axis, *start, *end, step});
-  }
-  return cuts;
-}
-
-/// A part of a part of one axis; nothing where a number would be too large.
-std::optional<Cut> part_of(const Cut& whole, const Cut& part) {
-  Cut result{whole.axis, 0, 0, 0};
-  if (__builtin_mul_overflow(whole.step, part.start, &result.start) ||
-      __builtin_add_overflow(result.start, whole.start, &result.start) ||
-      __builtin_mul_overflow(whole.step, part.step, &result.step))
-    return std::nullopt;
-  if (__builtin_mul_overflow(whole.step, part.end, &result.end) ||
-      __builtin_add_overflow(result.end, whole.start, &result.end))
-    result.end = kEnd;
-  result.end = std::min(result.end, whole.end);
-  return result;
-}
 
 Value* add_slice(Node& before, Value* x, const std::vector<Cut>& cuts, Rewriter& rewriter, std::string_view wish) {
   std::vector<int64_t> axes, starts, ends, steps;

@@ -37,7 +37,8 @@ Value* Rewriter::add(Node& before, NewNode node, std::string_view wish) {
   made->attributes = std::move(node.attributes);
   made->metadata = before.metadata;
   for (size_t i = 0; i < node.inputs.size(); ++i) made->set_input(i, node.inputs[i]);
-  Value* output = graph.add_output_to(made, graph.unique_name(wish.empty() ? node.op : wish));
+  for (size_t i = 0; i < node.outputs; ++i) graph.add_output_to(made, graph.unique_name(wish.empty() ? node.op : wish));
+  Value* output = made->output(0);
   hooks_.infer(*made);
   if (node.domain.empty() && !hooks_.bring_down(*made)) {
     graph.erase(made);

@@ -15,6 +15,7 @@ struct NewNode {
   std::vector<Value*> inputs;
   std::vector<Attribute> attributes = {};
   std::string_view domain = {};
+  size_t outputs = 1;
 };
 
 /// Changes a graph of ONNX whose types have been inferred. Nodes follow the opset of the model throughout.

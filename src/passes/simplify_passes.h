@@ -55,6 +55,7 @@ bool recognise_onnx_layer_norm(Node& node, Rewriter& rewriter);
 bool recognise_rms_norm(Node& node, Rewriter& rewriter);
 
 // Rules of a graph
+bool split_slices(Graph& graph, Rewriter& rewriter);
 bool share_sizes(Graph& graph, Rewriter& rewriter);
 bool share_equal_nodes(Graph& graph, Rewriter& rewriter);
 bool share_initializers(Graph& graph, Rewriter& rewriter);

@@ -282,3 +282,30 @@ def test_pads(opset, nodes, left):
     nodes = nodes.replace("'", '"')
     made = model(f"g (float[N,3] x) => (float[K,M] y) <{constants}> {{ {nodes} y = Neg(b) }}", opset=opset)
     check(made, {"Pad": left, "Neg": 1}, ["merge_pads"])
+
+
+@pytest.mark.parametrize(
+    ("opset", "x", "bounds", "left"),
+    [
+        (13, "N,7", [(0, 2), (2, 5), (5, 7)], {"Split": 1}),
+        (18, "N,7", [(3, 9223372036854775807), (0, 3)], {"Split": 1}),
+        (11, "N,7", [(0, -3), (-3, 100)], {"Split": 1}),
+        (10, "N,7", [(0, 2), (2, 7)], {"Split": 1}),
+        (13, "N,7", [(0, 2), (3, 7)], {"Slice": 2}),
+        (13, "N,7", [(0, 3), (2, 7)], {"Slice": 2}),
+        (13, "N,7", [(0, 3), (3, 6)], {"Slice": 2}),
+        (13, "N,M", [(0, 3), (3, 9223372036854775807)], {"Slice": 2}),
+    ],
+)
+def test_split(opset, x, bounds, left):
+    lists = {f"{kind}{i}": [bound[j]] for i, bound in enumerate(bounds) for j, kind in enumerate("se")}
+    nodes = " ".join(f"a{i} = Slice(v, s{i}, e{i}, c) y{i} = Exp(a{i})" for i in range(len(bounds)))
+    outputs = ", ".join(f"float[N,K{i}] y{i}" for i in range(len(bounds)))
+    for start, more in (("v = Neg(x)", {"Neg": 1}), ("v = Identity(x)", {})):
+        text = f"g (float[{x}] x) => ({outputs}) <{ints(c=[1], **lists)}> {{ {start} {nodes} }}"
+        check(
+            model(text, opset=opset),
+            {"Exp": len(bounds), **more, **left},
+            ["split_slices", "eliminate_identity"],
+            sizes={"M": 7},
+        )
