@@ -254,7 +254,7 @@ void simplify_for_lowering(Graph& graph, const std::function<bool(const Node&)>&
   // not those that change weights, which people know by their names, or write sizes in a form that PyTorch reads worse
   constexpr std::string_view kPasses[] = {"eliminate_identity", "merge_casts",  "merge_transposes",
                                           "merge_reshapes",     "merge_slices", "merge_pads",
-                                          "fuse_pads",          "share_nodes",  "drop_default_inputs"};
+                                          "fuse_pads",          "share_nodes",  "move_transposes"};
   constexpr int kRounds = 3;
   Inference inference({.rewrites = false, .leave_alone = leave_alone, .fold = {}});
   Rewriter rewriter(kNewestOpset, {.bring_down = [](Node&) { return true; },

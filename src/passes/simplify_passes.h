@@ -41,7 +41,6 @@ bool move_transposes(Node& node, Rewriter& rewriter);
 bool merge_slices(Node& node, Rewriter& rewriter);
 bool merge_pads(Node& node, Rewriter& rewriter);
 bool static_shapes(Node& node, Rewriter& rewriter);
-bool drop_default_inputs(Node& node, Rewriter& rewriter);
 bool fuse_bn(Node& node, Rewriter& rewriter);
 bool fuse_gemm(Node& node, Rewriter& rewriter);
 bool fuse_pads(Node& node, Rewriter& rewriter);
