@@ -2,7 +2,6 @@
 #include "convert/fold.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "base/computed.h"
 #include "ops/eval.h"

@@ -140,7 +140,8 @@ class Simplifier {
         rewriter_(model.opset(""),
                   {.bring_down = [this](Node& node) { return bring_down(node, model_.opset("")); },
                    .infer = [this](Node& node) { inference_.visit(node); },
-                   .may_grow = [this](int64_t added, int64_t removed) { return take_growth(added, removed); }}) {}
+                   .may_grow = [this](int64_t added, int64_t removed) { return take_growth(added, removed); },
+                   .main = model.graph.get()}) {}
 
   void run() {
     const std::vector<const SimplifyPass*> passes = chosen_passes(options_);

@@ -3,8 +3,8 @@
 
 namespace tonnx {
 
-bool drop_unused_inputs(Graph& graph, Rewriter&) {
-  if (graph.owner != nullptr || graph.inputs().size() < 2) return false;
+bool drop_unused_inputs(Graph& graph, Rewriter& rewriter) {
+  if (!rewriter.is_main(graph) || graph.inputs().size() < 2) return false;
   bool is_changed = false;
   // 1. All that nothing is made of; at least one stays.
   for (size_t i = graph.inputs().size(); i-- > 0 && graph.inputs().size() > 1;) {

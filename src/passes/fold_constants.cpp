@@ -8,7 +8,24 @@
 namespace tonnx {
 namespace {
 
-const Symbol kConstant("Constant");
+const Symbol kConstant("Constant"), kQuantize("QuantizeLinear"), kDequantize("DequantizeLinear");
+constexpr size_t kMostBehind = 64;  // values that are looked at behind one
+
+bool is_quantization(const Node& node) { return is_onnx(node, kQuantize) || is_onnx(node, kDequantize); }
+
+/// Whether a constant is made of weights by nodes that say how these are stored and computed with.
+bool is_quantized(const Value* value) {
+  std::vector<const Value*> todo{value};
+  for (size_t i = 0; i < todo.size() && i < kMostBehind; ++i) {
+    const Node* producer = todo[i]->producer;
+    if (producer == nullptr) continue;
+    if (is_quantization(*producer)) return true;
+    for (const Value* input : producer->inputs()) {
+      if (input != nullptr && input->constant) todo.push_back(input);
+    }
+  }
+  return false;
+}
 
 bool is_constant_node(const Node& node) {
   if (node.outputs().empty()) return false;
@@ -89,10 +106,12 @@ bool fold_constants(Node& node, Rewriter& rewriter) {
     if (node.graph == nullptr) return is_changed;
   }
   // 2. What a node needs that is not itself constant is a weight. What is only needed for that goes away.
-  if (is_constant_node(node)) return is_changed;
+  // Weights that are quantised stay so, and so does what is made of them.
+  if (is_constant_node(node) && !is_quantization(node)) return is_changed;
   for (size_t i = 0; i < node.inputs().size(); ++i) {
     Value* input = node.input(i);
     if (input == nullptr || input->producer == nullptr || !input->constant || is_graph_output(input)) continue;
+    if (is_quantized(input)) continue;
     is_changed |= make_initializer(input, rewriter);
   }
   return is_changed;

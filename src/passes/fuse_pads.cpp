@@ -76,6 +76,8 @@ bool pads_with(const Node& node, double value) {
 
 bool is_pool(const Node& node) { return is_onnx(node, kAveragePool) || is_onnx(node, kMaxPool); }
 
+bool has_floats(const Node& node) { return node.input(0) && is_float(node.input(0)->type.dtype); }
+
 /// Whether a pool with these pads is the same: every window must have elements of its own.
 bool suits_pool(const Node& pool, const std::vector<int64_t>& own, const std::vector<int64_t>& pads) {
   if (int_of(pool, "ceil_mode").value_or(0) != 0 || pool.outputs().size() != 1) return false;
@@ -88,13 +90,8 @@ bool suits_pool(const Node& pool, const std::vector<int64_t>& own, const std::ve
   return pool.version >= 7 && (is_zero(own) || int_of(pool, "count_include_pad").value_or(0) != 0);
 }
 
-}  // namespace
-
-bool fuse_pads(Node& node, Rewriter& rewriter) {
-  if (!is_onnx(node, kConv) && !is_onnx(node, kConvInteger) && !is_onnx(node, kQLinearConv) && !is_pool(node))
-    return false;
-  // 1. Conv(Pad(x, 0)) of spatial axes: Conv(x) with more pads. ConvInteger and QLinearConv pad with their zero point.
-  // 2. MaxPool(Pad(x, -inf)), AveragePool(Pad(x, 0)) that counts what is padded: a pool with more pads.
+/// Takes the elements that a Pad puts around the first input of the node into its own pads.
+bool take_pads(Node& node, Rewriter& rewriter) {
   const Node* pad = made_by(node.input(0), kPad);
   const auto padding = pad ? find_padding(*pad) : std::nullopt;
   if (!padding || !pads_with(node, padding->value)) return false;
@@ -115,6 +112,22 @@ bool fuse_pads(Node& node, Rewriter& rewriter) {
   rewriter.set_input(node, 0, pad->input(0));
   rewriter.infer(node);
   return true;
+}
+
+}  // namespace
+
+bool fuse_pads(Node& node, Rewriter& rewriter) {
+  // 1. Conv(Pad(x, 0)) of spatial axes: Conv(x) with more pads. ConvInteger and QLinearConv pad with their zero point.
+  // 2. AveragePool(Pad(x, 0)): AveragePool that counts what is padded.
+  // 3. MaxPool(Pad(x, lowest)) of integers
+  const bool is_found = is_onnx(node, kConv) || is_onnx(node, kConvInteger) || is_onnx(node, kQLinearConv) ||
+                        is_onnx(node, kAveragePool) || (is_onnx(node, kMaxPool) && !has_floats(node));
+  return is_found && take_pads(node, rewriter);
+}
+
+bool fuse_pads_into_max_pool(Node& node, Rewriter& rewriter) {
+  // 1. MaxPool(Pad(x, -inf))
+  return is_onnx(node, kMaxPool) && has_floats(node) && take_pads(node, rewriter);
 }
 
 }  // namespace tonnx

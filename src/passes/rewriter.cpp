@@ -185,6 +185,8 @@ bool has(const Node& node, std::string_view name) {
 
 std::optional<double> uniform_value(const Value* value) {
   if (value == nullptr || !value->constant || value->sparse || is_computed(value->constant->data)) return std::nullopt;
+  static const Symbol kDequantize("DequantizeLinear");
+  if (is_onnx(value->producer, kDequantize)) return std::nullopt;  // it stays with those that use it
   const Tensor& tensor = *value->constant;
   const int64_t count = tensor.count();
   if (count == 0 || count > kMostElements || tensor.dtype == DType::String || is_complex(tensor.dtype))

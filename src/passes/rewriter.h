@@ -29,12 +29,15 @@ class Rewriter {
     std::function<void(Node&)> infer;
     /// Whether a new constant of so many bytes in place of so many others is not too much.
     std::function<bool(int64_t added, int64_t removed)> may_grow;
+    /// The graph of the model itself; others are inside nodes, or bodies of functions.
+    const Graph* main = nullptr;
   };
   Rewriter(int64_t opset, Hooks hooks) : opset_(opset), hooks_(std::move(hooks)) {}
 
   /// The opset of ai.onnx that the model follows.
   int64_t opset() const { return opset_; }
   bool has_op(std::string_view op) const;
+  bool is_main(const Graph& graph) const { return &graph == hooks_.main; }
 
   /// Adds a node in front of another and gives its first output, whose type is known. Null where the opset of the model
   /// cannot say it: nothing has changed then.

@@ -73,6 +73,10 @@ std::span<const SimplifyPass> simplify_passes() {
        .sentence = "makes what is put around a tensor for a convolution or a pool its own padding",
        .on_node = fuse_pads,
        .peers = "fuse_pad_into_conv,fuse_pad_into_pool,FusionPadConv"},
+      {.name = "fuse_pads_into_max_pool",
+       .sentence = "does so for MaxPool and -inf; runtimes differ in what they make of a NaN then",
+       .on_node = fuse_pads_into_max_pool,
+       .when = When::OnRequest},
       {.name = "recognise_activations",
        .sentence =
            "makes one node of sums and products that are Gelu, HardSwish, HardSigmoid, Mish, Swish, LeakyRelu ...",

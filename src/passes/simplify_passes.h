@@ -44,6 +44,7 @@ bool static_shapes(Node& node, Rewriter& rewriter);
 bool fuse_bn(Node& node, Rewriter& rewriter);
 bool fuse_gemm(Node& node, Rewriter& rewriter);
 bool fuse_pads(Node& node, Rewriter& rewriter);
+bool fuse_pads_into_max_pool(Node& node, Rewriter& rewriter);
 bool loop_invariants(Node& node, Rewriter& rewriter);
 bool unroll_loops(Node& node, Rewriter& rewriter);
 bool recognise_onnx_activations(Node& node, Rewriter& rewriter);
