@@ -1,7 +1,7 @@
 // onnx_layer_norm.cpp - ONNX: means and quotients that are a normalised layer become it.
 #include <algorithm>
 
-#include "passes/onnx_match.h"
+#include "passes/onnx_norms.h"
 #include "passes/simplify_passes.h"
 
 namespace tonnx {
@@ -62,10 +62,10 @@ std::optional<MeanSquare> find_mean_square(const Value* value) {
 }
 
 /// x - mean(x): x. It may be there twice.
-Value* find_centred(const Value* value, int64_t axis, const Value*& mean_value) {
+Value* find_centred(const Value* value, int64_t axis) {
   const Node* difference = producer_of(value, kSub);
   if (difference == nullptr) return nullptr;
-  mean_value = difference->input(1);
+  const Value* mean_value = difference->input(1);
   const auto mean = mean_value ? as_reduced(mean_value->producer, kReduceMean) : std::nullopt;
   if (!mean || mean->of != difference->input(0) || first_of_last(*mean) != axis) return nullptr;
   return difference->input(0);
@@ -76,6 +76,31 @@ bool is_only_for(const Value* value, const Node* first, const Node* second) {
   return std::all_of(value->uses.begin(), value->uses.end(),
                      [&](const Use& use) { return use.user != nullptr && (use.user == first || use.user == second); });
 }
+
+}  // namespace
+
+std::optional<Normalised> find_normalised(const Node& node) {
+  const auto quotient = find_quotient(node);
+  const auto variance = quotient ? find_mean_square(quotient->under) : std::nullopt;
+  if (!variance) return std::nullopt;
+  Value* x = find_centred(quotient->above, variance->axis);
+  if (x == nullptr || find_centred(variance->of, variance->axis) != x) return std::nullopt;
+  if (!is_only_for(quotient->above, &node, variance->square) || !is_only_for(variance->of, &node, variance->square))
+    return std::nullopt;
+  return Normalised{x, variance->axis, variance->epsilon};
+}
+
+std::optional<Affine> find_affine(const Node& node, Symbol op, Symbol norm_op) {
+  if (!is_onnx(node, op)) return std::nullopt;
+  for (const size_t i : {0, 1}) {
+    Node* norm = made_by(node.input(i), norm_op);
+    if (norm != nullptr && norm->outputs().size() == 1 && have_same_type(node.input(i), node.output(0)))
+      return Affine{norm, node.input(1 - i)};
+  }
+  return std::nullopt;
+}
+
+namespace {
 
 /// A constant of ones with the sizes of the last axes; null where these are not known or large.
 Value* ones(const Value* x, int64_t axis, Node& node, Rewriter& rewriter) {
@@ -90,7 +115,8 @@ Value* ones(const Value* x, int64_t axis, Node& node, Rewriter& rewriter) {
   return rewriter.constant(*node.graph, make_floats(x->type.dtype, dims, numbers), "scale");
 }
 
-bool become(Node& node, Rewriter& rewriter, const char* op, Value* x, const MeanSquare& found) {
+bool become(Node& node, Rewriter& rewriter, const char* op, const Normalised& found) {
+  Value* x = found.x;
   if (!rewriter.has_op(op) || !have_same_type(x, node.output(0))) return false;
   Value* scale = ones(x, found.axis, node, rewriter);
   if (scale == nullptr) return false;
@@ -112,21 +138,6 @@ bool lies_on_last(const Value* constant, const Value* scale) {
 
 bool is_one(const Value* value) { return uniform_value(value) == 1.0; }
 
-/// The operand of a sum or product that a normalisation of that operator makes for it, and the other one.
-struct Affine {
-  Node* norm;
-  Value* constant;
-};
-std::optional<Affine> find_affine(const Node& node, Symbol op, Symbol norm_op) {
-  if (!is_onnx(node, op)) return std::nullopt;
-  for (const size_t i : {0, 1}) {
-    Node* norm = made_by(node.input(i), norm_op);
-    if (norm != nullptr && norm->outputs().size() == 1 && have_same_type(node.input(i), node.output(0)))
-      return Affine{norm, node.input(1 - i)};
-  }
-  return std::nullopt;
-}
-
 bool give_on(Node& norm, Node& node, std::vector<Value*> inputs, Rewriter& rewriter) {
   Value* made = rewriter.add(node, {.op = norm.op.view(), .inputs = std::move(inputs), .attributes = norm.attributes},
                              node.output(0)->name);
@@ -146,15 +157,9 @@ bool take_scale(Node& node, Symbol norm_op, Rewriter& rewriter) {
 bool recognise_onnx_layer_norm(Node& node, Rewriter& rewriter) {
   if (node.outputs().size() != 1 || !rewriter.has_op("LayerNormalization")) return false;
   // 1. (x - mean(x)) / sqrt(mean((x - mean(x)) ^ 2) + epsilon): LayerNormalization(x, 1)
-  if (const auto quotient = find_quotient(node)) {
-    const auto variance = find_mean_square(quotient->under);
-    const Value *mean = nullptr, *same_mean = nullptr;
-    Value* x = variance ? find_centred(quotient->above, variance->axis, mean) : nullptr;
-    if (x != nullptr && find_centred(variance->of, variance->axis, same_mean) == x &&
-        is_only_for(quotient->above, &node, variance->square) && is_only_for(variance->of, &node, variance->square) &&
-        x->type.dtype == DType::Float32 && become(node, rewriter, "LayerNormalization", x, *variance))
-      return true;
-  }
+  const auto found = find_normalised(node);
+  if (found && found->x->type.dtype == DType::Float32 && become(node, rewriter, "LayerNormalization", *found))
+    return true;
   // 2. LayerNormalization(x, 1) * scale
   if (take_scale(node, kLayerNormalization, rewriter)) return true;
   // 3. LayerNormalization(x, scale) + bias
@@ -169,7 +174,7 @@ bool recognise_rms_norm(Node& node, Rewriter& rewriter) {
   if (const auto quotient = find_quotient(node)) {
     const auto square = find_mean_square(quotient->under);
     if (square && square->of == quotient->above && square->of->type.dtype == DType::Float32 &&
-        become(node, rewriter, "RMSNormalization", square->of, *square))
+        become(node, rewriter, "RMSNormalization", {square->of, square->axis, square->epsilon}))
       return true;
   }
   // 2. RMSNormalization(x, 1) * scale

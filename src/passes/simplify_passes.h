@@ -52,6 +52,8 @@ bool recognise_overflowing_activations(Node& node, Rewriter& rewriter);
 bool recognise_reductions(Node& node, Rewriter& rewriter);
 bool recognise_log_sum_exp(Node& node, Rewriter& rewriter);
 bool recognise_onnx_layer_norm(Node& node, Rewriter& rewriter);
+bool recognise_channel_norm(Node& node, Rewriter& rewriter);
+bool recognise_attention(Node& node, Rewriter& rewriter);
 bool recognise_rms_norm(Node& node, Rewriter& rewriter);
 
 // Rules of a graph
