@@ -171,3 +171,24 @@ def test_old_broadcast():
     assert dict(count(simplified.graph)) == {"Conv": 1}
     x = feeds(2, 3, 5, 5)
     assert_same(run(simplified, x), run(newest, x), 2e-5)
+
+
+def test_large_weights_inside_of_nodes_and_functions():
+    branch = "() => (float[N,64,2,2] a) { h = Conv(x, w) a = Mul(h, k) }"
+    body = f"""g (bool c, float[N,64,4,4] x) => (float[N,64,2,2] y)
+    {{ y = If(c) <then_branch = t {branch}, else_branch = e () => (float[N,64,2,2] d) {{ d = MaxPool<kernel_shape = [3, 3]>(x) }}> }}"""
+    source = made(body)
+    weights = {"w": (64, 64, 3, 3), "k": (1, 64, 1, 1)}
+    arrays = {name: RANDOM.standard_normal(shape).astype(np.float32) for name, shape in weights.items()}
+    then = next(each.g for each in source.graph.node[0].attribute if each.name == "then_branch")
+    then.initializer.extend(numpy_helper.from_array(array, name) for name, array in arrays.items())
+    x = {"c": np.array(True), **feeds(3, 64, 4, 4)}
+    check(source, {"If": 1, "Conv": 1, "MaxPool": 1}, ONLY, x, tolerance=1e-3)
+
+    function = """<ir_version: 10, opset_import: ["" : 18, "own" : 1]> g (float[N,64,4,4] x) => (float[N,64,2,2] y) { y = own.f(x) }
+    <domain: "own", opset_import: ["" : 18]> f (x) => (y) { w = Constant() k = Constant() h = Conv(x, w) y = Mul(h, k) }"""
+    called = onnx.parser.parse_model(function)
+    for node, (name, array) in zip(called.functions[0].node, arrays.items()):
+        node.attribute.append(onnx.helper.make_attribute("value", numpy_helper.from_array(array, name)))
+    check(called, {"f": 1}, [*ONLY], feeds(3, 64, 4, 4), tolerance=1e-3)
+    check(called, {"Conv": 1}, ["inline_functions", *ONLY], feeds(3, 64, 4, 4), tolerance=1e-3)
