@@ -1,6 +1,4 @@
 // share_nodes.cpp - nodes that compute the same of the same are one.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 #include <unordered_map>
@@ -12,42 +10,58 @@ namespace tonnx {
 namespace {
 
 bool is_random(const Node& node) {
-  constexpr std::string_view kRandom[] = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
-                                          "Multinomial",  "Bernoulli",        "Dropout"};
-  return std::find(std::begin(kRandom), std::end(kRandom), node.op.view()) != std::end(kRandom);
+  static const Symbol kRandom[] = {
+      Symbol("RandomNormal"), Symbol("RandomNormalLike"), Symbol("RandomUniform"), Symbol("RandomUniformLike"),
+      Symbol("Multinomial"),  Symbol("Bernoulli"),        Symbol("Dropout")};
+  return std::find(std::begin(kRandom), std::end(kRandom), node.op) != std::end(kRandom);
+}
+
+template <class T>
+void append(std::string& key, const T& plain) {
+  key.append(reinterpret_cast<const char*>(&plain), sizeof plain);
+}
+
+template <class T>
+void append_list(std::string& key, const T& list) {
+  append(key, list.size());
+  key.append(reinterpret_cast<const char*>(list.data()), list.size() * sizeof list[0]);
 }
 
 /// False where the value is too large to be compared, or a graph.
 bool append_value(std::string& key, const AttrValue& value) {
+  key += static_cast<char>(value.index());
   if (const auto* i = value.get<int64_t>()) {
-    key += fmt::format("i{}", *i);
+    append(key, *i);
   } else if (const auto* f = value.get<double>()) {
-    key += fmt::format("f{:a}", *f);
+    append(key, *f);
   } else if (const auto* s = value.get<std::string>()) {
-    key += fmt::format("s{}:{}", s->size(), *s);
+    append_list(key, *s);
   } else if (const auto* ints = value.get<std::vector<int64_t>>()) {
-    key += fmt::format("I{}", fmt::join(*ints, ","));
+    append_list(key, *ints);
   } else if (const auto* floats = value.get<std::vector<double>>()) {
-    for (const double each : *floats) key += fmt::format("F{:a}", each);
+    append_list(key, *floats);
   } else if (const auto* tensor = value.get<TensorPtr>()) {
-    key += fmt::format("t{}", static_cast<const void*>(tensor->get()));
+    append(key, tensor->get());
   } else {
     return false;
   }
   return true;
 }
 
-/// What tells a node from others: empty where it is not to be shared.
+/// What tells a node from others, in no form to be read: empty where it is not to be shared.
 std::string key_of(const Node& node) {
-  if (!node.domain.empty() || node.outputs().empty() || is_random(node)) return "";
-  std::string key = fmt::format("{} {} {}", node.op.view(), node.version, node.outputs().size());
-  for (const Value* input : node.inputs()) key += fmt::format(" {}", static_cast<const void*>(input));
+  std::string key;
+  if (!node.domain.empty() || node.outputs().empty() || is_random(node)) return key;
+  append(key, node.op.view().data());  // names are kept once, so that this tells them apart
+  append(key, node.version);
+  append(key, node.outputs().size());
+  append_list(key, node.inputs());
   std::vector<const Attribute*> attributes;
   for (const Attribute& attribute : node.attributes) attributes.push_back(&attribute);
   std::sort(attributes.begin(), attributes.end(),
             [](const Attribute* a, const Attribute* b) { return a->name < b->name; });
   for (const Attribute* attribute : attributes) {
-    key += " " + attribute->name + "=";
+    append_list(key, attribute->name);
     if (!attribute->reference.empty() || !append_value(key, attribute->value)) return "";
   }
   return key;
@@ -66,13 +80,13 @@ struct Scope {
 };
 
 /// 1. A node with the operator, the inputs and the attributes of an earlier one, in its graph or one around it, goes
-///    away; what gives an output of a graph stays, for it has a name to keep.
-bool share(Graph& graph, const Scope* around) {
+///    away; what gives an output of a graph stays, for it has a name to keep, unless there is a rewriter to hand it on.
+bool share(Graph& graph, const Scope* around, Rewriter* rewriter) {
   Scope scope{around, {}};
   bool is_changed = false;
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
-    for (const GraphPtr& subgraph : subgraphs_of(*node)) is_changed |= share(*subgraph, &scope);
+    for (const GraphPtr& subgraph : subgraphs_of(*node)) is_changed |= share(*subgraph, &scope, rewriter);
     const std::string key = key_of(*node);
     const bool has_output = std::any_of(node->outputs().begin(), node->outputs().end(),
                                         [](const Value* value) { return value != nullptr && is_graph_output(value); });
@@ -92,6 +106,12 @@ bool share(Graph& graph, const Scope* around) {
         }
       }
       if (is_done) graph.erase(node);
+    } else if (rewriter != nullptr) {
+      for (size_t i = 0; i < node->outputs().size() && node->graph != nullptr; ++i) {
+        Value* output = node->output(i);
+        if (output != nullptr && !output->uses.empty() && same->output(i) != nullptr)
+          is_changed |= rewriter->replace(output, same->output(i));
+      }
     }
     node = next;
   }
@@ -100,8 +120,8 @@ bool share(Graph& graph, const Scope* around) {
 
 }  // namespace
 
-bool share_nodes(Graph& graph) { return share(graph, nullptr); }
+bool share_nodes(Graph& graph) { return share(graph, nullptr, nullptr); }
 
-bool share_equal_nodes(Graph& graph, Rewriter&) { return share_nodes(graph); }
+bool share_equal_nodes(Graph& graph, Rewriter& rewriter) { return share(graph, nullptr, &rewriter); }
 
 }  // namespace tonnx
