@@ -1,7 +1,9 @@
 // to_program.cpp - gives the graph of a program its weights, under the names that generated code has, and writes it.
 #include "convert/to_program.h"
 
+#include <map>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -57,6 +59,23 @@ std::vector<Pt2State> adopt_state(Graph& graph, const python::Structure& structu
   return state;
 }
 
+/// Weights that are the same bytes become one in the graph, and keep their names.
+void join_equal(Graph& graph, std::vector<Pt2State>& state) {
+  using Key = std::tuple<const uint8_t*, size_t, std::vector<int64_t>, DType, bool, bool>;
+  std::map<Key, const Value*> first;
+  for (Pt2State& each : state) {
+    const Tensor& tensor = *each.value->constant;
+    if (tensor.data.empty()) continue;
+    const auto [at, fresh] = first.try_emplace(
+        Key{tensor.data.data(), tensor.data.size(), tensor.dims, tensor.dtype, each.transposed, each.trainable},
+        each.value);
+    if (fresh) continue;
+    graph.replace_uses(const_cast<Value*>(each.value), const_cast<Value*>(at->second));
+    each.value = at->second;
+    each.is_alias = true;
+  }
+}
+
 /// Modules whose weights others use as well; torch.export.unflatten cannot make modules of them.
 std::set<size_t> shared_modules(const python::Structure& structure) {
   std::set<size_t> result;
@@ -104,7 +123,8 @@ void write_pt2_file(Graph& graph, const Model& origin, const std::string& path, 
                const python::Structure structure = python::recover_structure(graph, {});
                std::unordered_map<size_t, int> calls;
                mark_modules(graph, structure, shared_modules(structure), calls);
-               const std::vector<Pt2State> state = adopt_state(graph, structure);
+               std::vector<Pt2State> state = adopt_state(graph, structure);
+               join_equal(graph, state);
                make_plain_aten(graph);
                Pt2Options pt2;
                for (const Value* output : origin.graph->outputs()) pt2.output_names.push_back(output->name);

@@ -296,6 +296,11 @@ class Rewriting {
       };
       const auto yes = rank_in("then_branch"), no = rank_in("else_branch");
       if (yes && no && *yes != *no && branch->input(0)->type.kind == Type::Kind::Bool) {
+        decide_by(branch->input(0), node, *yes, *no);
+        if (node.output(0)->uses.empty()) {
+          graph_.erase(&node);
+          return;
+        }
         AtenCall choice("sym_ite", "", &node);
         choice.with("b", branch->input(0)).with("t", AtenInt(*yes)).with("f", AtenInt(*no));
         return replace(node, writer_.add(choice, int_type(), "rank", "torch"));
@@ -305,6 +310,51 @@ class Rewriting {
     if (!self->type.rank()) return;
     node.output(0)->known_ints = {Dim(*self->type.rank())};
     fold_into(node);
+  }
+
+  struct Relation {
+    std::string_view op, negated;
+    bool (*holds)(int64_t, int64_t);
+  };
+  static const Relation* find_relation(const Node* node) {
+    static constexpr Relation kRelations[] = {
+        {"eq", "ne", [](int64_t a, int64_t b) { return a == b; }},
+        {"ne", "eq", [](int64_t a, int64_t b) { return a != b; }},
+        {"lt", "ge", [](int64_t a, int64_t b) { return a < b; }},
+        {"ge", "lt", [](int64_t a, int64_t b) { return a >= b; }},
+        {"gt", "le", [](int64_t a, int64_t b) { return a > b; }},
+        {"le", "gt", [](int64_t a, int64_t b) { return a <= b; }},
+    };
+    if (node == nullptr || node->domain != Symbol("_operator")) return nullptr;
+    for (const Relation& relation : kRelations) {
+      if (relation.op == node->op.view()) return &relation;
+    }
+    return nullptr;
+  }
+
+  /// What compares a number that is `yes` or `no`, by `condition`, with another number, is `condition` or its opposite.
+  void decide_by(Value* condition, const Node& number, int64_t yes, int64_t no) {
+    const std::vector<Use> uses = number.output(0)->uses;
+    const Node* test = condition->producer;
+    const Relation* tested = find_relation(test);
+    for (const Use& use : uses) {
+      const Relation* relation = find_relation(use.user);
+      const Attribute* other = relation && use.user->graph == &graph_ ? use.user->find_attribute("b") : nullptr;
+      const auto* limit = other ? other->value.get<int64_t>() : nullptr;
+      if (limit == nullptr || tested == nullptr) continue;
+      const bool if_yes = relation->holds(yes, *limit), if_no = relation->holds(no, *limit);
+      if (if_yes == if_no) continue;
+      Value* result = condition;
+      if (if_no) {
+        AtenCall opposite(tested->negated, "", test);
+        opposite.attributes = test->attributes;
+        opposite.inputs = test->inputs();
+        result = writer_.add(opposite, condition->type, "is_other", "_operator");
+      }
+      graph_.replace_uses(use.user->output(0), result);
+      Node* user = use.user;
+      user->set_input(use.index, nullptr);
+    }
   }
 
   static bool is_recurrent(const Node& node) {

@@ -70,6 +70,7 @@ class ProgramWriter {
       }
     }
     for (const Weight& weight : parts_.weights) {
+      if (weight.is_alias) continue;
       writer_.give_name(weight.value, fmt::format("{}_{}", weight.trainable ? "p" : "b", weight.name));
       inputs_.push_back(weight.value);
     }
@@ -80,6 +81,7 @@ class ProgramWriter {
     json_.object("signature", [&] {
       json_.list("input_specs", [&] {
         for (const Weight& weight : parts_.weights) {
+          if (weight.is_alias) continue;
           json_.variant(weight.trainable ? "parameter" : "buffer", [&] {
             json_.begin_object();
             json_.object("arg", [&] { json_.entry("name", writer_.name_of(weight.value)); });

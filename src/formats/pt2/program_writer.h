@@ -16,7 +16,8 @@ struct Weight {
   const Value* value;
   bool transposed = false;  // the bytes of its tensor are to be stored with the two dimensions swapped
   bool trainable = false;
-  std::string file;  // weight_0; those that are stored as one share it
+  bool is_alias = false;  // another name of one that the graph has
+  std::string file;       // weight_0; those that are stored as one share it
 };
 
 struct ProgramParts {

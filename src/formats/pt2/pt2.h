@@ -32,6 +32,7 @@ struct Pt2State {
   const Value* value;
   bool transposed = false;  // the type of the value has its two dimensions swapped already, its bytes have not
   bool trainable = false;
+  bool is_alias = false;  // another name of an earlier one, which stands for it in the graph
 };
 
 struct Pt2Options {

@@ -1,7 +1,6 @@
 // writer.cpp - a torch.export archive: program, weights, sample inputs.
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 #include "base/error.h"
 #include "base/zip_writer.h"
@@ -15,18 +14,11 @@ namespace {
 
 using pt2::Weight;
 
-/// Where the data of a weight begins and ends, and how it is to be stored: those that agree are stored once.
-using DataKey = std::tuple<const uint8_t*, size_t, bool>;
-
-DataKey key_of(const Weight& weight) {
-  const Bytes& data = weight.value->constant->data;
-  return {data.data(), data.size(), weight.transposed};
-}
-
+/// Names of one weight share a file, and nothing else does: PyTorch takes what lies in one storage for one weight.
 void name_files(std::vector<Weight>& weights) {
-  std::map<DataKey, std::string> files;
+  std::map<const Value*, std::string> files;
   for (Weight& weight : weights) {
-    const auto [at, fresh] = files.try_emplace(key_of(weight), "");
+    const auto [at, fresh] = files.try_emplace(weight.value, "");
     if (fresh) at->second = fmt::format("weight_{}", files.size() - 1);
     weight.file = at->second;
   }
@@ -63,7 +55,7 @@ void write_pt2(const Graph& graph, const std::vector<Pt2State>& state, const std
   for (const bool trainable : {true, false}) {
     for (const Pt2State& each : state) {
       if (each.trainable == trainable)
-        parts.weights.push_back({each.name, each.value, each.transposed, each.trainable, {}});
+        parts.weights.push_back({each.name, each.value, each.transposed, each.trainable, each.is_alias, {}});
     }
   }
   name_files(parts.weights);
