@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 
 #include "base/error.h"
 #include "formats/pt2/pt2.h"
@@ -76,9 +75,13 @@ void join_equal(Graph& graph, std::vector<Pt2State>& state) {
   }
 }
 
-/// Modules whose weights others use as well; torch.export.unflatten cannot make modules of them.
+/// Modules that are called more than once, or whose weights others use as well: torch.export.unflatten cannot be told of
+/// them.
 std::set<size_t> shared_modules(const python::Structure& structure) {
-  std::set<size_t> result;
+  std::set<size_t> result, called;
+  for (const auto& [node, module] : structure.module_of) {
+    if (!called.insert(module).second) result.insert(module);
+  }
   const auto is_of = [&](const Node* node, size_t module) {
     const auto at = structure.module_of.find(node);
     return at != structure.module_of.end() && at->second == module;
@@ -96,22 +99,19 @@ std::set<size_t> shared_modules(const python::Structure& structure) {
   return result;
 }
 
-/// torch.export.unflatten makes a module of the nodes that name it; a second call of it is marked.
-void mark_modules(Graph& graph, const python::Structure& structure, const std::set<size_t>& shared,
-                  std::unordered_map<size_t, int>& calls) {
+/// torch.export.unflatten makes a module of the nodes that name it.
+void mark_modules(Graph& graph, const python::Structure& structure, const std::set<size_t>& shared) {
   constexpr std::string_view kRoot = "L__self__,,Model";
   for (Node& node : graph) {
     std::string stack(kRoot);
     const auto module = structure.module_of.find(&node);
     if (module != structure.module_of.end() && !shared.contains(module->second)) {
       const python::Submodule& submodule = structure.modules[module->second];
-      const int call = calls[module->second]++;
-      const std::string path = call == 0 ? submodule.name : fmt::format("{}@{}", submodule.name, call);
-      stack += fmt::format(";L__self___{},{},torch.{}", path, path, submodule.spec.type);
+      stack += fmt::format(";L__self___{},{},torch.{}", submodule.name, submodule.name, submodule.spec.type);
     }
     node.metadata.clear();
     node.metadata.emplace_back("nn_module_stack", std::move(stack));
-    for (const GraphPtr& inner : subgraphs_of(node)) mark_modules(*inner, structure, shared, calls);
+    for (const GraphPtr& inner : subgraphs_of(node)) mark_modules(*inner, structure, shared);
   }
 }
 
@@ -121,8 +121,7 @@ void write_pt2_file(Graph& graph, const Model& origin, const std::string& path, 
   in_context([&] { return "writing " + path; },
              [&] {
                const python::Structure structure = python::recover_structure(graph, {});
-               std::unordered_map<size_t, int> calls;
-               mark_modules(graph, structure, shared_modules(structure), calls);
+               mark_modules(graph, structure, shared_modules(structure));
                std::vector<Pt2State> state = adopt_state(graph, structure);
                join_equal(graph, state);
                make_plain_aten(graph);
