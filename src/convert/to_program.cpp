@@ -99,9 +99,18 @@ std::set<size_t> shared_modules(const python::Structure& structure) {
   return result;
 }
 
+constexpr std::string_view kRoot = "L__self__,,Model";
+
+/// Nodes that were made on the way belong to the model itself.
+void mark_others(Graph& graph) {
+  for (Node& node : graph) {
+    if (node.metadata.empty()) node.metadata.emplace_back("nn_module_stack", kRoot);
+    for (const GraphPtr& inner : subgraphs_of(node)) mark_others(*inner);
+  }
+}
+
 /// torch.export.unflatten makes a module of the nodes that name it.
 void mark_modules(Graph& graph, const python::Structure& structure, const std::set<size_t>& shared) {
-  constexpr std::string_view kRoot = "L__self__,,Model";
   for (Node& node : graph) {
     std::string stack(kRoot);
     const auto module = structure.module_of.find(&node);
@@ -125,6 +134,7 @@ void write_pt2_file(Graph& graph, const Model& origin, const std::string& path, 
                std::vector<Pt2State> state = adopt_state(graph, structure);
                join_equal(graph, state);
                make_plain_aten(graph);
+               mark_others(graph);
                Pt2Options pt2;
                for (const Value* output : origin.graph->outputs()) pt2.output_names.push_back(output->name);
                for (const DynamicDim& dim : options.dynamic) pt2.ranges[dim.name] = {dim.low, dim.high};
