@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/error.h"
 #include "passes/match.h"
 #include "passes/result_dtype.h"
 
@@ -205,7 +206,10 @@ class Inference {
 
   void type_tensors(Node& node) {
     TypeNode view(node, symbols_);
-    find_rule(node)(view);
+    try {
+      find_rule(node)(view);
+    } catch (const Error&) {  // a size that no 64 bits hold, or no expression: nothing is known of it
+    }
     for (size_t i = 0; i < node.outputs().size(); ++i) {
       Value* output = node.output(i);
       const Type& found = view.found()[i];
@@ -233,7 +237,11 @@ class Inference {
       value.known_ints = {symbols_.next()};
     }
     if (value.type.kind != Type::Kind::Int) return;
-    const auto found = number_of_node(node);
+    std::optional<Dim> found;
+    try {
+      found = number_of_node(node);
+    } catch (const Error&) {
+    }
     if (found && (!value.known_ints || !is_known(value.known_ints->at(0)))) value.known_ints = {*found};
     if (!value.known_ints || value.known_ints->size() != 1 || value.known_ints->front().symbol_name() == "")
       value.known_ints = {symbols_.next()};

@@ -1,7 +1,7 @@
 // plain_control.cpp - aten: branches and loops as torch.ops.higher_order.cond and while_loop, or as the nodes that run.
 #include <algorithm>
 #include <map>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "ir/clone.h"
@@ -13,7 +13,7 @@
 namespace tonnx {
 namespace {
 
-constexpr int64_t kMaxUnrolled = 20000;  // nodes that one loop may become
+constexpr int64_t kMaxUnrolled = 50000;  // nodes that all loops of a model may become
 
 bool is_own(const Node& node, std::string_view op) { return node.domain == Symbol("tonnx") && node.op == Symbol(op); }
 
@@ -144,14 +144,18 @@ void inline_branch(Graph& graph, Node& node, bool condition) {
 
 }  // namespace
 
-void unroll_loops(Graph& graph) {
+namespace {
+
+/// `budget`: how many nodes may still be made.
+void unroll_loops(Graph& graph, int64_t& budget) {
   for (Node* node = graph.first(); node != nullptr;) {
     Node* before = node->previous;
     bool is_gone = false;
     if (is_own(*node, "loop")) {
       const Loop loop(*node);
       const auto nodes = static_cast<int64_t>(size_of(*loop.body)) + 1;
-      if (loop.count && loop.keep_on == nullptr && std::max<int64_t>(*loop.count, 0) <= kMaxUnrolled / nodes) {
+      if (loop.count && loop.keep_on == nullptr && std::max<int64_t>(*loop.count, 0) <= budget / nodes) {
+        budget -= std::max<int64_t>(*loop.count, 0) * nodes;
         unroll(graph, *node, loop);
         is_gone = true;
       }
@@ -165,9 +169,16 @@ void unroll_loops(Graph& graph) {
       node = before ? before->next : graph.first();
       continue;
     }
-    for (const GraphPtr& inner : subgraphs_of(*node)) unroll_loops(*inner);
+    for (const GraphPtr& inner : subgraphs_of(*node)) unroll_loops(*inner, budget);
     node = node->next;
   }
+}
+
+}  // namespace
+
+void unroll_loops(Graph& graph) {
+  int64_t budget = kMaxUnrolled;
+  unroll_loops(graph, budget);
 }
 
 namespace {
@@ -181,9 +192,10 @@ class Closure {
   std::vector<Value*> close(const std::vector<GraphPtr>& graphs) {
     for (const GraphPtr& graph : graphs) import_numbers(*graph);
     std::vector<Value*> captured;
+    std::unordered_set<const Value*> seen;
     for (const GraphPtr& graph : graphs) {
       for_each_use(*graph, [&](Value* value) {
-        if (std::find(captured.begin(), captured.end(), value) == captured.end()) captured.push_back(value);
+        if (seen.insert(value).second) captured.push_back(value);
       });
     }
     for (const GraphPtr& graph : graphs) {

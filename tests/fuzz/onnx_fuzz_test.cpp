@@ -1,4 +1,4 @@
-// onnx_fuzz_test.cpp - damaged models go the whole way to Python and to ONNX: errors are fine, crashes and our own are
+// onnx_fuzz_test.cpp - damaged models go the whole way to Python, .pt2 and ONNX: errors are fine, crashes and our own are
 // not.
 #include <chrono>
 #include <cstdlib>
@@ -6,6 +6,7 @@
 #include "checks.h"
 #include "convert/opset.h"
 #include "convert/pipeline.h"
+#include "convert/to_program.h"
 #include "formats/onnx/onnx.h"
 #include "fuzz/mutate.h"
 #include "ops/one_node.h"
@@ -131,6 +132,8 @@ bool convert_all_ways(const std::string& bytes, unsigned choice) {
       check_invariants(*aten);
       write_python(*aten, model, {.weights_file = "w.safetensors", .title = "m", .external = {}});
       print(*aten);
+      tried([&] { write_pt2_file(*aten, model, testing::TempDir() + "tonnx_fuzz.pt2", {}); });
+      check_invariants(*aten);
     });
   });
 }

@@ -168,7 +168,9 @@ class ProgramWriter {
       for (const std::string& name : parts_.output_names) json.text(name);
     });
     json.object("symbols", [&] {
-      for (const SizeNames::Symbol& symbol : sizes_.symbols()) json.entry(symbol.name, symbol.model);
+      for (const SizeNames::Symbol& symbol : sizes_.symbols()) {
+        if (symbol.name[0] == 's') json.entry(symbol.name, symbol.model);
+      }
     });
     json.end_object();
   }
