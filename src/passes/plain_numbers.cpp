@@ -57,13 +57,18 @@ class Rewriting {
     if (node->op == Symbol("tolist")) {
       result = items_of_tensor(operand(*node, "self"), node);
     } else if (node->op == Symbol("copied_zeros")) {
-      result = with_sizes(items_of(operand(*node, "list")), operand(*node, "self"), 0, 0, node);
+      result = with_sizes(items_of_argument(*node, "list"), operand(*node, "self"), 0, 0, node);
     } else if (node->op == Symbol("broadcast_shapes")) {
-      result = broadcast_items(items_of(operand(*node, "shape")), operand(*node, "self"), node);
+      result = broadcast_items(items_of_argument(*node, "shape"), operand(*node, "self"), node);
     } else {
       fail_unsupported("the list of integers that {} gives has no place in a .pt2 file", node->op.view());
     }
     return items_[list] = std::move(result);
+  }
+
+  AtenInts items_of_argument(const Node& node, std::string_view argument) {
+    if (Value* list = operand(node, argument)) return items_of(list);
+    return ints_of_list(node, node.find_attribute(argument)->value);
   }
 
   AtenInts items_of_tensor(Value* tensor, const Node* like) {
@@ -185,7 +190,7 @@ class Rewriting {
       node.domain = "aten";
     } else if (op == "list_item") {
       const auto index = static_cast<size_t>(*node.find_attribute("index")->value.get<int64_t>());
-      const AtenInts& items = items_of(operand(node, "list"));
+      const AtenInts items = items_of_argument(node, "list");
       require(index < items.size(), "a list of {} integers has none of number {}", items.size(), index);
       if (items[index].value != nullptr) {
         replace(node, items[index].value);

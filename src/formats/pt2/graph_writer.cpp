@@ -77,7 +77,8 @@ void JsonWriter::number(double value) {
   json_.Double(value);
 }
 
-GraphWriter::GraphWriter(JsonWriter& json, SizeNames& sizes) : json_(json), sizes_(sizes) {
+GraphWriter::GraphWriter(JsonWriter& json, SizeNames& sizes, SampleSizes hints)
+    : json_(json), sizes_(sizes), hints_(std::move(hints)) {
   // what the code that torch.fx makes of the graph uses itself
   for (const char* name :
        {"inf",   "nan", "device", "torch", "math",    "operator", "fx_pytree", "pytree", "NoneType", "list",
@@ -108,7 +109,11 @@ void GraphWriter::write_size(const Dim& dim) {
     json_.begin_object();
     json_.entry("expr_str", sizes_.text(dim));
     json_.key("hint");
-    json_.null();
+    if (const auto hint = value_of(dim, hints_)) {
+      json_.variant("as_int", [&] { json_.number(*hint); });
+    } else {
+      json_.null();
+    }
     json_.end_object();
   });
 }

@@ -69,7 +69,8 @@ const Node* find_list(const Value* value);
 /// Names and types of all values, and the JSON of graphs and their parts.
 class GraphWriter {
  public:
-  GraphWriter(JsonWriter& json, SizeNames& sizes);
+  /// `hints`: sizes that the symbols of inputs may have.
+  GraphWriter(JsonWriter& json, SizeNames& sizes, SampleSizes hints = {});
 
   /// A name of its own for a value, as near to `wish` as can be.
   const std::string& give_name(const Value* value, std::string_view wish);
@@ -98,6 +99,7 @@ class GraphWriter {
 
   JsonWriter& json_;
   SizeNames& sizes_;
+  SampleSizes hints_;
   python::NameSet taken_;
   std::unordered_map<const Value*, std::string> names_;
   std::unordered_map<const Node*, std::vector<std::string>> unused_;  // names of outputs that the graph does not have

@@ -21,7 +21,8 @@ std::string tree(std::string_view type, std::string_view context, const std::vec
 
 class ProgramWriter {
  public:
-  explicit ProgramWriter(const ProgramParts& parts) : parts_(parts), graph_(*parts.graph), writer_(json_, sizes_) {}
+  explicit ProgramWriter(const ProgramParts& parts)
+      : parts_(parts), graph_(*parts.graph), writer_(json_, sizes_, parts.sample_sizes) {}
 
   ProgramTexts write() {
     name_inputs();

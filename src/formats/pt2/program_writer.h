@@ -25,6 +25,7 @@ struct ProgramParts {
   std::vector<Weight> weights;  // parameters first
   std::vector<std::string> output_names;
   std::map<std::string, SizeRange> ranges;  // by the model's names of sizes
+  SampleSizes sample_sizes;
 };
 
 struct ProgramTexts {

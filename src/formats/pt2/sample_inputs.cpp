@@ -3,15 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/pickle_writer.h"
 #include "base/zip_writer.h"
 
 namespace tonnx::pt2 {
 namespace {
 
-constexpr int64_t kUsualSize = 2;  // 1 would be taken for a size that is always 1
 constexpr int64_t kMaxBytes = int64_t{64} << 20;
 
 /// Empty where only newer forms of pickles have the type.
@@ -33,18 +30,9 @@ std::string_view storage_of(DType dtype) {
   }
 }
 
-int64_t size_of(const Dim& dim, const std::map<std::string, SizeRange>& ranges) {
-  if (const auto number = dim.constant()) return *number;
-  const auto symbol = dim.symbol_name();
-  const auto given = symbol ? ranges.find(*symbol) : ranges.end();
-  if (given == ranges.end()) return kUsualSize;
-  const int64_t wanted = std::max(given->second.low, kUsualSize);
-  return given->second.high ? std::min(wanted, *given->second.high) : wanted;
-}
-
 }  // namespace
 
-std::string sample_inputs(const Graph& graph, const std::map<std::string, SizeRange>& ranges) {
+std::string sample_inputs(const Graph& graph, const SampleSizes& symbols) {
   PickleWriter pickle;
   std::vector<int64_t> sizes;  // of the storages, in bytes
   int64_t total = 0;
@@ -57,7 +45,9 @@ std::string sample_inputs(const Graph& graph, const std::map<std::string, SizeRa
     std::vector<int64_t> dims;
     int64_t count = 1;
     for (const Dim& dim : *input->type.shape) {
-      dims.push_back(size_of(dim, ranges));
+      const auto size = value_of(dim, symbols);
+      if (!size || *size < 0) return "";
+      dims.push_back(*size);
       if (dims.back() != 0 && count > kMaxBytes / dims.back()) return "";
       count *= dims.back();
     }

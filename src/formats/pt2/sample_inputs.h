@@ -1,6 +1,5 @@
 // sample_inputs.h - the inputs that a .pt2 archive carries as an example, which AOTInductor asks for.
 #pragma once
-#include <map>
 #include <string>
 
 #include "formats/pt2/size_writer.h"
@@ -10,6 +9,6 @@ namespace tonnx::pt2 {
 
 /// Writes what torch.save makes of `((x, ...), {})`, with zeros of the inputs' types and shapes; empty where they would
 /// be too large.
-std::string sample_inputs(const Graph& graph, const std::map<std::string, SizeRange>& ranges);
+std::string sample_inputs(const Graph& graph, const SampleSizes& sizes);
 
 }  // namespace tonnx::pt2

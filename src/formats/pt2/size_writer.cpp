@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tonnx::pt2 {
 namespace {
 
@@ -46,6 +48,68 @@ std::string SizeNames::text(const Dim& dim) {
   }
   if (dim.constant_term() != 0) sum.push_back(integer(dim.constant_term()));
   return call("Add", sum);
+}
+
+std::optional<int64_t> value_of(const Dim& dim, const SampleSizes& sizes) {
+  int64_t sum = dim.constant_term();
+  for (const auto& [product, coefficient] : dim.terms()) {
+    int64_t term = coefficient;
+    for (const Dim::AtomPtr& atom : product) {
+      std::optional<int64_t> factor;
+      if (atom->kind == 's') {
+        const auto at = sizes.find(atom->text);
+        if (at != sizes.end()) factor = at->second;
+      } else {
+        const auto a = value_of(atom->a, sizes), b = value_of(atom->b, sizes);
+        if (!a || !b) return std::nullopt;
+        if ((atom->kind == '/' || atom->kind == '%') && *b == 0) return std::nullopt;
+        factor = atom->kind == '>'   ? std::max(*a, *b)
+                 : atom->kind == '<' ? std::min(*a, *b)
+                 : atom->kind == '/' ? floor_div(Dim(*a), Dim(*b)).constant()
+                                     : mod(Dim(*a), Dim(*b)).constant();
+      }
+      if (!factor || __builtin_mul_overflow(term, *factor, &term)) return std::nullopt;
+    }
+    if (__builtin_add_overflow(sum, term, &sum)) return std::nullopt;
+  }
+  return sum;
+}
+
+SampleSizes choose_sample_sizes(const Graph& graph, const std::map<std::string, SizeRange>& ranges) {
+  constexpr int64_t kTried[] = {2, 4, 8, 16, 32, 64, 128, 256, 512};  // 1 would be taken for a size that is always 1
+  const auto sizes_at = [&](int64_t wanted) {
+    SampleSizes sizes;
+    for (const Value* input : graph.inputs()) {
+      for (const Dim& dim : input->type.shape.value_or(Shape())) {
+        const auto symbol = dim.symbol_name();
+        if (!symbol) continue;
+        const auto range = ranges.find(*symbol);
+        int64_t size = wanted;
+        if (range != ranges.end()) {
+          size = std::max(size, range->second.low);
+          if (range->second.high) size = std::min(size, *range->second.high);
+        }
+        sizes[*symbol] = size;
+      }
+    }
+    return sizes;
+  };
+  const auto fits = [&](const SampleSizes& sizes) {
+    for (const Node& node : graph) {
+      for (const Value* output : node.outputs()) {
+        if (output == nullptr || !output->type.shape) continue;
+        for (const Dim& dim : *output->type.shape) {
+          if (!dim.is_constant() && value_of(dim, sizes).value_or(1) < 1) return false;
+        }
+      }
+    }
+    return true;
+  };
+  for (const int64_t size : kTried) {
+    SampleSizes sizes = sizes_at(size);
+    if (fits(sizes)) return sizes;
+  }
+  return sizes_at(kTried[0]);
 }
 
 std::vector<Dim> contiguous_strides(const Shape& shape) {
