@@ -17,6 +17,7 @@ std::span<const PassInfo> pass_list() {
       {"recognise_layer_norm", "makes means and quotients that are a normalised layer one node"},
       {"fold_conv_bias", "makes a constant that is added to each channel of a convolution its bias"},
       {"recognise_linear", "makes a product with a constant matrix, and the sum behind it, one linear layer"},
+      {"make_plain_aten", "says lists of integers, sequences, branches and loops in PyTorch's own operators, for .pt2"},
   };
   return kPasses;
 }

@@ -75,41 +75,49 @@ std::optional<int64_t> value_of(const Dim& dim, const SampleSizes& sizes) {
   return sum;
 }
 
-SampleSizes choose_sample_sizes(const Graph& graph, const std::map<std::string, SizeRange>& ranges) {
-  constexpr int64_t kTried[] = {2, 4, 8, 16, 32, 64, 128, 256, 512};  // 1 would be taken for a size that is always 1
-  const auto sizes_at = [&](int64_t wanted) {
-    SampleSizes sizes;
-    for (const Value* input : graph.inputs()) {
-      for (const Dim& dim : input->type.shape.value_or(Shape())) {
-        const auto symbol = dim.symbol_name();
-        if (!symbol) continue;
-        const auto range = ranges.find(*symbol);
-        int64_t size = wanted;
-        if (range != ranges.end()) {
-          size = std::max(size, range->second.low);
-          if (range->second.high) size = std::min(size, *range->second.high);
-        }
-        sizes[*symbol] = size;
+namespace {
+
+/// Whether no value, of the graph or of those inside it, is empty.
+bool fits(const Graph& graph, const SampleSizes& sizes) {
+  for (const Node& node : graph) {
+    for (const Value* output : node.outputs()) {
+      if (output == nullptr || !output->type.shape) continue;
+      for (const Dim& dim : *output->type.shape) {
+        if (!dim.is_constant() && value_of(dim, sizes).value_or(1) < 1) return false;
       }
     }
-    return sizes;
-  };
-  const auto fits = [&](const SampleSizes& sizes) {
-    for (const Node& node : graph) {
-      for (const Value* output : node.outputs()) {
-        if (output == nullptr || !output->type.shape) continue;
-        for (const Dim& dim : *output->type.shape) {
-          if (!dim.is_constant() && value_of(dim, sizes).value_or(1) < 1) return false;
-        }
-      }
+    for (const GraphPtr& inner : subgraphs_of(node)) {
+      if (!fits(*inner, sizes)) return false;
     }
-    return true;
-  };
-  for (const int64_t size : kTried) {
-    SampleSizes sizes = sizes_at(size);
-    if (fits(sizes)) return sizes;
   }
-  return sizes_at(kTried[0]);
+  return true;
+}
+
+SampleSizes sizes_near(int64_t wanted, const Graph& graph, const std::map<std::string, SizeRange>& ranges) {
+  SampleSizes sizes;
+  for (const Value* input : graph.inputs()) {
+    for (const Dim& dim : input->type.shape.value_or(Shape())) {
+      const auto symbol = dim.symbol_name();
+      if (!symbol) continue;
+      int64_t& size = sizes[*symbol] = wanted;
+      const auto range = ranges.find(*symbol);
+      if (range == ranges.end()) continue;
+      size = std::max(size, range->second.low);
+      if (range->second.high) size = std::min(size, *range->second.high);
+    }
+  }
+  return sizes;
+}
+
+}  // namespace
+
+std::optional<SampleSizes> choose_sample_sizes(const Graph& graph, const std::map<std::string, SizeRange>& ranges) {
+  constexpr int64_t kTried[] = {2, 4, 8, 16, 32, 64, 128, 256, 512};  // 1 would be taken for a size that is always 1
+  for (const int64_t size : kTried) {
+    SampleSizes sizes = sizes_near(size, graph, ranges);
+    if (fits(graph, sizes)) return sizes;
+  }
+  return std::nullopt;
 }
 
 std::vector<Dim> contiguous_strides(const Shape& shape) {

@@ -44,8 +44,9 @@ class SizeNames {
 /// A size for each symbol that inputs have, by the model's names.
 using SampleSizes = std::map<std::string, int64_t>;
 
-/// Sizes within the ranges, alike for all symbols, and so large that no value of the graph is empty where that can be.
-SampleSizes choose_sample_sizes(const Graph& graph, const std::map<std::string, SizeRange>& ranges);
+/// Sizes within the ranges, alike for all symbols, and so large that no value of the graph is empty. Nothing where
+/// there are none: branches may ask for different ones.
+std::optional<SampleSizes> choose_sample_sizes(const Graph& graph, const std::map<std::string, SizeRange>& ranges);
 /// What an expression is with these sizes; nothing where only the run tells.
 std::optional<int64_t> value_of(const Dim& dim, const SampleSizes& sizes);
 

@@ -60,7 +60,8 @@ void write_pt2(const Graph& graph, const std::vector<Pt2State>& state, const std
   }
   name_files(parts.weights);
   for (const auto& [name, range] : options.ranges) parts.ranges[name] = {range.first, range.second};
-  parts.sample_sizes = pt2::choose_sample_sizes(graph, parts.ranges);
+  const auto sizes = pt2::choose_sample_sizes(graph, parts.ranges);
+  if (sizes) parts.sample_sizes = *sizes;
   const pt2::ProgramTexts texts = pt2::write_program(parts);
 
   OutputFile file(path);
@@ -70,7 +71,7 @@ void write_pt2(const Graph& graph, const std::vector<Pt2State>& state, const std
   zip.add("model/.data/version", "6\n");
   zip.add("model/byteorder", "little");
   zip.add("model/models/model.json", texts.program);
-  zip.add("model/data/sample_inputs/model.pt", pt2::sample_inputs(graph, parts.sample_sizes));
+  zip.add("model/data/sample_inputs/model.pt", sizes ? pt2::sample_inputs(graph, *sizes) : std::string());
   zip.add("model/data/constants/model_constants_config.json", R"({"config": {}})");
   zip.add("model/data/weights/model_weights_config.json", texts.weights_config);
   zip.add("model/extra/tonnx.json", texts.names);
