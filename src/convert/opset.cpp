@@ -115,7 +115,7 @@ bool substitute(Node& node, const OnnxOpEntry& entry, int64_t target, std::vecto
 }
 
 void change_node(Node& node, int64_t target, std::vector<std::string>& obstacles) {
-  if (!node.domain.empty()) return;
+  if (!node.domain.empty() || node.version == target) return;
   if (!unchanged_between(node.op.view(), node.version, target)) {
     const OnnxOpEntry* entry = find_onnx_op("", node.op.view());
     const bool is_newest = entry != nullptr && next_step(*entry, node.version) == nullptr;

@@ -193,6 +193,7 @@ Results eval_mean(const NodeView& n) { return only(sum_of_inputs(n, static_cast<
 Results eval_prelu(const NodeView& n) {
   const Tensor &x = input(n, 0), &slope = input(n, 1);
   if (!can_pair(x, slope) || broadcast_dims(x.dims, slope.dims) != x.dims) return {};
+  if (is_unsigned(x.dtype)) return n.node().input(0)->constant;
   if (!is_float(x.dtype)) {
     return only(zipped<int64_t>(x, slope, x.dtype, [](int64_t a, int64_t b) {
       return a < 0 ? static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)) : a;
