@@ -8,7 +8,7 @@
 namespace tonnx {
 namespace {
 
-const Symbol kMatMul("MatMul"), kGemm("Gemm");
+const Symbol kMatMul("MatMul"), kGemm("Gemm"), kDequantize("DequantizeLinear");
 
 constexpr size_t kMostInputs = 128;  // of all nodes that one move goes through
 
@@ -199,6 +199,9 @@ bool turn_in_gemm(Node& node, Rewriter& rewriter) {
   if (!a || !b || !y || a->type.rank() != 2 || b->type.rank() != 2 || !contains(kTypes, a->type.dtype)) return false;
   Value *left = turned(a), *right = turned(b);
   if (left == nullptr && right == nullptr) return false;
+  for (const Value* matrix : {a, b, left, right}) {  // engines know a quantised product by its nodes
+    if (matrix != nullptr && producer_of(matrix, kDequantize) != nullptr) return false;
+  }
   std::vector<Attribute> attributes;
   if (left) attributes.push_back({"transA", int64_t{1}, AttrType::Int, {}, {}});
   if (right) attributes.push_back({"transB", int64_t{1}, AttrType::Int, {}, {}});
