@@ -16,6 +16,8 @@ namespace tonnx {
 namespace {
 
 constexpr size_t kBufferSize = 1 << 16;
+constexpr size_t kWindow = size_t{1} << 20;
+constexpr uint64_t kPage = 4096;
 constexpr size_t kKernelCopySize = 1 << 16;  // below this a plain write is as fast
 
 std::string temporary_name(const std::string& path) {
@@ -87,13 +89,30 @@ void OutputFile::write(const Bytes& data) {
   flush();
   auto offset = static_cast<off_t>(data.data() - data.owner()->begin());
   size_t left = data.size();
-  while (left > 0) {
+  // the kernel copies whole pages best; a file system may even share them
+  const bool is_aligned = static_cast<uint64_t>(offset) % kPage == position_ % kPage;
+  while (is_aligned && left > 0) {
     const ssize_t n = copy_file_range(source, &offset, fd_, nullptr, left, 0);
-    if (n <= 0) break;  // another file system, or a kernel that cannot: the mapping serves as well
+    if (n <= 0) break;  // another file system, or a kernel that cannot
     left -= static_cast<size_t>(n);
   }
-  write_through(data.data() + (data.size() - left), left);
+  if (left > kKernelCopySize) left = copy_through(source, offset, left);
+  write_through(data.data() + (data.size() - left), left);  // where it cannot be read, the mapping serves as well
   position_ += data.size();
+}
+
+/// Copies from a file by a window of memory, which is quicker than through its mapping, whose pages would have to be
+/// found one by one. Returns how many bytes are left.
+size_t OutputFile::copy_through(int source, off_t offset, size_t left) {
+  std::vector<uint8_t> window(std::min(kWindow, left));
+  while (left > 0) {
+    const ssize_t n = pread(source, window.data(), std::min(window.size(), left), offset);
+    if (n <= 0) break;
+    write_through(window.data(), static_cast<size_t>(n));
+    offset += n;
+    left -= static_cast<size_t>(n);
+  }
+  return left;
 }
 
 void OutputFile::pad_to(uint64_t alignment, char filler) {

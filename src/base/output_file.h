@@ -33,6 +33,7 @@ class OutputFile {
 
  private:
   void flush();
+  size_t copy_through(int source, off_t offset, size_t left);
   void write_through(const uint8_t* data, size_t size);
   [[noreturn]] void fail_write(int error) const;
 

@@ -143,6 +143,9 @@ class Simplifier {
                    .may_grow = [this](int64_t added, int64_t removed) { return take_growth(added, removed); },
                    .main = model.graph.get()}) {}
 
+  /// Bytes by which the result may still grow.
+  int64_t growth_left() const { return growth_left_; }
+
   void run() {
     const std::vector<const SimplifyPass*> passes = chosen_passes(options_);
     for (const SimplifyPass* pass : passes) report_.passes.push_back({std::string(pass->name), 0, 0});
@@ -286,7 +289,11 @@ SimplifyReport simplify(Model& model, const SimplifyOptions& options) {
   import_domains_of_functions(model);
   std::vector<Type> declared;
   for (const Value* output : model.graph->outputs()) declared.push_back(output->type);
-  Simplifier(model, options, report).run();
+  for (const auto& [value, declaration] : model.graph->value_declarations)
+    report.room_for_types += static_cast<int64_t>(declaration.size());
+  Simplifier simplifier(model, options, report);
+  simplifier.run();
+  report.room_for_types += simplifier.growth_left();
   declare_outputs(*model.graph, declared);
   for (Function& function : model.functions) make_constant_nodes(function);
   if (options.opset && *options.opset < model.opset("")) change_opset(model, *options.opset);

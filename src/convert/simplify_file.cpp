@@ -73,12 +73,27 @@ void forget_types(Graph& graph) {
   }
 }
 
+/// About how many bytes the types of values between the nodes take in a file.
+int64_t size_of_types(const Graph& graph) {
+  constexpr size_t kFrame = 14, kSize = 6;
+  size_t bytes = 0;
+  for (const Node& node : graph) {
+    for (const Value* output : node.outputs()) {
+      if (output == nullptr || output->type.kind == Type::Kind::Unknown) continue;
+      bytes += kFrame + output->name.size();
+      if (!output->type.shape) continue;
+      for (const Dim& dim : *output->type.shape) bytes += kSize + (dim.is_constant() ? 0 : dim.text().size());
+    }
+    for (const GraphPtr& subgraph : subgraphs_of(node)) bytes += static_cast<size_t>(size_of_types(*subgraph));
+  }
+  return static_cast<int64_t>(bytes);
+}
+
 /// Types of values between the nodes are told where they do not make the file larger than it was by more than a
 /// hundredth.
 void choose_declarations(Model& model, const SimplifyReport& report, const SimplifyOptions& options) {
   model.graph->value_declarations.clear();
-  if (!options.infers_shapes || onnx_size(model) > report.bytes_before + report.bytes_before / 100)
-    forget_types(*model.graph);
+  if (!options.infers_shapes || size_of_types(*model.graph) > report.room_for_types) forget_types(*model.graph);
 }
 
 }  // namespace

@@ -25,7 +25,4 @@ void write_onnx(const Model& model, const std::string& path, const OnnxWriteOpti
 /// The whole model as one message. Throws Unsupported where it would pass 2 GB.
 std::string write_onnx_bytes(const Model& model);
 
-/// How many bytes that message has.
-uint64_t onnx_size(const Model& model);
-
 }  // namespace tonnx

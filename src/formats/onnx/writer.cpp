@@ -352,8 +352,6 @@ std::string write_onnx_bytes(const Model& model) {
   return bytes;
 }
 
-uint64_t onnx_size(const Model& model) { return onnx::Writer(nullptr, 0).model_rope(model).size(); }
-
 void write_onnx(const Model& model, const std::string& path, const OnnxWriteOptions& options) {
   in_context(
       [&] { return "writing " + path; },
