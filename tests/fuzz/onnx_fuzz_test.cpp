@@ -1,15 +1,17 @@
-// onnx_fuzz_test.cpp - damaged models go the whole way to Python, .pt2 and ONNX: errors are fine, crashes and our own are
-// not.
+// onnx_fuzz_test.cpp - damaged models go the whole way to Python, .pt2 and simpler ONNX: errors are fine, crashes and
+// our own are not.
 #include <chrono>
 #include <cstdlib>
 
 #include "checks.h"
 #include "convert/opset.h"
 #include "convert/pipeline.h"
+#include "convert/simplify.h"
 #include "convert/to_program.h"
 #include "formats/onnx/onnx.h"
 #include "fuzz/mutate.h"
 #include "ops/one_node.h"
+#include "passes/simplify_passes.h"
 
 namespace tonnx {
 namespace {
@@ -123,6 +125,22 @@ bool convert_all_ways(const std::string& bytes, unsigned choice) {
       Model other = read_onnx(Bytes::own(written));
       change_opset(other, choice % 28 + 1);
       check_invariants(*other.graph);
+      write_onnx_bytes(other);
+    });
+    tried([&] {
+      Model other = read_onnx(Bytes::own(written));
+      SimplifyOptions options;
+      if (choice % 4 == 0) {
+        for (const SimplifyPass& pass : simplify_passes()) options.enable.emplace_back(pass.name);
+      }
+      if (choice % 5 == 0) options.skip = {"inline_functions"};
+      simplify(other, options);
+      check_invariants(*other.graph);
+      read_onnx(Bytes::own(write_onnx_bytes(other)));
+    });
+    tried([&] {
+      Model other = read_onnx(Bytes::own(written));
+      infer_and_declare(other);
       write_onnx_bytes(other);
     });
     tried([&] {
