@@ -11,7 +11,7 @@ from tonnx._error import Error
 if TYPE_CHECKING:
     import numpy as np
 
-_TYPES = {
+ONNX_TYPES = {
     "tensor(float)": "float32",
     "tensor(double)": "float64",
     "tensor(float16)": "float16",
@@ -20,7 +20,8 @@ _TYPES = {
 }
 
 
-def _session(path: str) -> Any:
+def open_session(model: str | bytes, folder: str = "") -> Any:
+    """A session over a file, or over the bytes of a model whose external data lies in `folder`."""
     try:
         import onnxruntime as ort
     except ImportError:
@@ -28,7 +29,9 @@ def _session(path: str) -> Any:
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    if folder:
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+    return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def _shape(declared: Sequence[int | str | None], sizes: dict[str, int]) -> list[int]:
@@ -46,22 +49,32 @@ def random_inputs(
     sizes: dict[str, int] = {}
     feeds = {}
     for value in session.get_inputs():
-        if value.type not in _TYPES:
+        if value.type not in ONNX_TYPES:
             raise Error(f"input '{value.name}' is a {value.type}: give its data with --input-data", "unsupported")
-        dtype = np.dtype(_TYPES[value.type])
+        dtype = np.dtype(ONNX_TYPES[value.type])
         shape = list(shapes[value.name]) if value.name in shapes else _shape(value.shape, sizes)
-        if fill == "ones":
-            data = np.ones(shape)
-        elif fill == "zeros":
-            data = np.zeros(shape)
-        elif fill == "arange":
-            data = np.arange(int(np.prod(shape))).reshape(shape)
-        elif dtype.kind == "f":
-            data = rng.random(shape)
-        else:
-            data = rng.integers(0, 2 if dtype.kind == "b" else 10, shape)
-        feeds[value.name] = np.asarray(data).astype(dtype)
+        feeds[value.name] = made_up_array(rng, dtype, shape, fill)
     return feeds
+
+
+def made_up_array(
+    rng: np.random.Generator, dtype: np.dtype[Any], shape: Sequence[int], fill: str = "random", limit: int = 10
+) -> np.ndarray:
+    """Floats in [0, 1), integers below `limit`, both truth values; or what `fill` says."""
+    import numpy as np
+
+    data: Any
+    if fill == "ones":
+        data = np.ones(shape)
+    elif fill == "zeros":
+        data = np.zeros(shape)
+    elif fill == "arange":
+        data = np.arange(int(np.prod(shape))).reshape(shape)
+    elif dtype.kind == "f":
+        data = rng.random(shape)
+    else:
+        data = rng.integers(0, 2 if dtype.kind == "b" else limit, shape)
+    return np.asarray(data).astype(dtype)
 
 
 def difference(got: Any, wanted: Any, relative: float, absolute: float) -> str | None:
@@ -102,7 +115,7 @@ def compare_files(
     fill: str = "random",
 ) -> str:
     """Runs both files on the same inputs, `times` times, and says what differs; "" where nothing does."""
-    first, second = _session(source), _session(result)
+    first, second = open_session(source), open_session(result)
     names = [output.name for output in second.get_outputs()]
     inputs = {value.name for value in second.get_inputs()}
     for seed in range(max(times, 1)):

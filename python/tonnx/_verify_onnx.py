@@ -1,0 +1,165 @@
+"""Runs an ONNX file in ONNX Runtime, and shows the values between its nodes by making them outputs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tonnx._compare import ONNX_TYPES, open_session
+from tonnx._error import Error
+from tonnx._verify_runners import ChunkRunner, Input, Step, Value, depths, layer_of_weight, short
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_NO_LAYERS = {"Constant", "Shape", "Size", "ConstantOfShape"}
+_INTEGERS = {6, 7}  # int32 and int64: shapes, axes and places, which no layer is named after
+_QUANTISED = {"DequantizeLinear", "QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger"}
+
+
+def _problem(path: str, doing: str, e: Exception) -> Error:
+    text = short(e)
+    kind = "unsupported" if "NOT_IMPLEMENTED" in text or "NotImplemented" in type(e).__name__ else "invalid_model"
+    return Error(f"ONNX Runtime cannot {doing} '{path}': {text}", kind)
+
+
+class OnnxRunner(ChunkRunner):
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        try:
+            self._session = open_session(path)
+        except Error:
+            raise
+        except Exception as e:
+            raise _problem(path, "load", e) from None
+        self._model: Any = None
+        self._places: dict[int, str] = {}
+        for value in self._session.get_inputs():
+            if value.type not in ONNX_TYPES:
+                raise Error(f"input '{value.name}' of '{path}' is a {value.type}", "unsupported")
+            shape = [size if isinstance(size, int) or size else None for size in value.shape]
+            self.inputs.append(Input(value.name, ONNX_TYPES[value.type], shape))
+        self._find_limits()
+
+    def _graph(self) -> Any:
+        """The graph, without external data."""
+        if self._model is None:
+            import onnx
+
+            self._model = onnx.load(self.path, load_external_data=False)
+        return self._model.graph
+
+    def _find_limits(self) -> None:
+        """Numbers that choose rows of a table stay inside it; masks are 0 and 1."""
+        import onnx
+
+        graph = self._graph()
+        rows = {tensor.name: tensor.dims[0] for tensor in graph.initializer if tensor.dims}
+        types = {tensor.data_type for tensor in graph.initializer}
+        limits: dict[str, int] = {}
+        for node in graph.node:
+            if node.op_type == "Gather" and node.input[0] in rows:
+                axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
+                if axis == 0:
+                    limits[node.input[1]] = max(1, rows[node.input[0]])
+        for value in self.inputs:
+            value.limit = min(limits.get(value.name, 10), 2 if "mask" in value.name.lower() else 10)
+        if any(node.op_type in _QUANTISED for node in graph.node):
+            self.precision = "int8"
+        elif onnx.TensorProto.BFLOAT16 in types:
+            self.precision = "bfloat16"
+        elif onnx.TensorProto.FLOAT16 in types:
+            self.precision = "float16"
+
+    def _run(self, session: Any, names: Sequence[str], feeds: Sequence[np.ndarray]) -> list[Any]:
+        arrays = {value.name: array for value, array in zip(self.inputs, feeds)}
+        try:
+            result: list[Any] = session.run(list(names), arrays)
+        except Exception as e:
+            raise _problem(self.path, "run", e) from None
+        return result
+
+    def run(self, feeds: Sequence[np.ndarray]) -> list[tuple[str, Value]]:
+        import numpy as np
+
+        names = [output.name for output in self._session.get_outputs()]
+        found: list[tuple[str, Value]] = []
+        for name, value in zip(names, self._run(self._session, names, feeds)):
+            if isinstance(value, dict) or value is None:
+                raise Error(f"output '{name}' of '{self.path}' is no tensor", "unsupported")
+            if isinstance(value, list):
+                found += [(f"{name}[{i}]", Value(np.asarray(part), str(part.dtype))) for i, part in enumerate(value)]
+            else:
+                array = np.asarray(value)
+                found.append((name, Value(array, str(array.dtype))))
+        return found
+
+    def find_steps(self) -> None:
+        if self.steps:
+            return
+        graph = self._graph()
+        weights = {tensor.name for tensor in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
+        numbers = {tensor.name for tensor in graph.initializer if tensor.data_type in _INTEGERS}
+        # what a value is computed from: steps, and inputs as negative numbers
+        sources: dict[str, tuple[int, ...]] = {value.name: (-1 - i,) for i, value in enumerate(self.inputs)}
+        for node in _in_order(graph.node):
+            parents = tuple(dict.fromkeys(p for name in node.input for p in sources.get(name, ())))
+            if node.op_type in _NO_LAYERS or not parents:
+                if node.op_type == "Constant":
+                    weights.update(node.output)
+                sources.update((name, ()) for name in node.output)
+                continue
+            used = tuple(name for name in node.input if name in weights)
+            layers = (layer_of_weight(name) for name in used if name not in numbers)
+            paths = tuple(filter(None, layers))[:1]
+            for name in filter(None, node.output):
+                sources[name] = (len(self.steps),)
+                self._places[len(self.steps)] = name
+                self.steps.append(Step(name, node.op_type, parents, node.name, used, paths))
+
+    def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
+        import numpy as np
+        import onnx
+
+        self.find_steps()
+        places = list(wanted)
+        names = [self._places[i] for i in places]
+        outputs = self._graph().output
+        count, declared = len(outputs), {output.name for output in outputs}
+        outputs.extend(onnx.ValueInfoProto(name=name) for name in names if name not in declared)
+        try:
+            session = open_session(self._model.SerializeToString(), os.path.dirname(os.path.abspath(self.path)))
+        except Exception as e:
+            raise _problem(self.path, "load", e) from None
+        finally:
+            del outputs[count:]
+        values = self._run(session, names, feeds)
+        return {
+            i: Value(value, str(value.dtype))
+            for i, value in zip(places, values)
+            if isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
+        }
+
+    def depth(self) -> int:
+        self.find_steps()
+        return max(depths(self.steps), default=1)
+
+
+def _in_order(nodes: Sequence[Any]) -> list[Any]:
+    """The nodes so that each comes after those that it needs; ONNX Runtime takes files that are not sorted."""
+    made = {name for node in nodes for name in node.output}
+    done: set[str] = set()
+    waiting, result = list(nodes), []
+    while waiting:
+        later = []
+        for node in waiting:
+            if all(name in done or name not in made for name in node.input):
+                result.append(node)
+                done.update(node.output)
+            else:
+                later.append(node)
+        if len(later) == len(waiting):  # a cycle, which ONNX Runtime has refused before
+            return result + later
+        waiting = later
+    return result

@@ -1,0 +1,207 @@
+"""What models of every format have in common when they are run: inputs, outputs, and the steps in between."""
+
+from __future__ import annotations
+
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tonnx._error import Error
+
+if TYPE_CHECKING:
+    import numpy as np
+
+FORMATS = {".onnx": "ONNX", ".pt2": "torch.export", ".pt": "TorchScript", ".py": "PyTorch module"}
+CHUNK_BYTES = 256 << 20  # values that are held at the same time
+
+
+@dataclass
+class Value:
+    """A tensor that a model made. Types that numpy lacks are widened, and keep their name here."""
+
+    array: np.ndarray
+    dtype: str
+
+
+@dataclass
+class Input:
+    """What a model takes. Sizes that are open are None, a name, or an expression over names of PyTorch."""
+
+    name: str
+    dtype: str | None = None
+    shape: list[Any] | None = None
+    limit: int = 10  # of random integers
+    lowest: dict[str, int] | None = None  # of open sizes, by their names
+
+
+@dataclass
+class Step:
+    """One value that a model computes, in order of execution.
+
+    Parents are the steps that it is computed from, negative numbers the inputs of the model: -1 is the first one.
+    """
+
+    name: str
+    op: str
+    parents: tuple[int, ...]
+    layer: str = ""  # the node or the module that computes it
+    weights: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()  # of modules whose output it is
+
+    def title(self) -> str:
+        return self.layer or self.name
+
+
+Visit = Callable[[int, Value], None]
+
+
+class Runner(ABC):
+    """A model that is open. Feeds are the arrays of all inputs, in the model's own order."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.inputs: list[Input] = []
+        self.steps: list[Step] = []  # once it was traced
+        self.precision = "float32"  # the coarsest type that it computes in
+
+    @abstractmethod
+    def run(self, feeds: Sequence[np.ndarray]) -> list[tuple[str, Value]]:
+        """The outputs, by their names; an empty name where the model has none."""
+
+    @abstractmethod
+    def trace(self, feeds: Sequence[np.ndarray], visit: Visit) -> None:
+        """Runs the model, shows every value on the way, and leaves the steps behind."""
+
+    @abstractmethod
+    def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
+        """The values of some steps."""
+
+    @abstractmethod
+    def depth(self) -> int:
+        """About how many layers that accumulate rounding errors lie one behind the other."""
+
+
+class ChunkRunner(Runner):
+    """A model that can only say some of its values at a time, because all that are asked for lie in memory."""
+
+    def trace(self, feeds: Sequence[np.ndarray], visit: Visit) -> None:
+        self.find_steps()
+        at, count = 0, 16
+        while at < len(self.steps):
+            chunk = range(at, min(at + count, len(self.steps)))
+            found = self.fetch(feeds, chunk)
+            for index, value in found.items():
+                visit(index, value)
+            used = sum(value.array.nbytes for value in found.values())
+            at += count
+            count = max(1, min(4 * count, int(count * CHUNK_BYTES / max(used, 1) / 2)))
+
+    @abstractmethod
+    def find_steps(self) -> None: ...
+
+
+def identifier(text: str) -> str:
+    """The name as tonnx writes it into code and programs of PyTorch."""
+    name = re.sub(r"[^0-9A-Za-z]+", "_", text).strip("_")
+    return f"n{name}" if name[:1].isdigit() else name
+
+
+_ENDING = re.compile(r"[./_:](weights?|kernel|filter|gamma|scale|W|w|s|bias|beta|b|running_mean|running_var)$")
+
+
+def layer_of_weight(name: str) -> str:
+    """`conv1_w_0`, `layer1.0.conv1.weight`: the layer that a weight belongs to; empty where the name says nothing."""
+    if not name or name.startswith("onnx::") or re.fullmatch(r"[A-Za-z]{0,8}_?\d*", name):
+        return ""
+    base = re.sub(r"(:0|(_[01])+)$", "", name)
+    found = _ENDING.search(base)
+    return base[: found.start()] if found else name
+
+
+_SAME_OPERATOR = {
+    "gemm": "matmul",
+    "linear": "matmul",
+    "addmm": "matmul",
+    "mm": "matmul",
+    "bmm": "matmul",
+    "baddbmm": "matmul",
+    "batchnormalization": "batchnorm",
+    "nativebatchnorm": "batchnorm",
+    "layernormalization": "layernorm",
+    "nativelayernorm": "layernorm",
+    "convolution": "conv",
+    "convtranspose": "convtranspose",
+    "sum": "add",
+    "iadd": "add",
+    "radd": "add",
+    "truediv": "div",
+    "averagepool": "avgpool",
+    "globalaveragepool": "avgpool",
+    "adaptiveavgpool": "avgpool",
+    "view": "reshape",
+    "flatten": "reshape",
+    "squeeze": "reshape",
+    "unsqueeze": "reshape",
+    "permute": "transpose",
+    "t": "transpose",
+    "clamp": "clip",
+    "relu6": "clip",
+    "hardtanh": "clip",
+    "concat": "cat",
+    "getitem": "slice",
+}
+
+
+def operator_class(op: str) -> str:
+    """Operators that do the same have the same class, whatever they are called."""
+    name = re.sub(r"[1-3]d(withindices)?$", "", op.split(".")[0].lower().replace("_", ""))
+    return _SAME_OPERATOR.get(name, name)
+
+
+_ACCUMULATES = re.compile(
+    r"conv|matmul|norm|softmax|pool|reduce|mean|attention|lstm|gru|rnn|einsum|resize|upsample|cumsum"
+)
+
+
+def depths(steps: Sequence[Step]) -> list[int]:
+    """How many operators that add up many numbers lie behind each step, itself among them."""
+    found: list[int] = []
+    for step in steps:
+        before = max((found[p] for p in step.parents if p >= 0), default=0)
+        found.append(before + bool(_ACCUMULATES.search(operator_class(step.op))))
+    return found
+
+
+def open_model(path: str | os.PathLike[str]) -> Runner:
+    """The model, by the ending of its name."""
+    name = os.fspath(path)
+    ending = os.path.splitext(name)[1].lower()
+    if ending not in FORMATS:
+        raise Error(f"'{name}' is not one of {', '.join(FORMATS)}", "unsupported")
+    if not os.path.isfile(name):
+        raise Error(f"cannot open '{name}': there is no such file", "bad_file")
+    if ending == ".onnx":
+        from tonnx._verify_onnx import OnnxRunner
+
+        return OnnxRunner(name)
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        raise Error(f"running '{name}' needs PyTorch: pip install torch", "unsupported") from None
+    from tonnx import _verify_script, _verify_torch
+
+    runners: Mapping[str, Callable[[str], Runner]] = {
+        ".pt2": _verify_torch.ProgramRunner,
+        ".py": _verify_torch.ModuleRunner,
+        ".pt": _verify_script.ScriptRunner,
+    }
+    return runners[ending](name)
+
+
+def short(problem: BaseException) -> str:
+    """The first line of what went wrong: the rest is where in other people's code."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    return lines[0][:400] if lines else type(problem).__name__

@@ -1,0 +1,96 @@
+"""Runs TorchScript files, and shows the values of their graph by making them outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tonnx._error import Error
+from tonnx._verify_runners import ChunkRunner, Input, Step, Value, layer_of_weight, short
+from tonnx._verify_torch import coarsest, is_plain, named_outputs, value_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class ScriptRunner(ChunkRunner):
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        try:
+            self._module = torch.jit.load(path, map_location="cpu").eval()
+        except Exception as e:
+            raise Error(f"PyTorch cannot load '{path}' as TorchScript: {short(e)}", "bad_file") from None
+        for argument in self._module.forward.schema.arguments[1:]:
+            if argument.has_default_value():
+                continue
+            if argument.type.kind() != "TensorType":
+                raise Error(f"input '{argument.name}' of '{path}' is a {argument.type}, no tensor", "unsupported")
+            self.inputs.append(Input(argument.name))
+        self.precision = coarsest(self._module.state_dict().values())
+        self._graph: Any = None
+        self._weights: list[torch.Tensor] = []
+        self._places: list[tuple[int, int]] = []  # node and output of each step: names change in a copy of the graph
+
+    def _guarded(self, function: Any, feeds: Sequence[np.ndarray]) -> Any:
+        tensors = [torch.from_numpy(array.copy()) for array in feeds]
+        try:
+            with torch.no_grad():
+                return function(*tensors)
+        except Exception as e:
+            raise Error(f"PyTorch cannot run '{self.path}': {short(e)}", "invalid_model") from None
+
+    def run(self, feeds: Sequence[np.ndarray]) -> list[tuple[str, Value]]:
+        return named_outputs(self._guarded(self._module, feeds), ())
+
+    def find_steps(self) -> None:
+        if self._graph is not None:
+            return
+        graph = self._module.inlined_graph.copy()
+        try:
+            # weights become inputs of the graph, and operators in place become those that make a new tensor
+            self._graph, self._weights = torch._C._jit_pass_lower_graph(graph, self._module._c)
+            torch._C._jit_pass_remove_mutation(self._graph)
+        except RuntimeError as e:
+            raise Error(f"the layers of '{self.path}' cannot be shown: {short(e)}", "unsupported") from None
+        names = {tensor.data_ptr(): name for name, tensor in self._module.state_dict().items()}
+        inputs = list(self._graph.inputs())
+        first_weight = len(inputs) - len(self._weights)
+        sources = {value.debugName(): (-1 - i,) for i, value in enumerate(inputs[:first_weight])}
+        weights = {
+            value.debugName(): names.get(tensor.data_ptr(), "")
+            for value, tensor in zip(inputs[first_weight:], self._weights)
+        }
+        for number, node in enumerate(self._graph.nodes()):
+            given = [value.debugName() for value in node.inputs()]
+            parents = tuple(dict.fromkeys(p for name in given for p in sources.get(name, ())))
+            used = tuple(name for given_name in given if (name := weights.get(given_name)))
+            layer = layer_of_weight(used[0]) if used else ""
+            for place, value in enumerate(node.outputs()):
+                sources[value.debugName()] = parents
+                if value.type().kind() == "TensorType" and node.kind() != "prim::GetAttr" and parents:
+                    sources[value.debugName()] = (len(self.steps),)
+                    op = node.kind().split("::")[1]
+                    step = Step(value.debugName(), op, parents, layer, used, (layer,) if layer else ())
+                    self.steps.append(step)
+                    self._places.append((number, place))
+
+    def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
+        self.find_steps()
+        steps = list(wanted)
+        graph = self._graph.copy()
+        while len(list(graph.outputs())):
+            graph.eraseOutput(0)
+        nodes = list(graph.nodes())
+        for step in steps:
+            number, place = self._places[step]
+            graph.registerOutput(list(nodes[number].outputs())[place])
+        graph.makeMultiOutputIntoTuple()
+        function = torch._C._create_function_from_graph("forward", graph)
+        found = self._guarded(lambda *tensors: function(*tensors, *self._weights), feeds)
+        values = found if isinstance(found, tuple) else (found,)
+        return {step: value_of(tensor) for step, tensor in zip(steps, values) if is_plain(tensor)}
+
+    def depth(self) -> int:
+        return max(1, sum(tensor.ndim >= 2 for tensor in self._module.state_dict().values()))

@@ -1,0 +1,308 @@
+"""Runs programs of torch.export and generated modules, and shows every value on the way."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import json
+import operator
+import os
+import re
+import sys
+import zipfile
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import fx, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
+
+from tonnx._error import Error
+from tonnx._verify_runners import Input, Runner, Step, Value, Visit, depths, layer_of_weight, short
+
+if TYPE_CHECKING:
+    import numpy as np
+
+See = Callable[[torch.Tensor, Callable[[], Step]], int]
+
+
+def value_of(tensor: torch.Tensor) -> Value:
+    """The tensor as numpy holds it."""
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    if tensor.is_complex():  # ONNX has a last dimension of two instead
+        tensor = torch.view_as_real(tensor)
+    if dtype not in ("float64", "float32", "float16", "bool") and tensor.is_floating_point():
+        tensor = tensor.float()
+    return Value(tensor.cpu().contiguous().numpy(), dtype)
+
+
+def is_plain(tensor: object) -> bool:
+    return isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and not tensor.is_quantized
+
+
+def named_outputs(result: Any, names: Sequence[str]) -> list[tuple[str, Value]]:
+    tensors = [leaf for leaf in pytree.tree_leaves(result) if leaf is not None]
+    tensors = [leaf if isinstance(leaf, torch.Tensor) else torch.tensor(leaf) for leaf in tensors]
+    titles = list(names) if len(names) == len(tensors) else [""] * len(tensors)
+    return [(name, value_of(tensor)) for name, tensor in zip(titles, tensors)]
+
+
+def coarsest(tensors: Iterable[torch.Tensor]) -> str:
+    types = {str(tensor.dtype).removeprefix("torch.") for tensor in tensors}
+    return next((name for name in ("bfloat16", "float16") if name in types), "float32")
+
+
+class TorchRunner(Runner):
+    """A model whose every operator passes by: each value is looked at when it is made, and let go."""
+
+    output_names: Sequence[str] = ()
+
+    @abstractmethod
+    def walk(self, tensors: list[torch.Tensor], see: See) -> None:
+        """Runs the model and calls `see` with every value, which gives the number of its step."""
+
+    @abstractmethod
+    def call(self, tensors: list[torch.Tensor]) -> Any: ...
+
+    def _tensors(self, feeds: Sequence[np.ndarray]) -> list[torch.Tensor]:
+        return [torch.from_numpy(array.copy()) for array in feeds]  # a model may write to its inputs
+
+    def _guarded(self, work: Callable[[], Any]) -> Any:
+        try:
+            with torch.no_grad():
+                return work()
+        except Error:
+            raise
+        except Exception as e:
+            raise Error(f"PyTorch cannot run '{self.path}': {short(e)}", "invalid_model") from None
+
+    def run(self, feeds: Sequence[np.ndarray]) -> list[tuple[str, Value]]:
+        return named_outputs(self._guarded(lambda: self.call(self._tensors(feeds))), self.output_names)
+
+    def trace(self, feeds: Sequence[np.ndarray], visit: Visit) -> None:
+        self.steps = []
+
+        def see(tensor: torch.Tensor, describe: Callable[[], Step]) -> int:
+            self.steps.append(describe())
+            visit(len(self.steps) - 1, value_of(tensor))
+            return len(self.steps) - 1
+
+        self._guarded(lambda: self.walk(self._tensors(feeds), see))
+
+    def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
+        places, found, count = set(wanted), dict[int, Value](), 0
+
+        def see(tensor: torch.Tensor, describe: Callable[[], Step]) -> int:
+            nonlocal count
+            if count in places:
+                value = value_of(tensor)
+                found[count] = Value(value.array.copy(), value.dtype)  # operators in place change it later
+            count += 1
+            return count - 1
+
+        self._guarded(lambda: self.walk(self._tensors(feeds), see))
+        return found
+
+
+class _Walk(fx.Interpreter):
+    def __init__(self, module: fx.GraphModule, see: See) -> None:
+        super().__init__(module)
+        self.see = see
+        self.sources: dict[fx.Node, tuple[int, ...]] = {}
+        self.inputs = 0
+
+    def run_node(self, n: fx.Node) -> Any:
+        result = super().run_node(n)
+        if n.op == "placeholder":
+            self.inputs += 1
+            self.sources[n] = (-self.inputs,)
+            return result
+        parents = tuple(dict.fromkeys(p for node in n.all_input_nodes for p in self.sources.get(node, ())))
+        # numbers and tuples lead on to what they were taken from
+        self.sources[n] = parents
+        if n.op.startswith("call") and is_plain(result) and parents:
+            self.sources[n] = (self.see(result, lambda: step_of(n, parents)),)
+        return result
+
+
+def step_of(node: fx.Node, parents: tuple[int, ...]) -> Step:
+    target = node.target
+    op = target if isinstance(target, str) else getattr(target, "__name__", str(target))
+    if target is operator.getitem and isinstance(source := node.args[0], fx.Node):
+        op = getattr(source.target, "__name__", "getitem")
+    weights = tuple(str(source.target) for source in node.all_input_nodes if source.op == "get_attr")
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    path = str(stack[-1][0]) if stack else ""
+    layer = path or (layer_of_weight(weights[0]) if weights else "")
+    ends = path and all(not _is_inside(user, path) for user in node.users)
+    return Step(node.name, op, parents, layer, weights, (layer,) if layer and (ends or weights) else ())
+
+
+def _is_inside(node: fx.Node, path: str) -> bool:
+    return any(entry[0] == path for entry in (node.meta.get("nn_module_stack") or {}).values())
+
+
+class ProgramRunner(TorchRunner):
+    """A .pt2 file."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        try:
+            self._program = torch.export.load(path)
+        except Exception as e:
+            raise Error(f"PyTorch cannot load '{path}': {short(e)}", "bad_file") from None
+        self._module = self._program.module()
+        names = self._kept_names()
+        self.output_names = names.get("output_names") or [
+            str(name) for name in self._program.graph_signature.user_outputs
+        ]
+        originals = dict(zip(names.get("arguments", ()), names.get("input_names", ())))
+        self.precision = coarsest(self._program.state_dict.values())
+        ranges = {str(symbol): int(r.lower) for symbol, r in self._program.range_constraints.items()}
+        nodes = {node.name: node for node in self._program.graph.nodes if node.op == "placeholder"}
+        self._given: list[Any] = []  # values of inputs that are no tensors
+        for spec in self._program.graph_signature.input_specs:
+            if spec.kind != torch.export.graph_signature.InputKind.USER_INPUT:
+                continue
+            name = spec.arg.name
+            value = nodes[name].meta.get("val") if name in nodes else None
+            if not isinstance(value, torch.Tensor):
+                self._given.append(getattr(spec.arg, "value", None))
+                continue
+            self._given.append(...)
+            shape = [size if isinstance(size, int) else size.node.expr for size in value.shape]
+            dtype = str(value.dtype).removeprefix("torch.")
+            self.inputs.append(Input(originals.get(name, name), dtype, shape, lowest=ranges))
+
+    def _kept_names(self) -> dict[str, list[str]]:
+        """The names of the ONNX model that the program was made of."""
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                entry = next(name for name in archive.namelist() if name.endswith("/extra/tonnx.json"))
+                found = json.loads(archive.read(entry))
+        except (StopIteration, OSError, ValueError, zipfile.BadZipFile):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def _flat(self, tensors: list[torch.Tensor]) -> list[Any]:
+        rest = iter(tensors)
+        return [next(rest) if value is ... else value for value in self._given]
+
+    def call(self, tensors: list[torch.Tensor]) -> Any:
+        args, kwargs = pytree.tree_unflatten(self._flat(tensors), self._program.call_spec.in_spec)
+        return self._module(*args, **kwargs)
+
+    def walk(self, tensors: list[torch.Tensor], see: See) -> None:
+        _Walk(self._module, see).run(*self._flat(tensors), enable_io_processing=False)
+
+    def depth(self) -> int:
+        steps: list[Step] = []
+        sources: dict[fx.Node, tuple[int, ...]] = {}
+        for node in self._program.graph.nodes:
+            parents = tuple(p for source in node.all_input_nodes for p in sources.get(source, ()))
+            if node.op.startswith("call"):
+                sources[node] = (len(steps),)
+                steps.append(step_of(node, parents))
+        return max(depths(steps), default=1)
+
+
+class _Watch(TorchFunctionMode):
+    """Sees every function of PyTorch that is called; tensors carry the number of the step that made them."""
+
+    def __init__(self, see: See, weights: dict[int, str], path: Callable[[], str]) -> None:
+        super().__init__()
+        self.see, self.weights, self.path = see, weights, path
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        name = getattr(func, "__name__", "")
+        given = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        parents = tuple(dict.fromkeys(number for leaf in given if (number := step_number(leaf)) is not None))
+        if not parents or name == "__get__":
+            return result
+        weights = tuple(self.weights[id(leaf)] for leaf in given if id(leaf) in self.weights)
+        changes = name.endswith("_") and not name.endswith("__") or name.startswith("__i")
+        for tensor in pytree.tree_leaves(result):
+            if not is_plain(tensor) or (not changes and any(tensor is leaf for leaf in given)):
+                continue
+            layer = self.path() or (layer_of_weight(weights[0]) if weights else "")
+            paths = (layer_of_weight(weights[0]),) if weights else ()
+            step = lambda: Step(name, name.strip("_"), parents, layer, weights, paths)  # noqa: E731
+            tensor._tonnx_step = self.see(tensor, step)
+        return result
+
+
+def step_number(tensor: torch.Tensor) -> int | None:
+    return getattr(tensor, "_tonnx_step", None)
+
+
+_LINE = re.compile(r"(?P<name>\S+)\s\s+(?P<dtype>[a-z]+\d*)(?:\[(?P<shape>[^\]]*)\])?(?:\s\s+\((?P<original>.*)\))?$")
+
+
+def described(text: str, title: str) -> list[re.Match[str]]:
+    """The lines under `Inputs` or `Outputs` of the text at the top of generated code."""
+    found, inside = [], False
+    for line in text.splitlines():
+        inside = line.startswith(title) or (inside and line.startswith(" "))
+        if inside and (match := _LINE.match(line.removeprefix(title).strip())):
+            found.append(match)
+    return found
+
+
+class ModuleRunner(TorchRunner):
+    """A .py file that tonnx wrote: a class `Model` that loads its weights itself."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        name = f"_tonnx_verify_{len(sys.modules)}"
+        spec = importlib.util.spec_from_file_location(name, os.path.abspath(path))
+        if spec is None or spec.loader is None:
+            raise Error(f"cannot load '{path}'", "bad_file")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+            kind = module.Model
+            self._model: nn.Module = (kind.load() if hasattr(kind, "load") else kind()).eval()
+        except Exception as e:
+            raise Error(f"cannot load '{path}': {type(e).__name__}: {short(e)}", "bad_file") from None
+        self.precision = coarsest(self._model.state_dict().values())
+        self.output_names = [match["name"] for match in described(module.__doc__ or "", "Outputs")]
+        lines = {match["name"]: match for match in described(module.__doc__ or "", "Inputs")}
+        for parameter in inspect.signature(self._model.forward).parameters.values():
+            if parameter.name not in lines and parameter.default is not parameter.empty:
+                continue
+            self.inputs.append(_described_input(parameter.name, lines.get(parameter.name)))
+
+    def call(self, tensors: list[torch.Tensor]) -> Any:
+        return self._model(*tensors)
+
+    def walk(self, tensors: list[torch.Tensor], see: See) -> None:
+        weights = {id(t): name for name, t in [*self._model.named_parameters(), *self._model.named_buffers()]}
+        stack: list[str] = []
+        for i, tensor in enumerate(tensors):
+            tensor._tonnx_step = -1 - i  # type: ignore[attr-defined]
+        with ExitStack() as undo:
+            for path, module in self._model.named_modules():
+                if not path:
+                    continue
+                undo.callback(module.register_forward_pre_hook(lambda *_, p=path: stack.append(p)).remove)
+                undo.callback(module.register_forward_hook(lambda *_: stack.pop() and None).remove)
+            undo.enter_context(_Watch(see, weights, lambda: stack[-1] if stack else ""))
+            self._model(*tensors)
+
+    def depth(self) -> int:
+        return max(1, sum(tensor.ndim >= 2 for tensor in self._model.state_dict().values()))
+
+
+def _described_input(name: str, line: re.Match[str] | None) -> Input:
+    if line is None:
+        return Input(name)
+    sizes = [size.strip() for size in (line["shape"] or "").split(",") if size.strip()]
+    shape: list[Any] = [int(size) if size.isdigit() else (None if size == "?" else size) for size in sizes]
+    dtype = {"float": "float32", "double": "float64"}.get(line["dtype"], line["dtype"])
+    return Input(line["original"] or name, dtype, shape, limit=2 if "mask" in name.lower() else 10)
