@@ -15,6 +15,7 @@ from tonnx._registry import (
     onnx_mapping_from_node,
 )
 from tonnx._simplify import SimplifyReport, infer, simplify
+from tonnx._verify import LayerComparison, OutputComparison, VerifyReport, verify
 
 if TYPE_CHECKING:
     from tonnx._export import export, export_to_pretty_string
@@ -23,14 +24,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Error",
+    "LayerComparison",
     "OnnxGraph",
     "OnnxMapping",
     "OnnxNode",
     "OnnxProgram",
     "OnnxTensor",
     "OperationConverterResult",
+    "OutputComparison",
     "SimplifyReport",
     "Unsupported",
+    "VerifyReport",
     "__version__",
     "add_converter",
     "check",
@@ -42,6 +46,7 @@ __all__ = [
     "register_custom_op_symbolic",
     "simplify",
     "unregister_custom_op_symbolic",
+    "verify",
 ]
 
 _NEEDS_TORCH = {

@@ -1,4 +1,4 @@
-"""The command line of the package: that of the tonnx program, which can compare outputs here."""
+"""The command line of the package: that of the tonnx program, which can compare models here."""
 
 import sys
 
@@ -7,6 +7,10 @@ from tonnx._core import run_cli
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["verify"]:
+        from tonnx import _verify_cli
+
+        return _verify_cli.main(sys.argv[2:])
     return run_cli(["tonnx", *sys.argv[1:]], _compare.compare_for_cli)
 
 

@@ -9,7 +9,7 @@ import torch
 
 from tonnx._error import Error
 from tonnx._verify_runners import ChunkRunner, Input, Step, Value, layer_of_weight, short
-from tonnx._verify_torch import coarsest, is_plain, named_outputs, value_of
+from tonnx._verify_torch import coarsest, count_matrices, is_plain, named_outputs, value_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +19,7 @@ class ScriptRunner(ChunkRunner):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         try:
-            self._module = torch.jit.load(path, map_location="cpu").eval()
+            self._module = torch.jit.load(path, map_location="cpu").eval()  # type: ignore[no-untyped-call]
         except Exception as e:
             raise Error(f"PyTorch cannot load '{path}' as TorchScript: {short(e)}", "bad_file") from None
         for argument in self._module.forward.schema.arguments[1:]:
@@ -30,7 +30,7 @@ class ScriptRunner(ChunkRunner):
             self.inputs.append(Input(argument.name))
         self.precision = coarsest(self._module.state_dict().values())
         self._graph: Any = None
-        self._weights: list[torch.Tensor] = []
+        self._weights: list[Any] = []
         self._places: list[tuple[int, int]] = []  # node and output of each step: names change in a copy of the graph
 
     def _guarded(self, function: Any, feeds: Sequence[np.ndarray]) -> Any:
@@ -57,9 +57,11 @@ class ScriptRunner(ChunkRunner):
         names = {tensor.data_ptr(): name for name, tensor in self._module.state_dict().items()}
         inputs = list(self._graph.inputs())
         first_weight = len(inputs) - len(self._weights)
-        sources = {value.debugName(): (-1 - i,) for i, value in enumerate(inputs[:first_weight])}
+        sources: dict[str, tuple[int, ...]] = {
+            value.debugName(): (-1 - i,) for i, value in enumerate(inputs[:first_weight])
+        }
         weights = {
-            value.debugName(): names.get(tensor.data_ptr(), "")
+            value.debugName(): names.get(tensor.data_ptr(), "") if isinstance(tensor, torch.Tensor) else ""
             for value, tensor in zip(inputs[first_weight:], self._weights)
         }
         for number, node in enumerate(self._graph.nodes()):
@@ -93,4 +95,4 @@ class ScriptRunner(ChunkRunner):
         return {step: value_of(tensor) for step, tensor in zip(steps, values) if is_plain(tensor)}
 
     def depth(self) -> int:
-        return max(1, sum(tensor.ndim >= 2 for tensor in self._module.state_dict().values()))
+        return count_matrices(self._module.state_dict().values())

@@ -56,6 +56,11 @@ def coarsest(tensors: Iterable[torch.Tensor]) -> str:
     return next((name for name in ("bfloat16", "float16") if name in types), "float32")
 
 
+def count_matrices(tensors: Iterable[torch.Tensor]) -> int:
+    """A guess at how many layers there are, where no graph says so."""
+    return max(1, sum(1 for tensor in tensors if tensor.ndim >= 2))
+
+
 class TorchRunner(Runner):
     """A model whose every operator passes by: each value is looked at when it is made, and let go."""
 
@@ -296,7 +301,7 @@ class ModuleRunner(TorchRunner):
             self._model(*tensors)
 
     def depth(self) -> int:
-        return max(1, sum(tensor.ndim >= 2 for tensor in self._model.state_dict().values()))
+        return count_matrices(self._model.state_dict().values())
 
 
 def _described_input(name: str, line: re.Match[str] | None) -> Input:

@@ -1,0 +1,117 @@
+"""`tonnx verify`: reads its arguments, prints the report, writes it as JSON and as a page."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from tonnx._compare import parse_shapes
+from tonnx._error import Error
+from tonnx._verify import VerifyReport, verify
+
+BAD_INPUT, UNSUPPORTED, DIFFERS, INTERNAL = 1, 2, 3, 70
+_CODES = {"bad_file": BAD_INPUT, "invalid_model": BAD_INPUT, "unsupported": UNSUPPORTED, "verification": DIFFERS}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(BAD_INPUT, f"error: {message}\n")
+
+
+def _not_negative(text: str) -> float:
+    value = float(text)
+    if not value >= 0:
+        raise ValueError
+    return value
+
+
+_not_negative.__name__ = "tolerance"
+
+
+def parser() -> argparse.ArgumentParser:
+    made = _Parser(
+        prog="tonnx verify",
+        description="Run two models on the same inputs, and say whether they compute the same, and where they part.",
+        epilog="Exit codes: 0 the same, 1 bad input, 2 not supported, 3 outputs differ, 70 internal error.",
+    )
+    made.add_argument("a", help="the model to measure by: .onnx, .pt2, TorchScript .pt, or .py that tonnx wrote")
+    made.add_argument("b", help="the model to compare; the code of a .py is run")
+    made.add_argument("--inputs", metavar="data.npz", help="inputs by name, instead of random ones")
+    made.add_argument("--shape", action="append", default=[], metavar="NAME:1,3", help="the shape of a random input")
+    made.add_argument("--seed", type=int, default=0, help="of the random inputs (default: 0)")
+    made.add_argument("--rtol", type=_not_negative, help="relative tolerance (default: what fits types and depth)")
+    made.add_argument("--atol", type=_not_negative, help="absolute tolerance (default: what fits types and depth)")
+    made.add_argument("--layers", action="store_true", help="compare all values inside, name the first that differs")
+    made.add_argument("--html", metavar="report.html", help="write the report as a page that needs no other file")
+    made.add_argument("--json", metavar="report.json", help="write the report as JSON")
+    made.add_argument("--quiet", "-q", action="store_true", help="print nothing but errors")
+    return made
+
+
+def plain(value: Any) -> Any:
+    """What JSON can hold: numbers that are none become null."""
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def as_json(report: VerifyReport) -> str:
+    found = dataclasses.asdict(report)
+    return json.dumps({"ok": report.ok, **plain(found)}, indent=1)
+
+
+def write(path: str, text: str) -> None:
+    """Beside its target first, so that a failure leaves no half file."""
+    folder = os.path.dirname(os.path.abspath(path))
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, path)
+    except OSError as e:
+        raise Error(f"cannot write '{path}': {e.strerror}", "bad_file") from None
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    report = verify(
+        arguments.a,
+        arguments.b,
+        inputs=arguments.inputs,
+        layers=arguments.layers,
+        shapes=parse_shapes(arguments.shape),
+        seed=arguments.seed,
+        rtol=arguments.rtol,
+        atol=arguments.atol,
+    )
+    if not arguments.quiet:
+        print(report)
+    if arguments.json:
+        write(arguments.json, as_json(report))
+    if arguments.html:
+        from tonnx._verify_html import page
+
+        write(arguments.html, page(report))
+    return 0 if report.ok else DIFFERS
+
+
+def main(arguments: Sequence[str]) -> int:
+    try:
+        return _run(parser().parse_args(arguments))
+    except SystemExit as e:  # --help, or arguments that cannot be read
+        return int(e.code or 0)
+    except Error as e:
+        print(f"error: {e}", file=sys.stderr)
+        return _CODES.get(e.kind, INTERNAL)
+    except MemoryError:
+        print("error: out of memory", file=sys.stderr)
+        return BAD_INPUT
