@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -95,7 +96,11 @@ def test_sizes_of_one_name_are_equal_and_indices_lie_in_their_table() -> None:
     [("float16", 1.001, True), ("float16", 1.1, False), ("float", 1.001, False), ("double", 1 + 1e-8, False)],
 )
 def test_the_tolerance_fits_the_type(dtype: str, scale: float, same: bool) -> None:
-    texts = [f"({dtype}[4] x) => ({dtype}[4] y) <{dtype} k = {{{k}}}> {{ y = Mul(x, k) }}" for k in (1.0, scale)]
+    number = onnx.TensorProto.DataType.Value(dtype.upper())
+    texts = [
+        f"({dtype}[4] x) => ({dtype}[4] y) <double k = {{{k}}}> {{ c = Cast <to = {number}> (k) y = Mul(x, c) }}"
+        for k in (1.0, scale)
+    ]
     assert bool(tonnx.verify(*(save(f"{i}.onnx", text) for i, text in enumerate(texts)))) == same
 
 
@@ -167,7 +172,7 @@ WRONG = {
     "negative size": (["a.onnx", "a.onnx", "--shape", "x:-1,3"], 1, "cannot be of shape"),
     "too large": (["a.onnx", "a.onnx", "--shape", "x:999999999999,3"], 1, "cannot be of shape"),
     "shape that cannot be": (["a.onnx", "a.onnx", "--shape", "x:1,4"], 1, "cannot run 'a.onnx'"),
-    "script of unknown shape": (["script.pt", "script.pt"], 1, "--shape x:"),
+    "script of unknown shape": (["script.pt", "script.pt"], 1, "--shape input:"),
     "other inputs": (["a.onnx", "two.onnx"], 1, "input 'w' of 'two.onnx' has no counterpart"),
     "no output in common": (["a.onnx", "c.onnx"], 3, ""),
     "bad option": (["a.onnx", "a.onnx", "--nonsense"], 1, "--nonsense"),
@@ -218,7 +223,9 @@ def test_without_layers_the_page_has_none(pair: tuple[str, str]) -> None:
 
 def test_the_command_line_of_the_package(pair: tuple[str, str]) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-m", "tonnx", *arguments], capture_output=True, text=True)
+        environment = {**os.environ, "PYTHONPATH": str(Path(tonnx.__file__).parents[1])}
+        command = [sys.executable, "-m", "tonnx", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, env=environment)
 
     assert "verify" in run("--help").stdout
     assert "--layers" in run("verify", "--help").stdout
