@@ -33,31 +33,35 @@ void PickleWriter::number(int64_t value) {
   append_number(bytes_, static_cast<uint64_t>(value), 8);
 }
 
-void PickleWriter::tensor(std::string_view storage, std::string_view key, int64_t count,
-                          const std::vector<int64_t>& dims, bool requires_grad) {
-  global("torch._utils", "_rebuild_tensor_v2");
+void PickleWriter::tuple_of(const std::vector<int64_t>& numbers) {
+  mark();
+  for (const int64_t each : numbers) number(each);
+  tuple();
+}
+
+void PickleWriter::tensor(const PickledTensor& tensor) {
+  const std::vector<int64_t>& dims = tensor.dims;
+  std::vector<int64_t> dense(dims.size(), 1);
+  for (size_t i = dims.size(); i-- > 1;) dense[i - 1] = dense[i] * (dims[i] == 0 ? 1 : dims[i]);
+  const bool has_own_storage = tensor.dtype.empty();
+  global("torch._utils", has_own_storage ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3");
   mark();
   mark();
   text("storage");
-  global("torch", storage);
-  text(key);
+  global(has_own_storage ? "torch" : "torch.storage", tensor.storage);
+  text(tensor.key);
   text("cpu");
-  number(count);
+  number(tensor.count);
   tuple();
   persistent_id();
   number(0);
-  mark();
-  for (const int64_t dim : dims) number(dim);
-  tuple();
-  std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * (dims[i] == 0 ? 1 : dims[i]);
-  mark();
-  for (const int64_t stride : strides) number(stride);
-  tuple();
-  flag(requires_grad);
+  tuple_of(dims);
+  tuple_of(tensor.strides.empty() ? dense : tensor.strides);
+  flag(tensor.requires_grad);
   global("collections", "OrderedDict");
   empty_tuple();
   reduce();
+  if (!has_own_storage) global("torch", tensor.dtype);
   tuple();
   reduce();
 }

@@ -7,6 +7,17 @@
 
 namespace tonnx {
 
+/// A tensor over a part of a storage, as torch.save describes it.
+struct PickledTensor {
+  std::string_view storage;  // FloatStorage and so on
+  std::string_view key;      // the name of the storage's file
+  int64_t count = 0;         // elements of the storage
+  std::vector<int64_t> dims;
+  std::vector<int64_t> strides = {};  // none: dense
+  bool requires_grad = false;
+  std::string_view dtype = {};  // `uint16`: a type without a storage of its own, in a storage of bytes
+};
+
 class PickleWriter {
  public:
   PickleWriter() { bytes_ = "\x80\x02"; }
@@ -22,10 +33,14 @@ class PickleWriter {
   void set_items() { bytes_ += 'u'; }  // keys and values behind the mark go to the dict in front of it
   void reduce() { bytes_ += 'R'; }
   void persistent_id() { bytes_ += 'Q'; }
+  void tuple_of(const std::vector<int64_t>& numbers);
 
-  /// A tensor over the storage of that key, dense. `storage` is FloatStorage and so on.
+  void tensor(const PickledTensor& tensor);
+  /// The same, dense.
   void tensor(std::string_view storage, std::string_view key, int64_t count, const std::vector<int64_t>& dims,
-              bool requires_grad = false);
+              bool requires_grad = false) {
+    tensor({.storage = storage, .key = key, .count = count, .dims = dims, .requires_grad = requires_grad});
+  }
 
   /// The whole, ended.
   std::string done() && {

@@ -15,6 +15,7 @@
 #include "convert/to_program.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/pt2.h"
+#include "formats/pth/pth.h"
 #include "formats/safetensors/safetensors.h"
 #include "passes/passes.h"
 
@@ -121,6 +122,11 @@ void simplify_for_python(Graph& graph) {
   remove_dead_code(graph);
 }
 
+/// What is written from the form that generated code has.
+bool is_from_python(const std::string& extension) {
+  return extension == ".py" || extension == ".safetensors" || extension == ".pth";
+}
+
 PythonOptions python_options(const std::string& target) {
   PythonOptions python;
   python.title = fs::path(target).stem().string();
@@ -143,10 +149,17 @@ void write_python_files(const PythonModule& module, const std::string& path,
                std::vector<OutputFile> files;
                files.reserve(2);
                files.emplace_back(path);
-               files[0].write(std::string_view(module.source));
-               if (!module.state.empty()) {
-                 files.emplace_back(fs::path(path).replace_extension(".safetensors").string());
-                 write_safetensors(files[1], module.state, progress);
+               const std::string extension = fs::path(path).extension().string();
+               if (extension == ".pth") {
+                 write_pth(files[0], module.state, progress);
+               } else if (extension == ".safetensors") {
+                 write_safetensors(files[0], module.state, progress);
+               } else {
+                 files[0].write(std::string_view(module.source));
+                 if (!module.state.empty()) {
+                   files.emplace_back(fs::path(path).replace_extension(".safetensors").string());
+                   write_safetensors(files[1], module.state, progress);
+                 }
                }
                commit_all(files);
              });
@@ -160,7 +173,7 @@ void convert_model(Model& model, const std::string& target, const ConvertOptions
     if (options.opset) change_opset(model, *options.opset);
     return write_onnx(model, target, {.external_data = options.external_data});
   }
-  if (extension == ".py") {
+  if (is_from_python(extension)) {
     prepare(model);
     return write_python_files(write_python(*lower_for_python(model), model, python_options(target)), target,
                               options.progress);
@@ -169,7 +182,7 @@ void convert_model(Model& model, const std::string& target, const ConvertOptions
     prepare(model);
     return write_pt2_file(*lower_for_python(model), model, target, options);
   }
-  fail_unsupported("cannot write '{}': tonnx writes .py, .pt2 and .onnx", target);
+  fail_unsupported("cannot write '{}': tonnx writes .py, .pt2, .onnx, .safetensors and .pth", target);
 }
 
 namespace {
@@ -232,12 +245,12 @@ void convert_program(Program& program, const std::string& target, const ConvertO
     if (options.opset) exporting.raising.opset = *options.opset;
     return write_onnx(onnx_of(program, exporting), target, {.external_data = options.external_data});
   }
-  if (extension == ".py") {
+  if (is_from_python(extension)) {
     ready_for_python(program);
     return write_python_files(write_python(*program.model.graph, program.model, python_options(target)), target,
                               options.progress);
   }
-  fail_unsupported("cannot write '{}': tonnx writes .onnx and .py from .pt2", target);
+  fail_unsupported("cannot write '{}': tonnx writes .onnx, .py, .safetensors and .pth from .pt2", target);
 }
 
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options) {

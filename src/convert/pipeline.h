@@ -30,7 +30,8 @@ struct ConvertOptions {
   std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
 };
 
-/// Converts by the endings of the names: .onnx to .onnx, .py or .pt2, and .pt2 to .onnx or .py.
+/// Converts by the endings of the names: .onnx to .onnx, .py, .pt2, .safetensors or .pth, and .pt2 to the same but
+/// .pt2. The last two are the weights alone, under the names that the .py has.
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options = {});
 void convert_model(Model& model, const std::string& target, const ConvertOptions& options = {});
 
@@ -63,7 +64,8 @@ void prepare(Model& model, const LoweringOptions& options = {});
 /// The aten graph of a model that was prepared, simplified for Python.
 GraphPtr lower_for_python(const Model& model, const LoweringOptions& options = {});
 
-/// Writes NAME.py and, where there are weights, NAME.safetensors.
+/// By the ending of the path: NAME.py and, where there are weights, NAME.safetensors; or the weights alone, in
+/// NAME.safetensors or NAME.pth.
 void write_python_files(const PythonModule& module, const std::string& path,
                         const std::function<void(uint64_t, uint64_t)>& progress = nullptr);
 

@@ -5,30 +5,12 @@
 
 #include "base/pickle_writer.h"
 #include "base/zip_writer.h"
+#include "formats/pth/pth.h"
 
 namespace tonnx::pt2 {
 namespace {
 
 constexpr int64_t kMaxBytes = int64_t{64} << 20;
-
-/// Empty where only newer forms of pickles have the type.
-std::string_view storage_of(DType dtype) {
-  switch (dtype) {
-    case DType::Float32: return "FloatStorage";
-    case DType::Float64: return "DoubleStorage";
-    case DType::Float16: return "HalfStorage";
-    case DType::BFloat16: return "BFloat16Storage";
-    case DType::Int64: return "LongStorage";
-    case DType::Int32: return "IntStorage";
-    case DType::Int16: return "ShortStorage";
-    case DType::Int8: return "CharStorage";
-    case DType::UInt8: return "ByteStorage";
-    case DType::Bool: return "BoolStorage";
-    case DType::Complex64: return "ComplexFloatStorage";
-    case DType::Complex128: return "ComplexDoubleStorage";
-    default: return "";
-  }
-}
 
 }  // namespace
 
@@ -40,7 +22,7 @@ std::string sample_inputs(const Graph& graph, const SampleSizes& symbols) {
   pickle.mark();
   for (const Value* input : graph.inputs()) {
     const DType dtype = widened(input->type.dtype);
-    const std::string_view storage = storage_of(dtype);
+    const std::string_view storage = storage_class(dtype);
     if (storage.empty() || !input->type.shape) return "";
     std::vector<int64_t> dims;
     int64_t count = 1;

@@ -25,7 +25,7 @@ std::string header_of(const std::vector<StateTensor>& state) {
   for (const StateTensor& entry : state) {
     const std::string_view type = info(entry.tensor->dtype).safetensors;
     if (type.empty())
-      fail_unsupported("safetensors has no type for {} ('{}')", name_of(entry.tensor->dtype), entry.name);
+      fail_unsupported("safetensors has no type for {} ('{}'); .pth has", name_of(entry.tensor->dtype), entry.name);
     json.Key(entry.name.c_str(), static_cast<rapidjson::SizeType>(entry.name.size()));
     json.StartObject();
     json.Key("dtype");
