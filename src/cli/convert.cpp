@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdio>
 #include <memory>
 
@@ -10,6 +9,7 @@
 #include "base/output_file.h"
 #include "cli/commands.h"
 #include "cli/parse.h"
+#include "convert/option_text.h"
 #include "convert/pipeline.h"
 
 namespace tonnx::cli {
@@ -23,37 +23,6 @@ struct Arguments {
   bool external_data = false;
   bool no_external_data = false;
 };
-
-int64_t parse_size(std::string_view item, const std::string& whole) {
-  int64_t value = 0;
-  const auto [last, error] = std::from_chars(item.data(), item.data() + item.size(), value);
-  require(error == std::errc() && last == item.data() + item.size() && !item.empty(), "'{}' in '{}' is not a number",
-          item, whole);
-  return value;
-}
-
-/// `x:0=batch:1..64`: the size of axis 0 of the input x varies, and is called batch. The range may be left out, and so
-/// may either end of it.
-DynamicDim parse_dynamic(const std::string& text) {
-  const size_t equals = text.rfind('=');
-  const size_t colon = equals == std::string::npos ? equals : text.rfind(':', equals);
-  require(colon != std::string::npos && colon > 0 && equals + 1 < text.size(),
-          "--dynamic '{}' is not of the form name:0=batch or name:0=batch:1..64", text);
-  DynamicDim dim;
-  dim.input = text.substr(0, colon);
-  dim.axis = parse_size(std::string_view(text).substr(colon + 1, equals - colon - 1), text);
-  const std::string_view rest = std::string_view(text).substr(equals + 1);
-  const size_t range = rest.find(':');
-  dim.name = rest.substr(0, range);
-  require(!dim.name.empty(), "--dynamic '{}' gives the size no name", text);
-  if (range == std::string_view::npos) return dim;
-  const std::string_view ends = rest.substr(range + 1);
-  const size_t dots = ends.find("..");
-  require(dots != std::string_view::npos, "the range in --dynamic '{}' is not of the form 1..64", text);
-  if (dots > 0) dim.low = parse_size(ends.substr(0, dots), text);
-  if (dots + 2 < ends.size()) dim.high = parse_size(ends.substr(dots + 2), text);
-  return dim;
-}
 
 /// A bar on a terminal, for conversions that take long enough to be noticed.
 void show_progress(uint64_t done, uint64_t total) {

@@ -2,7 +2,6 @@
 #include "cli/parse.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 
 #include "base/error.h"
@@ -44,22 +43,6 @@ std::pair<std::string, std::vector<int64_t>> parse_shape(const std::string& text
     start = end + 1;
   }
   return {is_named ? text.substr(0, colon) : only_input(*model, text), dims};
-}
-
-int64_t parse_bytes(const std::string& text) {
-  double number = 0;
-  const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string unit(last, text.data() + text.size());
-  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::toupper(c); });
-  if (unit.ends_with("IB")) unit.erase(unit.size() - 2, 1);
-  if (unit.ends_with('B')) unit.pop_back();
-  constexpr std::string_view kUnits = "KMGT";
-  const size_t power = unit.empty() ? 0 : kUnits.find(unit[0]) + 1;
-  require(error == std::errc() && number >= 0 && unit.size() <= 1 && power <= kUnits.size(),
-          "'{}' is not a size such as 1MB", text);
-  for (size_t i = 0; i < power; ++i) number *= 1024;
-  require(number < 9e18, "'{}' is too large", text);
-  return static_cast<int64_t>(number);
 }
 
 }  // namespace tonnx::cli

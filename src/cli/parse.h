@@ -15,7 +15,4 @@ namespace tonnx::cli {
 /// model, if there is one, has a single input.
 std::pair<std::string, std::vector<int64_t>> parse_shape(const std::string& text, const Model* model = nullptr);
 
-/// `1MB`, `100KB`, `1.5GB`, `4096`: powers of 1024.
-int64_t parse_bytes(const std::string& text);
-
 }  // namespace tonnx::cli

@@ -10,6 +10,7 @@
 #include "base/output_file.h"
 #include "cli/commands.h"
 #include "cli/parse.h"
+#include "convert/option_text.h"
 #include "formats/onnx/onnx.h"
 #include "passes/simplify_passes.h"
 

@@ -165,6 +165,12 @@ void write_python_files(const PythonModule& module, const std::string& path,
              });
 }
 
+std::vector<std::string> target_endings(std::string_view source_ending) {
+  if (source_ending == ".onnx") return {".py", ".pt2", ".onnx", ".safetensors", ".pth"};
+  if (source_ending == ".pt2") return {".py", ".onnx", ".safetensors", ".pth"};
+  return {};
+}
+
 void convert_model(Model& model, const std::string& target, const ConvertOptions& options) {
   set_input_shapes(model, options.input_shapes);
   set_dynamic_dims(model, options.dynamic);

@@ -274,6 +274,8 @@ void simplify_for_lowering(Graph& graph, const std::function<bool(const Node&)>&
   }
 }
 
+void require_known_passes(const SimplifyOptions& options) { chosen_passes(options); }
+
 SimplifyReport simplify(Model& model, const SimplifyOptions& options) {
   SimplifyReport report;
   report.bytes_before = model.bytes.size() + external_bytes(*model.graph);

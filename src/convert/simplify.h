@@ -59,6 +59,9 @@ void write_simplified(Model& model, const std::string& target, const SimplifyRep
                       const SimplifyFileOptions& options);
 std::string simplified_bytes(Model& model, const SimplifyReport& report, const SimplifyFileOptions& options);
 
+/// Throws InvalidModel where the options name passes that there are not.
+void require_known_passes(const SimplifyOptions& options);
+
 /// Changes the model. Throws InvalidModel where the options name what the model or tonnx does not have.
 SimplifyReport simplify(Model& model, const SimplifyOptions& options = {});
 

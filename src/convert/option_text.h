@@ -1,0 +1,19 @@
+// option_text.h - values that options of several kinds are given as text.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "convert/pipeline.h"
+
+namespace tonnx {
+
+/// `x:0=batch:1..64`: the size of axis 0 of the input x varies, and is called batch. The range may be left out, and so
+/// may either end of it. Throws InvalidModel.
+DynamicDim parse_dynamic(const std::string& text);
+/// `batch:1..64`, into the name and the range.
+void parse_dynamic_size(std::string_view text, DynamicDim& dim);
+
+/// `1MB`, `100KB`, `1.5GB`, `4096`: powers of 1024. Throws InvalidModel.
+int64_t parse_bytes(const std::string& text);
+
+}  // namespace tonnx
