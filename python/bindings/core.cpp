@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "base/error.h"
+#include "bindings.h"
 #include "cli/commands.h"
 #include "convert/pipeline.h"
 #include "convert/raising.h"
@@ -312,16 +313,19 @@ NB_MODULE(_core, m) {
         for (const std::string& argument : arguments) argv.push_back(argument.c_str());
         cli::JudgeMaker make_judge;
         if (!compare.is_none()) {
-          make_judge = [compare](const cli::JudgeOptions& options) -> cli::CompareFiles {
-            return [compare, options](const std::string& source, const std::string& result) {
-              return nb::cast<std::string>(compare(source, result, options.times, options.shapes, options.data,
-                                                   options.relative, options.absolute));
+          make_judge = [function = nb::handle(compare)](const cli::JudgeOptions& options) -> cli::CompareFiles {
+            return [function, options](const std::string& source, const std::string& result) {
+              return python_binding::call_for_text(function, source, result, options.times, options.shapes,
+                                                   options.data, options.relative, options.absolute);
             };
           };
         }
+        const nb::gil_scoped_release no_gil;
         return cli::run(static_cast<int>(argv.size()), argv.data(), make_judge);
       },
       nb::arg("arguments"), nb::arg("compare").none() = nb::none());
+
+  python_binding::bind_batch(m);
 
   m.def(
       "simplify",

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from tonnx._batch import BatchReport, BatchResult, run
 from tonnx._convert import Unsupported, check, convert
 from tonnx._core import __version__
 from tonnx._error import Error
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from tonnx._symbolic import register_custom_op_symbolic, unregister_custom_op_symbolic
 
 __all__ = [
+    "BatchReport",
+    "BatchResult",
     "Error",
     "LayerComparison",
     "OnnxGraph",
@@ -44,6 +47,7 @@ __all__ = [
     "infer",
     "onnx_mapping_from_node",
     "register_custom_op_symbolic",
+    "run",
     "simplify",
     "unregister_custom_op_symbolic",
     "verify",

@@ -1,5 +1,6 @@
 """The command line of the package: that of the tonnx program, which can compare models here."""
 
+import signal
 import sys
 
 from tonnx import _compare
@@ -11,6 +12,7 @@ def main() -> int:
         from tonnx import _verify_cli
 
         return _verify_cli.main(sys.argv[2:])
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the core does not look for signals of Python
     return run_cli(["tonnx", *sys.argv[1:]], _compare.compare_for_cli)
 
 

@@ -1,4 +1,4 @@
-"""Comparison of two ONNX files on the same inputs, in ONNX Runtime."""
+"""Comparison of two models on the same inputs: those of ONNX in ONNX Runtime, those of PyTorch in PyTorch."""
 
 from __future__ import annotations
 
@@ -115,6 +115,15 @@ def compare_files(
     fill: str = "random",
 ) -> str:
     """Runs both files on the same inputs, `times` times, and says what differs; "" where nothing does."""
+    if not (source.endswith(".onnx") and result.endswith(".onnx")):
+        from tonnx._verify import verify
+
+        for seed in range(1 if data else max(times, 1)):
+            report = verify(source, result, data, shapes=shapes, seed=seed)
+            if not report:
+                wrong = next((str(output) for output in report.outputs if not output.ok), "")
+                return wrong or ", ".join(report.missing)
+        return ""
     first, second = open_session(source), open_session(result)
     names = [output.name for output in second.get_outputs()]
     inputs = {value.name for value in second.get_inputs()}

@@ -86,6 +86,14 @@ def run_cli(
     arguments: Sequence[str],
     compare: Callable[[str, str, int, list[str], str, float, float], str] | None = None,
 ) -> int: ...
+def run_batch(
+    path: str,
+    threads: int,
+    resumes: bool,
+    is_dry: bool,
+    verifies: bool,
+    compare: Callable[[str, str, int, list[str], str, float, float], str],
+) -> tuple[str, str]: ...
 def simplify(
     source: str | bytes,
     folder: str,
