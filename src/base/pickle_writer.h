@@ -1,4 +1,4 @@
-// pickle_writer.h - the few opcodes that torch.save's pickles of tensors consist of, protocol 2.
+// pickle_writer.h - the few opcodes that pickles of tensors and of TorchScript's modules consist of, protocol 2.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -32,6 +32,8 @@ class PickleWriter {
   void empty_tuple() { bytes_ += ')'; }
   void set_items() { bytes_ += 'u'; }  // keys and values behind the mark go to the dict in front of it
   void reduce() { bytes_ += 'R'; }
+  void new_object() { bytes_ += '\x81'; }  // of the class and the arguments on top
+  void build() { bytes_ += 'b'; }          // gives the object its state, which is on top
   void persistent_id() { bytes_ += 'Q'; }
   void tuple_of(const std::vector<int64_t>& numbers);
 

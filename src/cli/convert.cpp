@@ -106,7 +106,7 @@ void add_convert(CLI::App& app, Run& run) {
   command->add_option("source", a->source, "model.onnx or model.pt2");
   command->add_option(
       "target", a->target,
-      "model.py (its weights go to model.safetensors), model.pt2 or model.onnx; model.safetensors or model.pth: "
+      "model.py (its weights go to model.safetensors), model.pt2, model.pt (TorchScript) or model.onnx; model.safetensors or model.pth: "
       "the weights alone, under the names that the .py has");
   command->add_option(
       "--list", a->list,

@@ -188,7 +188,13 @@ void convert_model(Model& model, const std::string& target, const ConvertOptions
     prepare(model);
     return write_pt2_file(*lower_for_python(model), model, target, options);
   }
-  fail_unsupported("cannot write '{}': tonnx writes .py, .pt2, .onnx, .safetensors and .pth", target);
+  if (extension == ".pt") {
+    prepare(model);
+    std::vector<std::string> outputs;
+    for (const Value* output : model.graph->outputs()) outputs.push_back(output->name);
+    return write_torchscript_file(*lower_for_python(model), outputs, target, options);
+  }
+  fail_unsupported("cannot write '{}': tonnx writes .py, .pt2, .pt, .onnx, .safetensors and .pth", target);
 }
 
 namespace {
@@ -256,7 +262,11 @@ void convert_program(Program& program, const std::string& target, const ConvertO
     return write_python_files(write_python(*program.model.graph, program.model, python_options(target)), target,
                               options.progress);
   }
-  fail_unsupported("cannot write '{}': tonnx writes .onnx, .py, .safetensors and .pth from .pt2", target);
+  if (extension == ".pt") {
+    ready_for_python(program);
+    return write_torchscript_file(*program.model.graph, program.output_names, target, options);
+  }
+  fail_unsupported("cannot write '{}': tonnx writes .onnx, .py, .pt, .safetensors and .pth from .pt2", target);
 }
 
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options) {

@@ -33,7 +33,7 @@ struct ConvertOptions {
 /// The endings of what a file of that ending can become; none for one that is not read.
 std::vector<std::string> target_endings(std::string_view source_ending);
 
-/// Converts by the endings of the names: .onnx to .onnx, .py, .pt2, .safetensors or .pth, and .pt2 to the same but
+/// Converts by the endings of the names: .onnx to .onnx, .py, .pt2, .pt, .safetensors or .pth, and .pt2 to the same but
 /// .pt2. The last two are the weights alone, under the names that the .py has.
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options = {});
 void convert_model(Model& model, const std::string& target, const ConvertOptions& options = {});

@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "formats/pt2/pt2.h"
 #include "formats/python/structure.h"
+#include "formats/torchscript/torchscript.h"
+#include "passes/aten_types.h"
 #include "passes/match.h"
 #include "passes/plain_aten.h"
 
@@ -140,6 +142,40 @@ void write_pt2_file(Graph& graph, const Model& origin, const std::string& path, 
                for (const DynamicDim& dim : options.dynamic) pt2.ranges[dim.name] = {dim.low, dim.high};
                pt2.progress = options.progress;
                write_pt2(graph, state, path, pt2);
+             });
+}
+
+namespace {
+
+ScriptParts script_parts(Graph& graph, const python::Structure& structure) {
+  ScriptParts parts;
+  for (const python::RootTensor& tensor : structure.tensors) {
+    if (tensor.value->type.kind == Type::Kind::Opaque) continue;  // a random generator
+    parts.tensors.push_back({tensor.name, tensor.value, false, tensor.value->trainable});
+  }
+  for (const python::Submodule& module : structure.modules) {
+    ScriptModule& script = parts.modules.emplace_back(ScriptModule{module.name, module.spec.type, {}});
+    for (const ModuleSpec::Weight& weight : module.spec.weights) {
+      Value* value = weight.transposed ? turned(graph, weight.value) : weight.value;
+      script.tensors.push_back({weight.attribute, value, weight.transposed, !weight.attribute.starts_with("running_")});
+    }
+  }
+  parts.module_of = structure.module_of;
+  return parts;
+}
+
+}  // namespace
+
+void write_torchscript_file(Graph& graph, const std::vector<std::string>& output_names, const std::string& path,
+                            const ConvertOptions& options) {
+  in_context([&] { return "writing " + path; },
+             [&] {
+               ScriptParts parts = script_parts(graph, python::recover_structure(graph, {}));
+               parts.output_names = output_names;
+               infer_aten_types(graph, "a");
+               rewrite_functions(graph);
+               remove_unused_nodes(graph);
+               write_torchscript(graph, parts, path, options.progress);
              });
 }
 

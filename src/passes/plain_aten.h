@@ -17,6 +17,8 @@ void unroll_loops(Graph& graph);
 void resolve_lists(Graph& graph);
 /// Lists of integers, tensors of sizes and the like.
 void rewrite_numbers(Graph& graph);
+/// What PyTorch has as functions and modules only: the part of the above that TorchScript needs as well.
+void rewrite_functions(Graph& graph);
 /// Branches and loops become cond and while_loop, whose graphs get all that they use as inputs.
 void make_higher_order(Graph& graph);
 

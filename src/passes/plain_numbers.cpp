@@ -20,27 +20,47 @@ class Rewriting {
   explicit Rewriting(Graph& graph) : graph_(graph), writer_(graph) {}
 
   void run() {
+    visit([&](Node& node) {
+      expand_lists(node);
+      if (node.domain == Symbol("tonnx")) {
+        rewrite_own(node);
+      } else if (is_aten(node, "dim")) {
+        rewrite_rank(node);
+      } else {
+        rewrite_function(node);
+      }
+      for (const GraphPtr& inner : subgraphs_of(node)) Rewriting(*inner).run();
+    });
+  }
+
+  void run_functions() {
+    visit([&](Node& node) {
+      for (const GraphPtr& inner : subgraphs_of(node)) Rewriting(*inner).run_functions();
+      rewrite_function(node);
+    });
+  }
+
+ private:
+  template <class Rewrite>
+  void visit(Rewrite&& rewrite) {
     for (Node* node = graph_.first(); node != nullptr;) {
       Node* next = node->next;
       writer_.write_before(node);
-      expand_lists(*node);
-      if (node->domain == Symbol("tonnx")) {
-        rewrite_own(*node);
-      } else if (node->domain == Symbol("torch") && node->op == Symbol("local_response_norm")) {
-        rewrite_response_norm(*node);
-      } else if (node->overload == Symbol("generator")) {
-        drop_generator(*node);
-      } else if (is_recurrent(*node)) {
-        give_state(*node);
-      } else if (is_aten(*node, "dim")) {
-        rewrite_rank(*node);
-      }
-      for (const GraphPtr& inner : subgraphs_of(*node)) Rewriting(*inner).run();
+      rewrite(*node);
       node = next;
     }
   }
 
- private:
+  void rewrite_function(Node& node) {
+    if (node.domain == Symbol("torch") && node.op == Symbol("local_response_norm")) {
+      rewrite_response_norm(node);
+    } else if (node.overload == Symbol("generator")) {
+      drop_generator(node);
+    } else if (is_recurrent(node)) {
+      give_state(node);
+    }
+  }
+
   void replace(Node& node, Value* by) {
     if (by->type.is_tensor() && by->type.dtype == DType::Undefined) by->type = node.output(0)->type;
     graph_.replace_uses(node.output(0), by);
@@ -435,5 +455,6 @@ class Rewriting {
 }  // namespace
 
 void rewrite_numbers(Graph& graph) { Rewriting(graph).run(); }
+void rewrite_functions(Graph& graph) { Rewriting(graph).run_functions(); }
 
 }  // namespace tonnx
