@@ -51,6 +51,7 @@ class CodeWriter {
   CodeWriter(const Graph& graph, const ScriptParts& parts) : graph_(graph), parts_(parts) {
     for (const char* name : kReserved) taken_.reserve(name);
     context_.name_of = [this](const Value* value) { return name_of(value); };
+    context_.type_of = [this](const Value* value) { return type_of(*value); };
     result_.classes.resize(parts.modules.size());
   }
 
@@ -88,6 +89,11 @@ class CodeWriter {
     const auto at = names_.find(value);
     if (at == names_.end()) fail_unsupported("'{}' has no place in a TorchScript file", value->name);
     return at->second;
+  }
+
+  std::string type_of(const Value& value) const {
+    const auto at = types_.find(&value);
+    return at == types_.end() ? type_text(value) : at->second;
   }
 
   const std::string& give_name(const Value* value, std::string_view wish) {
@@ -137,7 +143,7 @@ class CodeWriter {
     std::vector<std::string> texts, types;
     for (const Value* output : graph_.outputs()) {
       texts.push_back(name_of(output));
-      types.push_back(type_text(*output));
+      types.push_back(type_of(*output));
     }
     add(texts.size() == 1 ? "return " + texts[0] : fmt::format("return ({})", join(texts)));
     return_type_ = types.size() == 1 ? types[0] : fmt::format("Tuple[{}]", join(types));
@@ -154,12 +160,13 @@ class CodeWriter {
     for (const Value* input : node.inputs()) {
       if (input == nullptr || inner.contains(input)) continue;
       inner[input] = arguments.empty() ? "input" : fmt::format("input_{}", arguments.size());
-      parameters.push_back(fmt::format("{}: {}", inner[input], type_text(*input)));
+      parameters.push_back(fmt::format("{}: {}", inner[input], type_of(*input)));
       arguments.push_back(name_of(input));
     }
     Context context;
     context.in_module = true;
     context.name_of = [&](const Value* value) { return inner.at(value); };
+    context.type_of = context_.type_of;
     const std::string text = node_text(node, context);
     if (gives_list(node) || !context.functions.empty()) return node_text(node, context_);
     const size_t count = get_aten_op(node).signature.outputs.size();
@@ -186,17 +193,22 @@ class CodeWriter {
 
   // Branches and loops
 
-  /// The value as that of a variable which may hold nothing.
+  /// The value as that of another variable, which may hold nothing, or may not.
   std::string as_type_of(const Value& variable, const Value& value) const {
-    std::string text = name_of(&value);
-    return variable.type.kind == Type::Kind::Optional ? fmt::format("annotate({}, {})", type_text(variable), text)
-                                                      : text;
+    const std::string type = type_of(variable);
+    if (type.starts_with("Optional[")) return fmt::format("annotate({}, {})", type, name_of(&value));
+    return unwrapped(name_of(&value), type_of(value));
   }
 
   void write_if(const Node& node) {
     const std::string condition = condition_text(*node.input(0), context_);
     for (const Value* output : node.outputs()) {
-      if (output != nullptr) give_name(output, output->name);
+      if (output == nullptr) continue;
+      give_name(output, output->name);
+      for (const char* name : {"then_branch", "else_branch"}) {
+        const std::string type = type_of(*graph_of(node, name).outputs()[output->output_index]);
+        if (output->type.kind == Type::Kind::Unknown && type.starts_with("Optional[")) types_[output] = type;
+      }
     }
     for (const char* name : {"then_branch", "else_branch"}) {
       const Graph& branch = graph_of(node, name);
@@ -244,8 +256,11 @@ class CodeWriter {
       const Value* output = node.output(i);
       const Value* inside = loop.body.inputs()[i + 1];
       names.push_back(give_name(inside, output ? output->name : inside->name));
+      if (const std::string type = type_of(*loop.initial[i]); type.starts_with("Optional[")) types_[inside] = type;
       add(fmt::format("{} = {}", names[i], as_type_of(*inside, *loop.initial[i])));
-      if (output != nullptr) names_[output] = names[i];
+      if (output == nullptr) continue;
+      names_[output] = names[i];
+      types_[output] = type_of(*inside);
     }
     std::vector<std::string> steps;
     for (size_t i = 0; i < loop.scans; ++i) {
@@ -332,8 +347,9 @@ class CodeWriter {
   Context context_;
   python::NameSet taken_, classes_;
   std::unordered_map<const Value*, std::string> names_;
-  std::map<std::string, std::string> class_of_;  // by what it declares and does
-  std::map<std::string, std::string> methods_;   // by the name of the class
+  std::unordered_map<const Value*, std::string> types_;  // where it is not what the value says
+  std::map<std::string, std::string> class_of_;          // by what it declares and does
+  std::map<std::string, std::string> methods_;           // by the name of the class
   std::string body_, return_type_;
   int level_ = 2;
 };

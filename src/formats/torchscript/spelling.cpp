@@ -53,6 +53,8 @@ class Spelling {
     if (op == "sym_numel") return call("numel");
     if (op == "sym_stride") return call("stride");
     if (op == "sym_storage_offset") return call("storage_offset");
+    if (op == "view" && node_.overload == Symbol("dtype"))
+      return call("view_copy");  // the loader takes view of sizes only
     return call(op);
   }
 
@@ -147,6 +149,7 @@ class Spelling {
           texts.push_back("device=" + context_.device);
         continue;
       }
+      gap = gap || param.type == "ScalarType";  // a number, which could be taken for a size by its position
       std::string text = argument(given->value, param);
       texts.push_back(gap || param.keyword_only ? fmt::format("{}={}", param.name, text) : std::move(text));
     }
@@ -371,11 +374,14 @@ std::string float_text(double value) {
   return text;
 }
 
+std::string unwrapped(const std::string& name, std::string_view type) {
+  constexpr std::string_view kOptional = "Optional[";
+  if (!type.starts_with(kOptional)) return name;
+  return fmt::format("unchecked_cast({}, {})", type.substr(kOptional.size(), type.size() - kOptional.size() - 1), name);
+}
+
 std::string value_text(const Value& value, const Context& context) {
-  std::string name = context.name_of(&value);
-  if (value.type.kind != Kind::Optional) return name;
-  return fmt::format("unchecked_cast({}, {})",
-                     value.type.elements.empty() ? "Tensor" : type_text(value.type.elements[0]), name);
+  return unwrapped(context.name_of(&value), context.type_of(&value));
 }
 
 std::string condition_text(const Value& value, const Context& context) {

@@ -12,6 +12,7 @@ namespace tonnx::torchscript {
 /// What an expression needs to know of the code around it.
 struct Context {
   std::function<std::string(const Value*)> name_of;  // the variable or attribute that holds a value
+  std::function<std::string(const Value*)> type_of;  // as type_text, or what is known better
   std::string device;                                // an expression for that of the inputs; empty: there are none
   std::set<std::string> functions;                   // those of kFunctions that are called
   bool in_module = false;                            // inside a module of its own, whose flag `training` counts
@@ -19,6 +20,9 @@ struct Context {
 
 /// The type of a value as the code declares it: `Tensor`, `List[Tensor]`, `Optional[Tensor]`, `int`.
 std::string type_text(const Value& value);
+
+/// A variable that may hold nothing where it is known to hold something.
+std::string unwrapped(const std::string& name, std::string_view type);
 
 /// A number with a point or an exponent.
 std::string float_text(double value);
