@@ -104,10 +104,10 @@ void add_convert(CLI::App& app, Run& run) {
       app.add_subcommand("convert", "Convert a model; the endings of the two names say from what and to what");
   auto a = std::make_shared<Arguments>();
   command->add_option("source", a->source, "model.onnx or model.pt2");
-  command->add_option(
-      "target", a->target,
-      "model.py (its weights go to model.safetensors), model.pt2, model.pt (TorchScript) or model.onnx; model.safetensors or model.pth: "
-      "the weights alone, under the names that the .py has");
+  command->add_option("target", a->target,
+                      "model.py (its weights go to model.safetensors), model.pt2, model.pt (TorchScript) or "
+                      "model.onnx; model.safetensors or model.pth: "
+                      "the weights alone, under the names that the .py has");
   command->add_option(
       "--list", a->list,
       "a file of many conversions, `source<TAB>target` on each line; a failure is written to TARGET.err");

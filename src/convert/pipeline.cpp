@@ -166,8 +166,8 @@ void write_python_files(const PythonModule& module, const std::string& path,
 }
 
 std::vector<std::string> target_endings(std::string_view source_ending) {
-  if (source_ending == ".onnx") return {".py", ".pt2", ".onnx", ".safetensors", ".pth"};
-  if (source_ending == ".pt2") return {".py", ".onnx", ".safetensors", ".pth"};
+  if (source_ending == ".onnx") return {".py", ".pt2", ".pt", ".onnx", ".safetensors", ".pth"};
+  if (source_ending == ".pt2") return {".py", ".pt", ".onnx", ".safetensors", ".pth"};
   return {};
 }
 

@@ -118,29 +118,6 @@ AttrValue Node::take_attribute(std::string_view wanted) {
   return {};
 }
 
-Graph::~Graph() {
-  for (Node& node : node_storage_) node.attributes.clear();  // graphs inside go first, while these values are there
-  forget_outer_uses();
-}
-
-void Graph::forget_outer_uses() noexcept {
-  for (Node& node : node_storage_) {
-    for (size_t i = 0; i < node.inputs_.size(); ++i) {
-      Value* value = node.inputs_[i];
-      if (value != nullptr && value->graph != this && node.use_places_[i] < value->uses.size())
-        Node::drop_use(value, node.use_places_[i]);
-    }
-  }
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    if (outputs_[i]->graph == this) continue;
-    auto& uses = outputs_[i]->uses;
-    const auto at = std::find_if(uses.begin(), uses.end(), [&](const Use& use) {
-      return use.user == nullptr && use.index == i && use.output_of == this;
-    });
-    if (at != uses.end()) Node::drop_use(outputs_[i], static_cast<size_t>(at - uses.begin()));
-  }
-}
-
 Value* Graph::new_value(std::string value_name, Type type) {
   names_.try_emplace(value_name, 1);
   Value& value = value_storage_.emplace_back();

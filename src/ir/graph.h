@@ -94,9 +94,6 @@ class Graph {
   std::vector<std::pair<Value*, Bytes>> value_declarations;
 
   Graph() = default;
-  /// A graph inside another may go away on its own, where what was being made of it failed: values of the graphs around
-  /// it, which are still there, do not list it any more.
-  ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
@@ -156,7 +153,6 @@ class Graph {
  private:
   bool is_taken(const std::string& name) const;
   void unlink_output(size_t i);
-  void forget_outer_uses() noexcept;
   void mark_changed();  // the nodes around it differ from the file
 
   std::deque<Node> node_storage_;

@@ -214,6 +214,10 @@ void up_scan_9(OnnxEdit& edit) {
   AttrValue directions = node.take_attribute("directions");
   require(directions.is_none() || directions.get<std::vector<int64_t>>() != nullptr,
           "attribute 'directions' is no list of integers");
+  for (const Value* input : inputs) require(input != nullptr, "an input is missing");
+  AttrValue count_of_inputs = node.take_attribute("num_scan_inputs");
+  require(count_of_inputs.get<int64_t>() != nullptr, "attribute 'num_scan_inputs' is missing, or no integer");
+  // nothing fails from here on: a graph that is not yet a node's must not go away
   Value* sizes = edit.before("Shape", {inputs[0]});
   Value* batch =
       edit.before("Gather", {sizes, edit.constant(make_scalar(DType::Int64, 0), "axis")}, {{"axis", int64_t{0}}});
@@ -221,13 +225,8 @@ void up_scan_9(OnnxEdit& edit) {
   Expansion inner(edit, *body);
   body->add_output(inner("Identity", {body->inputs()[1]}));
   std::vector<Value*> elements;
-  for (Value* input : inputs) {
-    require(input != nullptr, "an input is missing");
-    elements.push_back(inner("Gather", {input, body->inputs()[0]}, {{"axis", int64_t{0}}}));
-  }
+  for (Value* input : inputs) elements.push_back(inner("Gather", {input, body->inputs()[0]}, {{"axis", int64_t{0}}}));
   Node* scan = append_node(*body, "Scan", elements, {}, 0);
-  AttrValue count_of_inputs = node.take_attribute("num_scan_inputs");
-  require(count_of_inputs.get<int64_t>() != nullptr, "attribute 'num_scan_inputs' is missing, or no integer");
   scan->set_attribute("num_scan_inputs", std::move(count_of_inputs));
   if (!directions.is_none()) scan->set_attribute("scan_input_directions", std::move(directions));
   const size_t count = scan_body->outputs().size();

@@ -16,6 +16,8 @@ Node* append_node(Graph& graph, std::string_view op, const std::vector<Value*>& 
 std::shared_ptr<Graph> new_loop_body(Node& loop) {
   auto body = std::make_shared<Graph>();
   body->owner = &loop;
+  // the node has it from the start, so that it does not go away on its own where what is being made of it fails
+  if (loop.find_attribute("body") == nullptr) loop.set_attribute("body", body, AttrType::Graph);
   add_input(*body, "i", Type::tensor(DType::Int64, Shape{}));
   add_input(*body, "keep_on", Type::tensor(DType::Bool, Shape{}));
   return body;

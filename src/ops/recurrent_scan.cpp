@@ -214,13 +214,13 @@ class ScanWriter {
       attributes.push_back({"scan_output_directions", std::vector<int64_t>{1}});
     }
     Node* scan = edit_.node_before("Scan", inputs, std::move(attributes), states + 1);
-    scan->set_attribute("body", body(*scan, d, outside), AttrType::Graph);
+    add_body(*scan, d, outside);
     return scan;
   }
 
-  GraphPtr body(Node& scan, int64_t d, const Direction& outside) {
+  void add_body(Node& scan, int64_t d, const Direction& outside) {
     auto graph = std::make_shared<Graph>();
-    graph->owner = &scan;
+    scan.set_attribute("body", graph, AttrType::Graph);  // from the start: it must not go away where a step fails
     graph->name = "step";
     Expansion body(edit_, *graph);
     const auto input = [&](const char* name, DType dtype, Shape shape) {
@@ -241,7 +241,6 @@ class ScanWriter {
     }
     next.push_back(y);
     for (Value* value : next) graph->add_output(body("Identity", {value}));
-    return graph;
   }
 
   const NodeView& n_;
