@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tonnx._error import Error
-from tonnx._verify_inputs import feeds_of, make_inputs, pair_inputs
+from tonnx._verify_inputs import make_feeds, pair_inputs, perturbed
 from tonnx._verify_runners import Runner, Value, identifier, open_model
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # What one layer may add, relative to the largest element; it grows with the root of the number of layers.
 _ROUNDING = {"float64": 1e-11, "float32": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2, "int8": 5e-3}
+_ROUNDING_OF_ONE = 1.2e-7  # a sigmoid whose result is tiny was computed from what is not
 _LARGEST_TOLERANCE = 0.1
 _MASK = 1e9  # elements of attention masks say nothing of how large the others are
 
@@ -110,7 +111,8 @@ class VerifyReport:
                 + (f", {wrong} differ" if wrong else ", all the same")
             )
         if self.first_difference is not None:
-            lines.append(f"first layer that differs: {self.first_difference.title()}")
+            though = ", though the outputs are the same" if self.ok else ""
+            lines.append(f"first layer that differs{though}: {self.first_difference.title()}")
             lines.append(f"         {OutputComparison.__str__(self.first_difference)}")
         lines.append("same" if self.ok else "DIFFERENT")
         return "\n".join(lines)
@@ -124,28 +126,38 @@ class Tolerance:
     atol: float | None
     precisions: tuple[str, str]
 
+    @property
+    def is_given(self) -> bool:
+        return self.rtol is not None or self.atol is not None
+
     def of(self, dtypes: tuple[str, str], depth: int, scale: float) -> tuple[float, float]:
         coarse = max(_ROUNDING.get(name, 0.0) for name in dtypes)
         # weights of fewer bits make the values in between coarser, even where an output is wide
         if "float64" not in dtypes or len(set(dtypes)) > 1:
             coarse = max([coarse, *(_ROUNDING[name] for name in self.precisions)])
         fitting = min(coarse * max(depth, 1) ** 0.5, _LARGEST_TOLERANCE)
-        if self.rtol is None and self.atol is None:
-            return fitting, fitting * scale
+        if not self.is_given:
+            return fitting, max(fitting * scale, _ROUNDING_OF_ONE if coarse > 1e-9 else 0.0)
         return self.rtol or 0.0, self.atol or 0.0
 
 
-def measure(a: Value, b: Value, tolerance: Tolerance, depth: int) -> dict[str, object]:
-    """The numbers of an OutputComparison, but for the names."""
+def measure(
+    a: Value, b: Value, tolerance: Tolerance, depth: int, *, noise: float = 1.0, near: Value | None = None
+) -> dict[str, object]:
+    """The numbers of an OutputComparison, but for the names.
+
+    `noise` is how much more rounding has to be expected than in a value of this size; `near` what the first model makes
+    of inputs that are as far off as rounding could make them.
+    """
     import numpy as np
 
-    x, y = a.array, b.array
+    x, y = np.atleast_1d(a.array), np.atleast_1d(b.array)
     found: dict[str, object] = dict(
-        shape=tuple(x.shape), dtype=a.dtype, max_abs=0.0, max_rel=0.0, cosine=1.0, rtol=0.0, atol=0.0, wrong=0
+        shape=tuple(a.array.shape), dtype=a.dtype, max_abs=0.0, max_rel=0.0, cosine=1.0, rtol=0.0, atol=0.0, wrong=0
     )
     found |= {"elements": int(x.size), "ok": True, "why": ""}
-    if x.shape != y.shape:
-        why = f"is {b.dtype}{list(y.shape)} in the second model"
+    if a.array.shape != b.array.shape:
+        why = f"is {b.dtype}{list(b.array.shape)} in the second model"
         return found | {
             "ok": False,
             "why": why,
@@ -163,7 +175,11 @@ def measure(a: Value, b: Value, tolerance: Tolerance, depth: int) -> dict[str, o
         x, y = x.astype(np.float64), y.astype(np.float64)
         if a.array.dtype.kind == "f" or b.array.dtype.kind == "f":
             plain = np.abs(x[np.isfinite(x) & (np.abs(x) < _MASK)])
-            rtol, atol = tolerance.of((a.dtype, b.dtype), depth, float(plain.max()) if plain.size else 0.0)
+            scale = noise * float(plain.max()) if plain.size else 0.0
+            rtol, atol = tolerance.of((a.dtype, b.dtype), depth, scale)
+            if near is not None and near.array.shape == a.array.shape:
+                moved = np.abs(near.array.astype(np.float64) - x)[np.isfinite(x)]
+                atol += 4 * float(np.nan_to_num(moved, nan=0.0, posinf=0.0).max(initial=0.0))
         elif a.dtype in ("int8", "uint8") and tolerance.atol is None:
             rtol, atol = 0.0, 1.0  # rounding may fall either way
         else:
@@ -211,9 +227,13 @@ def compare_outputs(
         raise Error(f"'{a.path}' and '{b.path}' have no output in common: {'; '.join(missing)}", "invalid_model")
     depth = max(a.depth(), b.depth())
     found = []
+    near: Named = []
     for i, j in pairs:
         name = in_a[i][0] or in_b[j][0] or f"output {i}"
         numbers = measure(in_a[i][1], in_b[j][1], tolerance, depth)
+        if not numbers["ok"] and not tolerance.is_given:
+            near = near or a.run(perturbed(feeds[0]))
+            numbers = measure(in_a[i][1], in_b[j][1], tolerance, depth, near=near[i][1])
         found.append(OutputComparison(name=name, counterpart=in_b[j][0] or name, **numbers))  # type: ignore[arg-type]
     return found, missing
 
@@ -243,11 +263,10 @@ def verify(
     first, second = open_model(a), open_model(b)
     given = read_arrays(inputs) if isinstance(inputs, str | os.PathLike) else inputs
     pairs = pair_inputs(first, second)
-    of_a = make_inputs(first, second, pairs, given, shapes or {}, seed)
-    feeds = (of_a, feeds_of(second, pairs, of_a))
+    feeds = make_feeds(first, second, pairs, given, shapes or {}, seed)
     tolerance = Tolerance(rtol, atol, (first.precision, second.precision))
     outputs, missing = compare_outputs(first, second, feeds, tolerance)
-    kinds = {value.name: f"{array.dtype}{list(array.shape)}" for value, array in zip(first.inputs, of_a)}
+    kinds = {value.name: f"{array.dtype}{list(array.shape)}" for value, array in zip(first.inputs, feeds[0])}
     report = VerifyReport(os.fspath(a), os.fspath(b), kinds, None if given else seed, outputs, missing)
     if layers:
         from tonnx._verify_layers import compare_layers

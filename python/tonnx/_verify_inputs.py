@@ -66,14 +66,18 @@ class Sizes:
         return size
 
 
-def _guess(place: int, rank: int) -> int:
+# Sizes of images and of sequences that are open, in the order in which they are tried until the model can run.
+GUESSES = ((64, 8), (224, 64), (256, 512), (512, 16000))
+
+
+def _guess(place: int, rank: int, attempt: int) -> int:
     """A batch of one, images large enough to be scaled down a few times, short sequences."""
-    if place == 0:
+    if place == 0 and rank > 1:
         return 1
-    return 64 if rank >= 4 and place >= 2 else 8
+    return GUESSES[attempt][0 if rank >= 4 and place >= 2 else 1]
 
 
-def _made_up_shape(value: Input, other: Input | None, sizes: Sizes) -> list[int]:
+def _made_up_shape(value: Input, other: Input | None, sizes: Sizes, attempt: int) -> list[int]:
     shapes = [one.shape for one in (value, other) if one is not None and one.shape is not None]
     if not shapes:
         raise Error(
@@ -94,7 +98,7 @@ def _made_up_shape(value: Input, other: Input | None, sizes: Sizes) -> list[int]
         for size in fixed:
             sizes.learn(options, [size] * len(options))
     rank = len(shapes[0])
-    return [sizes.of(options, _guess(i, rank), lowest) for i, options in enumerate(zip(*shapes))]
+    return [sizes.of(options, _guess(i, rank, attempt), lowest) for i, options in enumerate(zip(*shapes))]
 
 
 def _find(given: Mapping[str, Any], names: Sequence[str], used: set[str]) -> Any:
@@ -117,8 +121,9 @@ def make_inputs(
     given: Mapping[str, np.ndarray] | Sequence[np.ndarray] | None,
     shapes: Mapping[str, Sequence[int]],
     seed: int,
+    attempt: int = 0,
 ) -> list[np.ndarray]:
-    """The arrays of all inputs of a: those that are given, and random ones."""
+    """The arrays of all inputs of a: those that are given, and random ones, whose open sizes are guessed."""
     import numpy as np
 
     other_of = {i: b.inputs[j] for j, i in enumerate(pairs) if i is not None}
@@ -156,7 +161,7 @@ def make_inputs(
             continue
         if dtype not in np.sctypeDict:
             raise Error(f"input '{value.name}' is of {dtype}, which numpy lacks", "unsupported")
-        shape = fixed[i] if fixed[i] is not None else _made_up_shape(value, other, sizes)
+        shape = fixed[i] if fixed[i] is not None else _made_up_shape(value, other, sizes, attempt)
         if any(size < 0 for size in shape) or int(np.prod(np.asarray(shape, dtype=object))) > _LARGEST:
             raise Error(f"input '{value.name}' cannot be of shape {list(shape)}", "invalid_model")
         limit = min(value.limit, other.limit if other else value.limit)
@@ -180,6 +185,45 @@ def _checked(array: np.ndarray, value: Input, dtype: str | None) -> np.ndarray:
             raise Error(f"input '{value.name}' holds {array.dtype} where {dtype} is expected", "invalid_model")
         return array.astype(dtype)
     return array
+
+
+def make_feeds(
+    a: Runner,
+    b: Runner,
+    pairs: Sequence[int | None],
+    given: Mapping[str, np.ndarray] | Sequence[np.ndarray] | None,
+    shapes: Mapping[str, Sequence[int]],
+    seed: int,
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """The arrays of both models. Where sizes were guessed with which the first cannot run, others are tried."""
+    first: Error | None = None
+    before: list[tuple[int, ...]] = []
+    for attempt in range(len(GUESSES)):
+        feeds = make_inputs(a, b, pairs, given, shapes, seed, attempt)
+        if (now := [array.shape for array in feeds]) == before:
+            break
+        before = now
+        try:
+            a.run(feeds)
+            return feeds, feeds_of(b, pairs, feeds)
+        except Error as e:
+            first = first or e
+    assert first is not None
+    raise first
+
+
+def perturbed(feeds: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The inputs as far off as rounding could make them: what a model makes of that says how it magnifies errors."""
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    result = []
+    for array in feeds:
+        if array.dtype.kind == "f":
+            size = 64 * float(np.finfo(array.dtype).eps) if array.dtype.itemsize > 2 else 1e-3
+            array = (array * (1 + size * rng.choice([-1.0, 1.0], array.shape))).astype(array.dtype)
+        result.append(array)
+    return result
 
 
 def feeds_of(b: Runner, pairs: Sequence[int | None], feeds: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from tonnx import _verify_runners
 from tonnx._verify import LayerComparison, Tolerance, measure
+from tonnx._verify_inputs import perturbed
 from tonnx._verify_match import Matcher, Pair, Print, Sketcher
-from tonnx._verify_runners import Runner, Step, Value, depths
+from tonnx._verify_runners import Runner, Step, Value, depths, operator_class
 
 if TYPE_CHECKING:
     import numpy as np
 
+_LARGEST_NOISE = 100.0
 Feeds = tuple[list["np.ndarray"], list["np.ndarray"]]
 
 
@@ -41,6 +43,19 @@ def chunks(pairs: Sequence[Pair], a: dict[int, Print], b: dict[int, Print]) -> I
         yield chunk
 
 
+def noise_of(steps: Sequence[Step], prints: dict[int, Print]) -> list[float]:
+    """How much more rounding errors weigh than in their inputs: x - mean(x) is as exact as x was large."""
+    found: list[float] = []
+    for index, step in enumerate(steps):
+        parents = [p for p in step.parents if p >= 0]
+        noise = max((found[p] for p in parents), default=1.0)
+        if operator_class(step.op) in ("add", "sub") and index in prints and prints[index].largest > 0:
+            largest = max((found[p] * prints[p].largest for p in parents if p in prints), default=0.0)
+            noise = largest / prints[index].largest
+        found.append(min(max(noise, 1.0), _LARGEST_NOISE))
+    return found
+
+
 def compare_layers(
     a: Runner, b: Runner, feeds: Feeds, inputs: dict[int, int], tolerance: Tolerance
 ) -> tuple[list[LayerComparison], LayerComparison | None]:
@@ -49,19 +64,30 @@ def compare_layers(
     prints_a, prints_b = prints_of(a, feeds[0], sketcher), prints_of(b, feeds[1], sketcher)
     pairs = Matcher(a.steps, b.steps, prints_a, prints_b, inputs).run()
     depths_a, depths_b = depths(a.steps), depths(b.steps)
+    noises = noise_of(a.steps, prints_a)
     found: list[LayerComparison] = []
     for chunk in chunks(pairs, prints_a, prints_b):
         values_a = a.fetch(feeds[0], [pair.a for pair in chunk])
         values_b = b.fetch(feeds[1], [pair.b for pair in chunk])
+        left: list[tuple[Pair, int]] = []
         for pair in chunk:
             if pair.a not in values_a or pair.b not in values_b:
                 continue
+            one, other = values_a[pair.a], values_b[pair.b]
+            if one.array.size == other.array.size:  # sizes of one come and go
+                values_b[pair.b] = Value(other.array.reshape(one.array.shape), other.dtype)
             depth = max(depths_a[pair.a], depths_b[pair.b])
-            value_a, value_b = values_a.pop(pair.a), values_b.pop(pair.b)
-            if value_a.array.size == value_b.array.size:  # sizes of one come and go
-                value_b = Value(value_b.array.reshape(value_a.array.shape), value_b.dtype)
-            numbers = measure(value_a, value_b, tolerance, depth)
+            numbers = measure(one, values_b[pair.b], tolerance, depth, noise=noises[pair.a])
+            if numbers["ok"] or tolerance.is_given:
+                found.append(_layer(a.steps, b.steps, pair, numbers, depth))
+            else:
+                left.append((pair, depth))
+        near = a.fetch(perturbed(feeds[0]), [pair.a for pair, _ in left]) if left else {}
+        for pair, depth in left:
+            values = values_a[pair.a], values_b[pair.b]
+            numbers = measure(*values, tolerance, depth, noise=noises[pair.a], near=near.get(pair.a))
             found.append(_layer(a.steps, b.steps, pair, numbers, depth))
+    found.sort(key=lambda layer: layer.index)
     at = {layer.index: layer for layer in found}
     for layer in found:
         covered = _covered(a.steps, at, layer.index)
@@ -102,8 +128,8 @@ def _sorted_out(
 ) -> tuple[list[LayerComparison], LayerComparison | None]:
     """The first layer whose difference goes on to an output.
 
-    One that is gone again behind it is no cause: the models compute the same in another way there. Where only its place
-    said that it has a counterpart, it has none.
+    One that is gone again behind it is no cause: the models compute the same in another way there. Where no name said
+    that it has a counterpart, it has none.
     """
     at = {layer.index: layer for layer in layers}
     users: dict[int, list[int]] = {}
@@ -115,7 +141,7 @@ def _sorted_out(
         behind = [reaches[user] for user in users.get(index, ()) if user in reaches]
         goes_on = not behind or any(behind)
         reaches[index] = goes_on and (index not in at or not at[index].ok)
-    kept = [layer for layer in layers if layer.ok or reaches[layer.index] or layer.how != "place"]
+    kept = [layer for layer in layers if layer.ok or reaches[layer.index] or layer.how == "name"]
     wrong = [layer for layer in kept if not layer.ok]
     first = next((layer for layer in wrong if reaches[layer.index]), wrong[0] if wrong else None)
     return kept, first
