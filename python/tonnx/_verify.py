@@ -59,6 +59,7 @@ class LayerComparison(OutputComparison):
     index: int = 0  # in order of execution
     layer: str = ""
     op: str = ""
+    module: str = ""
     counterpart_layer: str = ""
     counterpart_op: str = ""
     weights: tuple[str, ...] = ()
@@ -71,7 +72,7 @@ class LayerComparison(OutputComparison):
         sides = [f"{self.layer or self.name} ({self.op})"]
         if (self.counterpart_layer or self.counterpart) != (self.layer or self.name):
             sides.append(f"{self.counterpart_layer or self.counterpart} ({self.counterpart_op})")
-        text = " = ".join(sides) + f", value {self.name}"
+        text = " = ".join(sides) + (f", in {self.module}" if self.module else "") + f", value {self.name}"
         text += f", with {', '.join(self.covers)} before it" if self.covers else ""
         return text + (f", weights {', '.join(self.weights)}" if self.weights else "")
 

@@ -97,6 +97,7 @@ def _output_row(output: OutputComparison) -> str:
 def _layer_row(layer: LayerComparison, is_first: bool) -> str:
     worst = badness(layer)
     notes = [f"value {layer.name}"] if layer.layer and layer.layer != layer.name else []
+    notes += [f"in {layer.module}"] if layer.module else []
     notes += [f"with {', '.join(layer.covers)} before it"] if layer.covers else []
     notes += [f"weights {', '.join(layer.weights)}"] if layer.weights else []
     other = layer.counterpart_layer or layer.counterpart

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -116,7 +117,7 @@ class OnnxRunner(ChunkRunner):
             for name in filter(None, node.output):
                 sources[name] = (len(self.steps),)
                 self._places[len(self.steps)] = name
-                self.steps.append(Step(name, node.op_type, parents, node.name, used, paths))
+                self.steps.append(Step(name, node.op_type, parents, node.name, used, paths, module_of(node)))
 
     def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
         import numpy as np
@@ -144,6 +145,13 @@ class OnnxRunner(ChunkRunner):
     def depth(self) -> int:
         self.find_steps()
         return max(depths(self.steps), default=1)
+
+
+def module_of(node: Any) -> str:
+    """The path of the module that an exporter of PyTorch left in the node's metadata."""
+    kept = {entry.key: entry.value for entry in node.metadata_props}
+    scopes = re.findall(r"'([^']*)'", kept.get("pkg.torch.onnx.name_scopes", ""))
+    return scopes[-2] if len(scopes) > 1 else ""  # the last one is the operator
 
 
 def _in_order(nodes: Sequence[Any]) -> list[Any]:

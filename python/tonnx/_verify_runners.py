@@ -50,6 +50,7 @@ class Step:
     layer: str = ""  # the node or the module that computes it
     weights: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()  # of modules whose output it is
+    module: str = ""  # where a node lies in the model that the file was made of
 
     def title(self) -> str:
         return self.layer or self.name

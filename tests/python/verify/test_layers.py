@@ -116,3 +116,16 @@ def test_control_flow_counts_as_one_layer() -> None:
     tonnx.convert("if.onnx", "if.py")
     report = tonnx.verify("if.onnx", "if.py", layers=True)
     assert report and report.first_difference is None
+
+
+def test_the_module_of_a_node_is_kept_from_its_metadata() -> None:
+    for name, factor in (("a", 1.0), ("b", 1.01)):
+        text = f"""<ir_version: 10, opset_import: ["" : 17]> g (float[4] x) => (float[4] y)
+        <float k = {{{factor}}}> {{ h = Exp(x)  i = Mul(h, k)  y = Tanh(i) }}"""
+        model = onnx.parser.parse_model(text)
+        scopes = model.graph.node[1].metadata_props.add()
+        scopes.key, scopes.value = "pkg.torch.onnx.name_scopes", "['', 'block.2', 'block.2.scale', 'mul']"
+        onnx.save(model, f"{name}.onnx")
+    report = tonnx.verify("a.onnx", "b.onnx", layers=True)
+    assert report.first_difference is not None and report.first_difference.module == "block.2.scale"
+    assert "in block.2.scale" in str(report)
