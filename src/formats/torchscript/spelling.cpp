@@ -240,7 +240,24 @@ class Spelling {
     if (op == "either") return fmt::format("{} or {}", text("a"), text("b"));
     if (op == "count_if")
       return fmt::format("{} if {} else 0", text("count"), condition_text(*args_.value("condition"), context_));
+    if (op == "call_operator") return operator_call();
     return list_text(op);
+  }
+
+  /// An operator without a row of its own: the first tensor by its place, everything else by its name.
+  std::string operator_call() const {
+    std::string target = args_.string("tonnx_target");  // library.name.overload
+    const size_t overload = target.find('.', target.find('.') + 1);
+    if (overload != std::string::npos) target.erase(overload);
+    std::vector<std::string> texts;
+    for (const Attribute& each : node_.attributes) {
+      if (each.name == "tonnx_target") continue;
+      const bool is_list =
+          each.value.get<AttrList>() || each.value.get<std::vector<int64_t>>() || each.value.get<std::vector<double>>();
+      const std::string text = is_list ? "[" + join(*items(each.value, "")) + "]" : plain(each.value, "");
+      texts.push_back(texts.empty() && each.value.get<Operand>() ? text : fmt::format("{}={}", each.name, text));
+    }
+    return fmt::format("ops.{}({})", target, join(texts));
   }
 
   std::string list_text(std::string_view op) {
