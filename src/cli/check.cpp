@@ -42,7 +42,7 @@ void check_program(const Arguments& a) {
   size_t count = 0;
   std::set<std::string> ops;
   count_nodes(*program.model.graph, count, ops);
-  if (a.to == "py") {
+  if (a.to == "py" || a.to == "pt") {
     ready_for_python(program);
   } else {
     const std::vector<UnsupportedAten> unsupported = find_unsupported_aten(*program.model.graph);
@@ -86,9 +86,9 @@ void add_check(CLI::App& app, Run& run) {
       app.add_subcommand("check", "List every operator that cannot be converted, with its nodes, and convert nothing");
   auto a = std::make_shared<Arguments>();
   command->add_option("source", a->source, "model.onnx or model.pt2")->required();
-  command->add_option("--to", a->to, "py, pt2 or onnx; for a .pt2 py or onnx")
+  command->add_option("--to", a->to, "py, pt2, pt or onnx; for a .pt2 py, pt or onnx")
       ->capture_default_str()
-      ->check(CLI::IsMember({"py", "pt2", "onnx"}));
+      ->check(CLI::IsMember({"py", "pt2", "pt", "onnx"}));
   command->add_option("--opset", a->opset, "with --to onnx: the opset that is asked for (1 to 28)")
       ->check(CLI::Range(1, 28));
   command->callback([a, &run] { run = [a] { check(*a); }; });

@@ -201,6 +201,23 @@ def test_branches(threshold: float) -> None:
     agree(load(model), model, random(4), np.array(threshold, np.float32))
 
 
+def test_large_branches() -> None:
+    """They are methods of their own, which get what they use as arguments."""
+    steps = "".join(f"s{i + 1} = Sin (s{i}) " for i in range(60))
+    inner = "t = Add (x, twice) r = If (is_large) < then_branch = p () => (float[a] u) { u = Mul (t, w) }, "
+    inner += "else_branch = q () => (float[b] v) { v = ConstantOfShape (size) } > s0 = Add (r, x)"
+    model = parsed(
+        BRANCH.replace("y1 = Neg (twice)", f"{inner} {steps} y1 = Neg (s60)").replace(
+            "twice =", "size = Shape (x) twice ="
+        ),
+        {"w": random(1)},
+    )
+    module = load(model)
+    assert "(self).branch(" in module.code
+    for threshold in (-100.0, 100.0):
+        agree(module, model, random(4), np.array(threshold, np.float32))
+
+
 WHILE = """<ir_version: 8, opset_import: ["": 18]>
     net (float[n] x, int64 count, float limit) => (float[m] y, float[k, l] all) {
         start = Constant <value = bool {1}> ()

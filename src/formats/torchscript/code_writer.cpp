@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "formats/python/names.h"
@@ -26,6 +28,16 @@ constexpr const char* kReserved[] = {"torch",   "ops",     "annotate",   "unchec
 
 const Graph& graph_of(const Node& node, std::string_view name) {
   return **node.find_attribute(name)->value.get<GraphPtr>();
+}
+
+constexpr size_t kLargeBranch = 40;  // nodes
+
+size_t size_of(const Graph& graph) {
+  size_t count = graph.node_count();
+  for (const Node& node : graph) {
+    for (const GraphPtr& inner : subgraphs_of(node)) count += size_of(*inner);
+  }
+  return count;
 }
 
 bool is_own(const Node& node, std::string_view op) { return node.domain == Symbol("tonnx") && node.op == Symbol(op); }
@@ -66,8 +78,13 @@ class CodeWriter {
 
  private:
   void name_state() {
-    for (const ScriptTensor& tensor : parts_.tensors) names_[tensor.value] = "self." + tensor.name;
+    members_.reserve("forward");
+    for (const ScriptTensor& tensor : parts_.tensors) {
+      names_[tensor.value] = "self." + tensor.name;
+      members_.reserve(tensor.name);
+    }
     for (const ScriptModule& module : parts_.modules) {
+      members_.reserve(module.name);
       for (const ScriptTensor& tensor : module.tensors)
         names_[tensor.value] = fmt::format("self.{}.{}", module.name, tensor.name);
     }
@@ -80,8 +97,9 @@ class CodeWriter {
       if (input->type.is_tensor() && input->type.dtype == DType::String)
         fail_unsupported("input '{}' is of strings, which PyTorch has no tensors of", input->name);
       result_.arguments.push_back(give_name(input, wish));
-      if (context_.device.empty() && input->type.is_tensor())
-        context_.device = fmt::format("ops.prim.device({})", result_.arguments.back());
+      if (device_input_ != nullptr || !input->type.is_tensor()) continue;
+      device_input_ = input;
+      context_.device = fmt::format("ops.prim.device({})", result_.arguments.back());
     }
   }
 
@@ -214,14 +232,72 @@ class CodeWriter {
       const Graph& branch = graph_of(node, name);
       add(name[0] == 't' ? fmt::format("if {}:", condition) : "else:");
       ++level_;
-      write_nodes(branch);
-      for (size_t i = 0; i < node.outputs().size(); ++i) {
-        const Value* output = node.output(i);
-        if (output != nullptr) add(fmt::format("{} = {}", name_of(output), as_type_of(*output, *branch.outputs()[i])));
+      if (size_of(branch) > kLargeBranch) {
+        write_branch_call(node, branch);
+      } else {
+        const size_t before = body_.size();
+        write_nodes(branch);
+        for (const Value* output : node.outputs()) {
+          if (output != nullptr) add(fmt::format("{} = {}", name_of(output), result_text(*output, branch)));
+        }
+        if (body_.size() == before) add("pass");
       }
-      if (node.outputs().empty()) add("pass");
       --level_;
     }
+  }
+
+  /// What a branch gives for an output of its node.
+  std::string result_text(const Value& output, const Graph& branch) const {
+    return as_type_of(output, *branch.outputs()[output.output_index]);
+  }
+
+  /// A branch as a method of its own: the loader takes long for each variable that only one of two branches has.
+  void write_branch_call(const Node& node, const Graph& branch) {
+    std::string outer;
+    std::swap(body_, outer);
+    const int level = std::exchange(level_, 2);
+    write_nodes(branch);
+    std::vector<std::string> targets, texts, types;
+    for (const Value* output : node.outputs()) {
+      if (output == nullptr) continue;
+      targets.push_back(name_of(output));
+      texts.push_back(result_text(*output, branch));
+      types.push_back(type_of(*output));
+    }
+    add(texts.size() == 1 ? "return " + texts[0] : fmt::format("return ({})", join(texts)));
+    std::vector<std::string> parameters{"self"}, arguments;
+    for (const Value* value : used_from_outside(branch)) {
+      arguments.push_back(name_of(value));
+      parameters.push_back(fmt::format("{}: {}", arguments.back(), type_of(*value)));
+    }
+    const std::string name = members_.add("branch");
+    methods_text_ += fmt::format("  def {}({}) -> {}:\n{}", name, join(parameters, ",\n    "),
+                                 types.size() == 1 ? types[0] : fmt::format("Tuple[{}]", join(types)), body_);
+    body_ = std::move(outer);
+    level_ = level;
+    add(fmt::format("{} = self.{}({})", join(targets), name, join(arguments)));
+  }
+
+  /// The variables that a branch uses, and the input whose device it may ask for.
+  std::vector<const Value*> used_from_outside(const Graph& branch) const {
+    std::vector<const Value*> found;
+    std::set<const Value*> seen;
+    std::set<const Graph*> inside;
+    const auto use = [&](const Value* value) {
+      if (value == nullptr || inside.contains(value->graph) || !seen.insert(value).second) return;
+      if (!name_of(value).starts_with("self.")) found.push_back(value);
+    };
+    const std::function<void(const Graph&)> walk = [&](const Graph& graph) {
+      inside.insert(&graph);
+      for (const Node& node : graph) {
+        for (const Value* input : node.inputs()) use(input);
+        for (const GraphPtr& inner : subgraphs_of(node)) walk(*inner);
+      }
+      for (const Value* output : graph.outputs()) use(output);
+    };
+    walk(branch);
+    use(device_input_);
+    return found;
   }
 
   struct Loop {
@@ -256,7 +332,8 @@ class CodeWriter {
       const Value* output = node.output(i);
       const Value* inside = loop.body.inputs()[i + 1];
       names.push_back(give_name(inside, output ? output->name : inside->name));
-      if (const std::string type = type_of(*loop.initial[i]); type.starts_with("Optional[")) types_[inside] = type;
+      const std::string type = type_of(*loop.initial[i]);
+      if (type.starts_with("Optional[") || inside->type.kind == Type::Kind::Unknown) types_[inside] = type;
       add(fmt::format("{} = {}", names[i], as_type_of(*inside, *loop.initial[i])));
       if (output == nullptr) continue;
       names_[output] = names[i];
@@ -337,20 +414,21 @@ class CodeWriter {
     std::vector<std::string> parameters{"self"};
     for (size_t i = 0; i < graph_.inputs().size(); ++i)
       parameters.push_back(fmt::format("{}: {}", result_.arguments[i], type_text(*graph_.inputs()[i])));
-    result_.source +=
-        fmt::format("{}  def forward({}) -> {}:\n{}", head, join(parameters, ",\n    "), return_type_, body_);
+    result_.source += fmt::format("{}{}  def forward({}) -> {}:\n{}", head, methods_text_, join(parameters, ",\n    "),
+                                  return_type_, body_);
   }
 
   const Graph& graph_;
   const ScriptParts& parts_;
   Code result_;
   Context context_;
-  python::NameSet taken_, classes_;
+  python::NameSet taken_, classes_, members_;
   std::unordered_map<const Value*, std::string> names_;
   std::unordered_map<const Value*, std::string> types_;  // where it is not what the value says
   std::map<std::string, std::string> class_of_;          // by what it declares and does
   std::map<std::string, std::string> methods_;           // by the name of the class
-  std::string body_, return_type_;
+  std::string body_, return_type_, methods_text_;
+  const Value* device_input_ = nullptr;  // new tensors are made where it is
   int level_ = 2;
 };
 

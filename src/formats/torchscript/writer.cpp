@@ -3,56 +3,16 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
-#include <map>
-#include <tuple>
-
 #include "base/error.h"
 #include "base/pickle_writer.h"
 #include "base/zip_writer.h"
 #include "formats/torchscript/code_writer.h"
 #include "formats/torchscript/dtype.h"
 #include "formats/torchscript/torchscript.h"
-#include "ir/transposed.h"
+#include "formats/weight_files.h"
 
 namespace tonnx {
 namespace {
-
-/// Where the data of a weight begins and ends, and how it is to be stored: those that agree are stored once.
-using DataKey = std::tuple<const uint8_t*, size_t, bool>;
-
-class Storages {
- public:
-  /// The number of the storage that holds the bytes of a weight.
-  size_t add(const ScriptTensor& tensor) {
-    const Bytes& data = tensor.value->constant->data;
-    const auto [at, fresh] = numbers_.try_emplace({data.data(), data.size(), tensor.transposed}, all_.size());
-    if (fresh) all_.push_back(&tensor);
-    return at->second;
-  }
-
-  void write(ZipWriter& zip, const std::function<void(uint64_t, uint64_t)>& progress) const {
-    uint64_t total = 0, done = 0;
-    for (const ScriptTensor* each : all_) total += each->value->constant->data.size();
-    for (size_t i = 0; i < all_.size(); ++i) {
-      const Tensor& tensor = *all_[i]->value->constant;
-      zip.begin(fmt::format("model/data/{}", i));
-      if (all_[i]->transposed) {
-        Tensor source = tensor;
-        std::swap(source.dims[0], source.dims[1]);
-        write_transposed(source, [&](std::string_view piece) { zip.write(piece); });
-      } else {
-        zip.write(tensor.data);
-      }
-      zip.end();
-      done += tensor.data.size();
-      if (progress) progress(done, total);
-    }
-  }
-
- private:
-  std::map<DataKey, size_t> numbers_;
-  std::vector<const ScriptTensor*> all_;
-};
 
 /// An object of a class, up to its attributes.
 void begin_object(PickleWriter& pickle, std::string_view class_name) {
@@ -70,16 +30,17 @@ void end_object(PickleWriter& pickle) {
   pickle.build();
 }
 
-void write_tensors(PickleWriter& pickle, Storages& storages, const std::vector<ScriptTensor>& tensors) {
+void write_tensors(PickleWriter& pickle, WeightFiles& storages, const std::vector<ScriptTensor>& tensors) {
   for (const ScriptTensor& each : tensors) {
     const Tensor& tensor = *each.value->constant;
     pickle.text(each.name);
-    pickle.tensor(torchscript::storage_of(tensor.dtype), std::to_string(storages.add(each)), tensor.count(),
-                  tensor.dims, each.trainable);
+    pickle.tensor(torchscript::storage_of(tensor.dtype),
+                  std::to_string(storages.add(*each.value, each.transposed)), tensor.count(), tensor.dims,
+                  each.trainable);
   }
 }
 
-std::string pickled_model(const ScriptParts& parts, const torchscript::Code& code, Storages& storages) {
+std::string pickled_model(const ScriptParts& parts, const torchscript::Code& code, WeightFiles& storages) {
   PickleWriter pickle;
   begin_object(pickle, "Model");
   write_tensors(pickle, storages, parts.tensors);
@@ -122,7 +83,7 @@ std::string names_text(const Graph& graph, const ScriptParts& parts, const torch
 void write_torchscript(const Graph& graph, const ScriptParts& parts, const std::string& path,
                        const std::function<void(uint64_t, uint64_t)>& progress) {
   const torchscript::Code code = torchscript::write_code(graph, parts);
-  Storages storages;
+  WeightFiles storages;
   const std::string model = pickled_model(parts, code, storages);
   PickleWriter no_constants;
   no_constants.empty_tuple();
@@ -135,7 +96,7 @@ void write_torchscript(const Graph& graph, const ScriptParts& parts, const std::
   zip.add("model/.data/version", "10\n");
   zip.add("model/byteorder", "little");
   zip.add("model/extra/tonnx.json", names_text(graph, parts, code));
-  storages.write(zip, progress);
+  storages.write(zip, "model/data/", progress);
   zip.finish();
   file.commit();
 }
