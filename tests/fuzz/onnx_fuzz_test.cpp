@@ -1,5 +1,5 @@
-// onnx_fuzz_test.cpp - damaged models go the whole way to Python, .pt2 and simpler ONNX: errors are fine, crashes and
-// our own are not.
+// onnx_fuzz_test.cpp - damaged models go the whole way to Python, .pt2, .pt and simpler ONNX: errors are fine, crashes
+// and our own are not.
 #include <chrono>
 #include <cstdlib>
 
@@ -150,6 +150,7 @@ bool convert_all_ways(const std::string& bytes, unsigned choice) {
       check_invariants(*aten);
       write_python(*aten, model, {.weights_file = "w.safetensors", .title = "m", .external = {}});
       print(*aten);
+      tried([&] { write_torchscript_file(*lower_for_python(model), {}, testing::TempDir() + "tonnx_fuzz.pt", {}); });
       tried([&] { write_pt2_file(*aten, model, testing::TempDir() + "tonnx_fuzz.pt2", {}); });
       check_invariants(*aten);
     });

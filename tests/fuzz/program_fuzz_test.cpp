@@ -1,5 +1,5 @@
-// program_fuzz_test.cpp - damaged programs of PyTorch, to ONNX and to Python: errors are fine, crashes and our own are
-// not.
+// program_fuzz_test.cpp - damaged programs of PyTorch, to ONNX, Python and TorchScript: errors are fine, crashes and
+// our own are not.
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "checks.h"
 #include "convert/pipeline.h"
+#include "convert/to_program.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/dtype.h"
 #include "fuzz/mutate.h"
@@ -91,7 +92,9 @@ bool converts(const std::string& json, Pt2Archive archive, bool to_python) {
     make_functional(program);
     if (to_python) {
       ready_for_python(program);
-      return !write_python(*program.model.graph, program.model, {}).source.empty();
+      const bool is_written = !write_python(*program.model.graph, program.model, {}).source.empty();
+      write_torchscript_file(*program.model.graph, program.output_names, testing::TempDir() + "tonnx_fuzz.pt", {});
+      return is_written;
     }
     return !write_onnx_bytes(onnx_of(program, {})).empty();
   } catch (const Error& e) {
