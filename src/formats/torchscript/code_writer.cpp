@@ -62,6 +62,7 @@ class CodeWriter {
  public:
   CodeWriter(const Graph& graph, const ScriptParts& parts) : graph_(graph), parts_(parts) {
     for (const char* name : kReserved) taken_.reserve(name);
+    classes_.reserve("Model");
     context_.name_of = [this](const Value* value) { return name_of(value); };
     context_.type_of = [this](const Value* value) { return type_of(*value); };
     result_.classes.resize(parts.modules.size());
