@@ -27,7 +27,7 @@ class Progress {
       : total_(total), is_quiet_(is_quiet), has_bar_(!is_quiet && isatty(STDERR_FILENO) != 0) {}
 
   void on_start(const BatchJob& job) {
-    current_ = job.source;
+    current_ = shown(job.source);
     if (has_bar_) draw();
   }
 
@@ -35,19 +35,21 @@ class Progress {
     ++done_;
     const bool is_failed = result.status == JobResult::Status::Failed;
     if (has_bar_) {
-      if (is_failed) std::fprintf(stderr, "\r\033[Kfailed: %s: %s\n", job.source.c_str(), result.error.c_str());
+      if (is_failed) print(fmt::format("\r\033[Kfailed: {}: {}\n", shown(job.source), result.error));
       return draw();
     }
     if (is_quiet_ && !is_failed) return;
-    fmt::print(stderr, "[{}/{}] {} -> {}: {} ({:.2f} s)\n", done_, total_, job.source, job.target,
-               is_failed ? "failed: " + result.error : std::string(name_of(result.status)), result.seconds);
+    print(fmt::format("[{}/{}] {} -> {}: {} ({:.2f} s)\n", done_, total_, shown(job.source), shown(job.target),
+                      is_failed ? "failed: " + result.error : std::string(name_of(result.status)), result.seconds));
   }
 
   void end() const {
-    if (has_bar_) std::fputs("\r\033[K", stderr);
+    if (has_bar_) print("\r\033[K");
   }
 
  private:
+  static void print(const std::string& text) { std::fputs(text.c_str(), stderr); }
+
   void draw() const {
     constexpr size_t kWidth = 30;
     winsize window{};
@@ -58,7 +60,7 @@ class Progress {
         fmt::format("[{}{}] {}/{} ", std::string(filled, '#'), std::string(kWidth - filled, ' '), done_, total_);
     const size_t room = columns > line.size() + 1 ? columns - line.size() - 1 : 0;
     line += current_.size() <= room ? current_ : current_.substr(current_.size() - room);
-    fmt::print(stderr, "\r\033[K{}", line);
+    print("\r\033[K" + line);
     std::fflush(stderr);
   }
 
@@ -85,8 +87,8 @@ void list_jobs(const BatchConfig& config, const BatchReport& report) {
     const BatchJob& job = config.jobs[i];
     const std::string steps = steps_of(job);
     const bool is_done = report.results[i].status == JobResult::Status::Unchanged;
-    fmt::print("{} -> {}{}{}\n", job.source, job.target, steps.empty() ? "" : fmt::format("  ({})", steps),
-               is_done ? "  unchanged" : "");
+    fmt::print("{} -> {}{}{}\n", shown(job.source), shown(job.target),
+               steps.empty() ? "" : fmt::format("  ({})", steps), is_done ? "  unchanged" : "");
   }
   const size_t unchanged = report.count(JobResult::Status::Unchanged);
   fmt::print("{} to be done, {} unchanged\n", config.jobs.size() - unchanged, unchanged);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <mutex>
 #include <new>
+#include <system_error>
 #include <thread>
 
 #include "convert/batch_state.h"
@@ -162,7 +163,16 @@ class Workers {
     running_ = count;
     std::vector<std::thread> threads;
     threads.reserve(count);
-    for (size_t i = 0; i < count; ++i) threads.emplace_back([&] { work(jobs); });
+    for (size_t i = 0; i < count; ++i) {
+      try {
+        threads.emplace_back([&] { work(jobs); });
+      } catch (const std::system_error&) {  // there are as many as the system allows
+        const std::lock_guard lock(mutex_);
+        running_ -= count - i;
+        if (i == 0) fail(ErrorKind::BadFile, "the system allows no thread");
+        break;
+      }
+    }
     {
       std::unique_lock lock(mutex_);
       while (!all_ended_.wait_for(lock, std::chrono::milliseconds(100), [&] { return running_ == 0; })) {

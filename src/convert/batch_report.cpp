@@ -24,7 +24,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 using Row = std::array<std::string, 6>;
 
 Row row_of(const BatchJob& job, const JobResult& result) {
-  Row row{job.source, job.target, std::string(name_of(result.status)), "", "", ""};
+  Row row{shown(job.source), shown(job.target), std::string(name_of(result.status)), "", "", ""};
   if (result.nodes) row[3] = fmt::format("{} -> {}", result.nodes->first, result.nodes->second);
   if (result.status == JobResult::Status::Done) {
     row[4] = size_text(result.bytes);
