@@ -1,6 +1,7 @@
 // batch_text.cpp - keys and values of the YAML file of a batch.
 #include "convert/batch_text.h"
 
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace {
 
 using Keys = std::vector<std::string_view>;
 
-int line_of(const YAML::Node& node) { return node.Mark().line + 1; }
+int line_of(const YAML::Node& node) { return std::max(node.Mark().line + 1, 1); }
 
 std::string_view kind_of(const YAML::Node& node) {
   if (node.IsMap()) return "a map";
@@ -333,6 +334,8 @@ void Mistakes::report(const std::string& path) {
 BatchText parse_batch(std::string_view yaml, Mistakes& mistakes) {
   try {
     return Parser(mistakes).parse(YAML::Load(std::string(yaml)));
+  } catch (const YAML::DeepRecursion& e) {
+    mistakes.add(e.mark.line + 1, "lists and maps are nested too deeply");
   } catch (const YAML::Exception& e) {
     mistakes.add(e.mark.line + 1, shown(e.msg));
   }

@@ -122,6 +122,9 @@ INSTANTIATE_TEST_SUITE_P(
     All, BatchMistakes,
     testing::Values(
         Wrong{"a: [", "  line 1: end of sequence flow not found"},
+        Wrong{"", "  line 1: a map with 'models' is expected, not nothing"},
+        Wrong{std::string(10000, '['), "  line 1: lists and maps are nested too deeply"},
+        Wrong{"models: &a [*a]", "  line 1: 'a model' must be a map, not a list"},
         Wrong{"text", "  line 1: a map with 'models' is expected, not a single value"},
         Wrong{"defaults: {}", "  line 1: there is no list 'models'"},
         Wrong{"models: []", "  line 1: 'models' must be a list of models, not an empty list"},
