@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,9 @@ from tonnx._error import Error
 if TYPE_CHECKING:
     import numpy as np
 
-ONNX_TYPES = {
+ONNX_ONE_AT_A_TIME = threading.Lock()  # torch.export.load keeps what it is reading in a global of its module
+
+_TYPES = {
     "tensor(float)": "float32",
     "tensor(double)": "float64",
     "tensor(float16)": "float16",
@@ -119,7 +122,8 @@ def compare_files(
         from tonnx._verify import verify
 
         for seed in range(1 if data else max(times, 1)):
-            report = verify(source, result, data, shapes=shapes, seed=seed)
+            with _ONE_AT_A_TIME:
+                report = verify(source, result, data, shapes=shapes, seed=seed)
             if not report:
                 wrong = next((str(output) for output in report.outputs if not output.ok), "")
                 return wrong or ", ".join(report.missing)
