@@ -12,9 +12,9 @@ from tonnx._error import Error
 if TYPE_CHECKING:
     import numpy as np
 
-ONNX_ONE_AT_A_TIME = threading.Lock()  # torch.export.load keeps what it is reading in a global of its module
+_ONE_AT_A_TIME = threading.Lock()  # torch.export.load keeps what it is reading in a global of its module
 
-_TYPES = {
+ONNX_TYPES = {
     "tensor(float)": "float32",
     "tensor(double)": "float64",
     "tensor(float16)": "float16",

@@ -61,8 +61,8 @@ def convert(
     `source` is the path of an `.onnx` or `.pt2` file, the bytes of an ONNX model, or an onnx.ModelProto. Without a
     target the model comes back as an nn.Module in eval mode, ready to be called or trained; its weights are views of
     the mapped file. With one, its ending says what is written: `.py` (and the weights beside it in `.safetensors`),
-    `.pt2`, `.pt` (TorchScript, for torch.jit.load) or `.onnx`; or the weights alone, under the names that the `.py` has:
-    `.safetensors` or `.pth`.
+    `.pt2`, `.pt` (TorchScript, for torch.jit.load) or `.onnx`; or the weights alone, under the names that the `.py`
+    has: `.safetensors` or `.pth`.
 
     `opset` and `external_data` are for a target in ONNX: the opset it is to have, and whether its weights go to a file
     of their own. `input_shapes` fixes the shapes of inputs; -1 leaves a size as it is.

@@ -139,7 +139,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"models:\n- {source: config.yml, target: o.py}",
               "  line 2: cannot read 'config.yml': tonnx reads .onnx and .pt2"},
         Wrong{"models:\n- source: open.onnx\n  target: o.bin",
-              "  line 3: cannot write 'o.bin' from 'open.onnx': tonnx writes .py, .pt2, .onnx, .safetensors, .pth from "
+              "  line 3: cannot write 'o.bin' from 'open.onnx': tonnx writes .py, .pt2, .pt, .onnx, .safetensors, .pth "
+              "from "
               "it"},
         Wrong{"models:\n- source: models/*.onnx\n  target: o.pt2",
               "  line 3: 'o.pt2' is written from 'models/b.onnx', and from 'models/a.onnx' as line 3 says"},
