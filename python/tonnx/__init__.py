@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tonnx._batch import BatchReport, BatchResult, run
 from tonnx._convert import Unsupported, check, convert
 from tonnx._core import __version__
 from tonnx._error import Error
@@ -16,12 +15,13 @@ from tonnx._registry import (
     onnx_mapping_from_node,
 )
 from tonnx._simplify import SimplifyReport, infer, simplify
-from tonnx._verify import LayerComparison, OutputComparison, VerifyReport, verify
 
 if TYPE_CHECKING:
+    from tonnx._batch import BatchReport, BatchResult, run
     from tonnx._export import export, export_to_pretty_string
     from tonnx._onnx_program import OnnxProgram
     from tonnx._symbolic import register_custom_op_symbolic, unregister_custom_op_symbolic
+    from tonnx._verify import LayerComparison, OutputComparison, VerifyReport, verify
 
 __all__ = [
     "BatchReport",
@@ -53,21 +53,28 @@ __all__ = [
     "verify",
 ]
 
-_NEEDS_TORCH = {
+_LATER = {
+    "BatchReport": "tonnx._batch",
+    "BatchResult": "tonnx._batch",
+    "LayerComparison": "tonnx._verify",
     "OnnxProgram": "tonnx._onnx_program",
+    "OutputComparison": "tonnx._verify",
+    "VerifyReport": "tonnx._verify",
     "export": "tonnx._export",
     "export_to_pretty_string": "tonnx._export",
     "register_custom_op_symbolic": "tonnx._symbolic",
+    "run": "tonnx._batch",
     "unregister_custom_op_symbolic": "tonnx._symbolic",
+    "verify": "tonnx._verify",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """What works on live PyTorch models is imported when it is first asked for: the rest needs no PyTorch."""
-    if name not in _NEEDS_TORCH:
+    """What not everybody needs, and what needs PyTorch, is imported when it is first asked for."""
+    if name not in _LATER:
         raise AttributeError(f"module 'tonnx' has no attribute '{name}'")
     import importlib
 
-    value = getattr(importlib.import_module(_NEEDS_TORCH[name]), name)
+    value = getattr(importlib.import_module(_LATER[name]), name)
     globals()[name] = value
     return value
