@@ -150,6 +150,8 @@ class OnnxRunner(ChunkRunner):
 def module_of(node: Any) -> str:
     """The path of the module that an exporter of PyTorch left in the node's metadata."""
     kept = {entry.key: entry.value for entry in node.metadata_props}
+    if "torch.module" in kept:  # as tonnx.export writes it
+        return str(kept["torch.module"])
     scopes = re.findall(r"'([^']*)'", kept.get("pkg.torch.onnx.name_scopes", ""))
     return scopes[-2] if len(scopes) > 1 else ""  # the last one is the operator
 
