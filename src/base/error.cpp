@@ -1,6 +1,15 @@
 // error.cpp - the text of an Error with its context.
 #include "base/error.h"
 
+#include <algorithm>
+#include <iterator>
+#include <list>
+#include <type_traits>
+
+#include "base/checked_int.h"
+#include "base/checked_list.h"
+#include "base/utf8.h"
+
 namespace tonnx {
 
 const char* name_of(ErrorKind kind) {
@@ -13,24 +22,69 @@ const char* name_of(ErrorKind kind) {
   return "internal";
 }
 
+namespace {
+
+/// The text with whatever would act on a terminal escaped; line breaks too, unless they are the format's own.
+std::string visible(std::string_view text, bool keep_lines) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const size_t length = visible_length(text);
+    if (length > 0 || (keep_lines && text[0] == '\n')) {
+      result += text.substr(0, std::max<size_t>(length, 1));
+    } else {
+      fmt::format_to(std::back_inserter(result), "\\x{:02x}", static_cast<unsigned char>(text[0]));
+    }
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return result;
+}
+
+}  // namespace
+
 std::string shown(std::string_view text) {
   constexpr size_t kLongest = 300;
-  std::string result;
-  for (const char c : text.substr(0, kLongest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) {
-      result += fmt::format("\\x{:02x}", byte);
-    } else {
-      result += c;
-    }
+  const std::string_view front = cut_at_character(text, kLongest);
+  return front.size() < text.size() ? visible(front, false) + "..." : visible(front, false);
+}
+
+std::string format_error(fmt::string_view text, fmt::format_args args) {
+  using Arg = fmt::basic_format_arg<fmt::format_context>;
+  std::list<std::string> texts;  // the arguments point into them
+  std::vector<Arg> careful;
+  for (int i = 0; const Arg arg = args.get(i); ++i) {
+    careful.push_back(fmt::visit_format_arg(
+        [&]<class T>(const T& value) {
+          if constexpr (std::is_convertible_v<const T&, fmt::string_view>) {
+            const fmt::string_view view(value);
+            texts.push_back(shown({view.data(), view.size()}));
+            return fmt::detail::make_arg<fmt::format_context>(texts.back());
+          } else {
+            return arg;
+          }
+        },
+        arg));
   }
-  return text.size() > kLongest ? result + "..." : result;
+  const bool has_lines = std::string_view(text.data(), text.size()).find('\n') != std::string_view::npos;
+  // what is joined out of many texts comes as one argument that is no text
+  return visible(fmt::vformat(text, fmt::format_args(careful.data(), static_cast<int>(careful.size()))), has_lines);
+}
+
+void throw_error(ErrorKind kind, fmt::string_view text, fmt::format_args args) {
+  throw Error(kind, format_error(text, args));
 }
 
 void Error::add_frame(std::string frame) {
   frames_.push_back("while " + shown(frame));
   what_ += "\n  " + frames_.back();
 }
+
+void fail_index(size_t index, size_t size) {
+  if (size == 0) fail_invalid("a list is empty that needs an element");
+  fail_invalid("index {} is out of range for a list of {}", static_cast<int64_t>(index), size);
+}
+
+void fail_overflow() { fail_invalid("a size does not fit into 64 bits"); }
 
 void ensure(bool condition, const char* what) {
   if (!condition) throw Error(ErrorKind::Internal, what);

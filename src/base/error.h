@@ -5,7 +5,6 @@
 #include <exception>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -35,43 +34,37 @@ class Error : public std::exception {
   std::string what_;
 };
 
-/// A name out of a file, fit to be shown: control characters escaped, and no longer than a line or two.
+/// A name out of a file, fit to be shown: whatever would act on a terminal escaped, and no longer than a line or two.
 std::string shown(std::string_view text);
 
 /// Formats the text of an error; texts among the arguments come from files, and are shown with care.
+std::string format_error(fmt::string_view text, fmt::format_args args);
+[[noreturn]] void throw_error(ErrorKind kind, fmt::string_view text, fmt::format_args args);
+
 template <class... Args>
-std::string error_text(fmt::format_string<Args...> text, const Args&... args) {
-  [[maybe_unused]] const auto careful = []<class T>(const T& arg) {
-    if constexpr (std::is_convertible_v<const T&, std::string_view>) {
-      return shown(arg);
-    } else {
-      return arg;
-    }
-  };
-  return [&](const auto&... ready) {
-    return fmt::vformat(fmt::string_view(text), fmt::make_format_args(ready...));
-  }(careful(args)...);
+std::string error_text(fmt::format_string<Args...> text, Args&&... args) {
+  return format_error(text, fmt::make_format_args(args...));
 }
 
 template <class... Args>
 [[noreturn]] void fail(ErrorKind kind, fmt::format_string<Args...> text, Args&&... args) {
-  throw Error(kind, error_text<Args...>(text, args...));
+  throw_error(kind, text, fmt::make_format_args(args...));
 }
 
 template <class... Args>
 [[noreturn]] void fail_invalid(fmt::format_string<Args...> text, Args&&... args) {
-  throw Error(ErrorKind::InvalidModel, error_text<Args...>(text, args...));
+  throw_error(ErrorKind::InvalidModel, text, fmt::make_format_args(args...));
 }
 
 template <class... Args>
 [[noreturn]] void fail_unsupported(fmt::format_string<Args...> text, Args&&... args) {
-  throw Error(ErrorKind::Unsupported, error_text<Args...>(text, args...));
+  throw_error(ErrorKind::Unsupported, text, fmt::make_format_args(args...));
 }
 
 /// Throws InvalidModel unless the condition holds.
 template <class... Args>
 void require(bool condition, fmt::format_string<Args...> text, Args&&... args) {
-  if (!condition) throw Error(ErrorKind::InvalidModel, error_text<Args...>(text, args...));
+  if (!condition) [[unlikely]] throw_error(ErrorKind::InvalidModel, text, fmt::make_format_args(args...));
 }
 
 /// Throws Internal unless the condition holds: a file must never be able to make it false.

@@ -39,7 +39,7 @@ constexpr uint64_t kInflatePerByte = 64;              // and that many times the
 
 template <class... Args>
 [[noreturn]] void fail_zip(fmt::format_string<Args...> text, Args&&... args) {
-  throw Error(ErrorKind::BadFile, "bad zip file: " + error_text<Args...>(text, args...));
+  throw Error(ErrorKind::BadFile, "bad zip file: " + format_error(text, fmt::make_format_args(args...)));
 }
 
 /// Numbers at positions that are checked.

@@ -213,13 +213,13 @@ std::optional<std::string> AtenNode::find_s(std::string_view name) const {
   return *text;
 }
 
-std::vector<int64_t> AtenNode::ints(std::string_view name) const {
+Ints AtenNode::ints(std::string_view name) const {
   const auto found = find_ints(name);
   require(found.has_value(), "argument '{}' is missing", name);
   return *found;
 }
 
-std::optional<std::vector<int64_t>> AtenNode::find_ints(std::string_view name) const {
+std::optional<Ints> AtenNode::find_ints(std::string_view name) const {
   const AttrValue& argument = value(name);
   if (argument.is_none()) return std::nullopt;
   if (const auto* list = argument.get<std::vector<int64_t>>()) return *list;
@@ -317,7 +317,7 @@ int64_t AtenNode::normalized(int64_t dim, int64_t rank) {
 
 int64_t AtenNode::dim(std::string_view name, std::string_view of) const { return normalized(i(name), rank(of)); }
 
-std::vector<int64_t> AtenNode::dims(std::string_view name, std::string_view of) const {
+Ints AtenNode::dims(std::string_view name, std::string_view of) const {
   std::vector<int64_t> result = find_ints(name).value_or(std::vector<int64_t>());
   for (int64_t& dim : result) dim = normalized(dim, rank(of));
   return result;

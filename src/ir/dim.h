@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/checked_list.h"
+
 namespace tonnx {
 
 /// An integer polynomial over atoms, e.g. `2*batch + floor((h + 1)/2)`. Equal expressions compare equal as far as
@@ -82,7 +84,9 @@ Dim max(const Dim& a, const Dim& b);
 Dim min(const Dim& a, const Dim& b);
 std::optional<Dim> exact_div(const Dim& a, const Dim& b);
 
-using Shape = std::vector<Dim>;
+/// Checked: a file that lies about a rank is found where a dimension is asked for.
+using Dims = CheckedList<Dim>;
+using Shape = Dims;
 
 /// The product of all dimensions.
 Dim count_of(const Shape& shape);

@@ -31,7 +31,7 @@ struct Value {
   TensorPtr constant;      // set for initializers
   SparseTensorPtr sparse;  // set beside `constant` where the file had it in sparse form
   std::vector<Use> uses;
-  std::optional<std::vector<Dim>> known_ints;  // its elements, where they follow from shapes; filled by inference
+  std::optional<Dims> known_ints;  // its elements, where they follow from shapes; filled by inference
   bool trainable = false;                      // in aten: a parameter, and not a constant
 };
 

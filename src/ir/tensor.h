@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/checked_list.h"
 #include "ir/dtype.h"
 
 namespace tonnx {
@@ -15,7 +16,7 @@ using Metadata = std::vector<std::pair<std::string, std::string>>;
 /// Little-endian, dense, row-major. Types smaller than a byte are packed, lowest bits first, as in ONNX.
 struct Tensor {
   DType dtype = DType::Undefined;
-  std::vector<int64_t> dims;
+  Ints dims;
   Bytes data;                        // empty for strings
   std::vector<std::string> strings;  // for DType::String
   std::string doc;
@@ -31,7 +32,7 @@ using TensorPtr = std::shared_ptr<const Tensor>;
 struct SparseTensor {
   TensorPtr values;
   TensorPtr indices;
-  std::vector<int64_t> dims;
+  Ints dims;
   Bytes source;
 };
 

@@ -118,7 +118,7 @@ void infer_converted(InferNode& n, DType to) {
     output->constant = make_floats(to, dims, std::vector<double>(numbers->begin(), numbers->end()));
   }
   if (!is_integer(to) && to != DType::Bool) return;
-  std::vector<Dim> result;
+  Dims result;
   for (const Dim& element : *elements) {
     if (to == DType::Bool && !element.is_constant()) return;
     result.push_back(to == DType::Bool ? Dim(element.is(0) ? 0 : 1) : element);

@@ -56,10 +56,10 @@ void infer_where(InferNode& n) {
   const auto condition = find_ints(*n.value("condition")), x = find_ints(*n.value("X")), y = find_ints(*n.value("Y"));
   if (!condition || !x || !y) return;
   const size_t count = std::max({condition->size(), x->size(), y->size()});
-  const auto at = [&](const std::vector<Dim>& all, size_t i) {
+  const auto at = [&](const Dims& all, size_t i) {
     return i < all.size() ? &all[i] : all.size() == 1 ? &all[0] : nullptr;
   };
-  std::vector<Dim> result;
+  Dims result;
   for (size_t i = 0; i < count; ++i) {
     const Dim *c = at(*condition, i), *a = at(*x, i), *b = at(*y, i);
     if (!c || !a || !b || !c->is_constant()) return;

@@ -16,14 +16,14 @@ namespace tonnx {
 namespace {
 
 /// The spatial sizes of the weight, where known.
-std::optional<std::vector<Dim>> find_kernel(const NodeView& n, const ConvNames& names = {}) {
+std::optional<Dims> find_kernel(const NodeView& n, const ConvNames& names = {}) {
   const Shape* weight = n.find_shape(names.w);
   require(weight == nullptr || weight->size() >= 3, "the weight of a convolution has {} dimensions",
           weight ? weight->size() : 0);
   const auto given = n.find_ints("kernel_shape");
   if (!given && weight == nullptr) return std::nullopt;
-  std::vector<Dim> kernel =
-      given ? std::vector<Dim>(given->begin(), given->end()) : std::vector<Dim>(weight->begin() + 2, weight->end());
+  Dims kernel =
+      given ? Dims(given->begin(), given->end()) : Dims(weight->begin() + 2, weight->end());
   require(weight == nullptr || weight->size() == kernel.size() + 2, "kernel_shape does not fit the weight");
   for (size_t i = 0; i < kernel.size(); ++i) {
     const Dim& size = kernel[i];
@@ -37,7 +37,7 @@ std::optional<std::vector<Dim>> find_kernel(const NodeView& n, const ConvNames& 
   return kernel;
 }
 
-std::vector<Dim> get_kernel(const NodeView& n, const ConvNames& names = {}) {
+Dims get_kernel(const NodeView& n, const ConvNames& names = {}) {
   auto kernel = find_kernel(n, names);
   if (!kernel) fail_unsupported("neither kernel_shape nor the shape of the weight is known");
   if (kernel->empty() || kernel->size() > 3) {
@@ -102,12 +102,12 @@ Values lower_conv(const OnnxNode& n, AtenBuilder& aten) {
 struct TransposedWindow {
   Window window;
   std::vector<int64_t> output_padding;
-  std::vector<Dim> out;  // the spatial sizes of the result
+  Dims out;  // the spatial sizes of the result
 
   Dim full(size_t i, const Dim& in) const { return (in - 1) * Dim(window.strides[i]) + window.extent(i); }
 };
 
-TransposedWindow transposed_window(const NodeView& n, std::vector<Dim> kernel) {
+TransposedWindow transposed_window(const NodeView& n, Dims kernel) {
   const size_t rank = kernel.size();
   TransposedWindow t;
   Window& w = t.window;
@@ -130,7 +130,7 @@ TransposedWindow transposed_window(const NodeView& n, std::vector<Dim> kernel) {
   for (size_t i = 0; i < rank; ++i) {
     Dim begin(auto_pad == "NOTSET" ? pads[i] : 0), end(auto_pad == "NOTSET" ? pads[rank + i] : 0);
     if (out || is_same) {
-      require(!out || ((*out)[i] >= 0 && (*out)[i] <= kLargestWindow), "output_shape has the size {}", (*out)[i]);
+      require(!out || ((*out)[i] >= 0 && (*out)[i] <= kLargestWindow), "output_shape has the size {}", out ? (*out)[i] : 0);
       // without output_shape the result has size * stride elements, so that the input's own size falls out
       const Dim total = out ? t.full(i, (*x)[i + 2]) + t.output_padding[i] - (*out)[i]
                             : w.extent(i) - w.strides[i] + t.output_padding[i];

@@ -144,7 +144,7 @@ void infer_range(InferNode& n) {
   n.set(0, dtype, Shape{count});
   constexpr int64_t kShort = 64;  // more are data, and no shape
   if (count.is_constant() && *count.constant() <= kShort) {
-    std::vector<Dim> elements;
+    Dims elements;
     for (int64_t i = 0; i < *count.constant(); ++i) elements.push_back(first + step * Dim(i));
     n.set_dims(std::move(elements));
   }

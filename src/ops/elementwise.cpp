@@ -15,10 +15,10 @@ constexpr size_t kTextLimit = 256;  // of an expression over sizes: past that a 
 
 bool is_small(const Dim& dim) { return dim.is_constant() || dim.text().size() <= kTextLimit; }
 
-std::optional<std::vector<Dim>> folded(const std::vector<Dim>& a, const std::vector<Dim>& b, DimFn fold) {
+std::optional<Dims> folded(const Dims& a, const Dims& b, DimFn fold) {
   if (a.size() != b.size() && a.size() != 1 && b.size() != 1) return std::nullopt;
   const size_t count = a.size() == 1 ? b.size() : a.size();
-  std::vector<Dim> result;
+  Dims result;
   for (size_t i = 0; i < count; ++i) {
     const Dim& x = a[a.size() == 1 ? 0 : i];
     const Dim& y = b[b.size() == 1 ? 0 : i];
@@ -95,7 +95,7 @@ bool fits(const Dim& value, DType dtype) {
   return *number >= -(int64_t{1} << (bits - 1)) && *number < (int64_t{1} << (bits - 1));
 }
 
-std::optional<std::vector<Dim>> find_ints(const Value& value) {
+std::optional<Dims> find_ints(const Value& value) {
   auto elements = find_dims(value);
   const auto fit = [&](const Dim& element) { return fits(element, value.type.dtype); };
   return elements && std::all_of(elements->begin(), elements->end(), fit) ? elements : std::nullopt;
@@ -104,7 +104,7 @@ std::optional<std::vector<Dim>> find_ints(const Value& value) {
 void propagate(InferNode& n, DimFn fold) {
   const Value* output = n.node().output(0);
   if (output == nullptr || output->type.rank().value_or(2) > 1) return;
-  std::optional<std::vector<Dim>> result;
+  std::optional<Dims> result;
   for (const Value* input : n.node().inputs()) {
     auto elements = input ? find_ints(*input) : std::nullopt;
     if (!elements) return;

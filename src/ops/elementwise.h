@@ -43,7 +43,7 @@ void propagate(InferNode& n, DimFn fold);
 /// Whether a number is one of the type (of uint64 up to 2^53); an expression over sizes is taken to be.
 bool fits(const Dim& value, DType dtype);
 /// The elements of an integer or a bool tensor, where they are known.
-std::optional<std::vector<Dim>> find_ints(const Value& value);
+std::optional<Dims> find_ints(const Value& value);
 /// Whether a < b, a == b, where the forms show it.
 std::optional<bool> is_less(const Dim& a, const Dim& b);
 std::optional<bool> is_equal(const Dim& a, const Dim& b);

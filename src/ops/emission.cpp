@@ -114,7 +114,7 @@ std::optional<double> Emission::find_float(std::string_view argument) const {
   return std::nullopt;
 }
 
-std::optional<std::vector<int64_t>> Emission::find_ints(std::string_view argument) const {
+std::optional<Ints> Emission::find_ints(std::string_view argument) const {
   const AttrValue* found = constant(argument);
   if (const auto* ints = found->get<std::vector<int64_t>>()) return *ints;
   if (const auto* i = found->get<int64_t>()) return std::vector{*i};

@@ -74,7 +74,7 @@ class Emission {
   const AttrValue* constant(std::string_view argument) const;  // the default of the schema where it is not given
   std::optional<int64_t> find_int(std::string_view argument) const;
   std::optional<double> find_float(std::string_view argument) const;
-  std::optional<std::vector<int64_t>> find_ints(std::string_view argument) const;
+  std::optional<Ints> find_ints(std::string_view argument) const;
   bool flag(std::string_view argument) const;
   std::string string(std::string_view argument) const;
 

@@ -69,7 +69,7 @@ std::vector<double> convolved(const Convolution& c) {
   return result;
 }
 
-std::vector<Dim> kernel_of(const Tensor& weight) { return {weight.dims.begin() + 2, weight.dims.end()}; }
+Dims kernel_of(const Tensor& weight) { return {weight.dims.begin() + 2, weight.dims.end()}; }
 
 /// What the node says of a convolution that is not transposed; nothing where its parts do not fit.
 std::optional<Convolution> convolution_of(const NodeView& n, std::string_view x_name, const Tensor& x, const Tensor& w,

@@ -216,7 +216,7 @@ Results eval_non_zero(const NodeView& n) {
     return is_float(x->dtype) ? element_as_double(*x, i) != 0 : element_as_int(*x, i) != 0;
   };
   // a scalar counts as a list of one
-  const std::vector<int64_t> dims = x->dims.empty() ? std::vector<int64_t>{1} : x->dims;
+  const Ints dims = x->dims.empty() ? Ints{1} : x->dims;
   int64_t found = 0;
   for (int64_t i = 0; i < x->count(); ++i) found += is_set(i) ? 1 : 0;
   NewTensor result(DType::Int64, {static_cast<int64_t>(dims.size()), found});
@@ -233,7 +233,7 @@ Results eval_non_zero(const NodeView& n) {
 Results eval_compress(const NodeView& n) {
   const TensorPtr x = n.find_constant("input"), condition = n.find_constant("condition");
   if (condition->dtype != DType::Bool || condition->dims.size() != 1) return {};
-  std::vector<int64_t> dims = n.has("axis") ? x->dims : std::vector<int64_t>{x->count()};
+  Ints dims = n.has("axis") ? x->dims : Ints{x->count()};
   if (dims.empty()) return {};
   const auto axis = n.has("axis") ? static_cast<size_t>(n.axis("axis", "input")) : 0;
   const AroundAxis around = around_axis(dims, axis);

@@ -88,7 +88,7 @@ Results eval_top_k(const NodeView& n) {
 Results eval_unique(const NodeView& n) {
   const TensorPtr x = n.find_constant("X");
   const auto order = Order::find(*x);
-  std::vector<int64_t> dims = n.has("axis") ? x->dims : std::vector<int64_t>{x->count()};
+  Ints dims = n.has("axis") ? x->dims : Ints{x->count()};
   if (!order || dims.empty()) return {};
   const auto axis = n.has("axis") ? static_cast<size_t>(n.axis("axis", "X")) : 0;
   const AroundAxis around = around_axis(dims, axis);

@@ -138,13 +138,13 @@ std::string emit_col2im(const Emission& e) {
 // MaxUnpool
 
 /// The spatial sizes that the pool had, without those that output_shape asks for.
-std::vector<Dim> unpooled_sizes(const NodeView& n, const Shape& x) {
+Dims unpooled_sizes(const NodeView& n, const Shape& x) {
   const std::vector<int64_t> kernel = n.ints("kernel_shape");
   require(kernel.size() + 2 == x.size(), "kernel_shape has {} numbers for an input of {} dimensions", kernel.size(),
           x.size());
   const auto strides = spatial_ints(n, "strides", kernel.size(), 1, 1);
   const auto pads = spatial_ints(n, "pads", 2 * kernel.size(), 0, 0);
-  std::vector<Dim> sizes;
+  Dims sizes;
   for (size_t i = 0; i < kernel.size(); ++i) {
     require(kernel[i] >= 1 && kernel[i] <= kLargestWindow, "the kernel has the size {}", kernel[i]);
     sizes.push_back((x[i + 2] - 1) * Dim(strides[i]) + (kernel[i] - pads[i] - pads[kernel.size() + i]));
@@ -157,7 +157,7 @@ std::vector<Dim> unpooled_sizes(const NodeView& n, const Shape& x) {
 void infer_max_unpool(InferNode& n) {
   const Shape* x = n.find_shape("X");
   if (!x) return n.set(0, n.dtype("X"), n.has("output_shape") ? n.fresh_shape("output_shape") : std::nullopt);
-  const std::vector<Dim> inferred = unpooled_sizes(n, *x);
+  const Dims inferred = unpooled_sizes(n, *x);
   if (!n.has("output_shape")) {
     Shape result{(*x)[0], (*x)[1]};
     result.insert(result.end(), inferred.begin(), inferred.end());

@@ -83,7 +83,7 @@ void infer_gather(InferNode& n) {
   if (wanted && wanted->size() == 1 && indices->size() <= 1 && find_shape_of_any_rank(n.value("data")))
     return n.set_dims({n.fresh()});
   if (!known || !wanted || data->size() != 1 || indices->size() > 1) return;
-  std::vector<Dim> elements;
+  Dims elements;
   const auto count = static_cast<int64_t>(known->size());
   for (const int64_t i : *wanted) {
     require(i >= -count && i < count, "index {} is out of range for {} elements", i, count);

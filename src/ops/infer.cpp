@@ -71,7 +71,7 @@ bool FreshDims::take_bytes(int64_t bytes) {
   return true;
 }
 
-void InferNode::set_dims(size_t output, std::vector<Dim> elements) {
+void InferNode::set_dims(size_t output, Dims elements) {
   if (Value* value = node_->output(output)) value->known_ints = std::move(elements);
 }
 

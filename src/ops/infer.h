@@ -40,8 +40,8 @@ class InferNode : public NodeView {
     set(output, Type::tensor(dtype, std::move(shape)));
   }
   /// The elements of an output, which has at most one dimension.
-  void set_dims(std::vector<Dim> elements) { set_dims(0, std::move(elements)); }
-  void set_dims(size_t output, std::vector<Dim> elements);
+  void set_dims(Dims elements) { set_dims(0, std::move(elements)); }
+  void set_dims(size_t output, Dims elements);
   /// Output 0 is a constant, and of its type.
   void set_constant(TensorPtr tensor);
   /// Output 0 has the elements of the input, in the same order, and another shape, which has been set: where the input

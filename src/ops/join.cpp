@@ -20,7 +20,7 @@ void infer_concat(InferNode& n) {
   std::optional<Shape> shape;
   int64_t axis = 0;
   bool complete = true;
-  std::optional<std::vector<Dim>> elements = std::vector<Dim>{};
+  std::optional<Dims> elements = Dims{};
   for (const Value* input : inputs) {
     require(input != nullptr, "an input is missing");
     const auto known = input->type.rank() == 1 ? find_dims(*input) : std::nullopt;
@@ -85,7 +85,7 @@ size_t part_count(const NodeView& n) {
 }
 
 /// The sizes of the parts; nothing where they are not known.
-std::optional<std::vector<Dim>> part_sizes(const NodeView& n, const std::optional<Dim>& size) {
+std::optional<Dims> part_sizes(const NodeView& n, const std::optional<Dim>& size) {
   const size_t count = part_count(n);
   if (n.has("split")) {
     const auto sizes = n.find_dims("split");
@@ -102,9 +102,9 @@ std::optional<std::vector<Dim>> part_sizes(const NodeView& n, const std::optiona
   }
   if (!size) return std::nullopt;
   const Dim parts(static_cast<int64_t>(count));
-  if (const auto even = exact_div(*size, parts)) return std::vector<Dim>(count, *even);
+  if (const auto even = exact_div(*size, parts)) return Dims(count, *even);
   const Dim each = ceil_div(*size, parts);
-  std::vector<Dim> sizes(count, each);
+  Dims sizes(count, each);
   sizes.back() = *size - each * Dim(static_cast<int64_t>(count) - 1);
   // a branch that is never taken may ask for what cannot be
   if (sizes.back().is_constant() && *sizes.back().constant() < 0) return std::nullopt;

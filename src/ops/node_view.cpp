@@ -70,13 +70,13 @@ TensorPtr find_tensor_of_constant(const Node& node) {
   return nullptr;
 }
 
-std::optional<std::vector<Dim>> find_dims(const Value& value) {
+std::optional<Dims> find_dims(const Value& value) {
   if (value.known_ints) return value.known_ints;
   if (!value.constant || value.constant->dims.size() > 1) return std::nullopt;
   if (value.constant->dtype == DType::UInt64) return std::nullopt;  // past the numbers that a size can be
   const auto ints = ints_of(*value.constant, kKnownIntsLimit);
   if (!ints) return std::nullopt;
-  return std::vector<Dim>(ints->begin(), ints->end());
+  return Dims(ints->begin(), ints->end());
 }
 
 int NodeView::input_index(std::string_view name) const {
@@ -154,7 +154,7 @@ std::optional<double> NodeView::find_f(std::string_view name) const {
   return found ? std::optional(*found->get<double>()) : std::nullopt;
 }
 
-std::optional<std::vector<int64_t>> NodeView::find_ints(std::string_view name) const {
+std::optional<Ints> NodeView::find_ints(std::string_view name) const {
   const AttrValue* found = attribute_or_default(name, AttrType::Ints);
   return found ? std::optional(*found->get<std::vector<int64_t>>()) : std::nullopt;
 }
@@ -211,7 +211,7 @@ std::string NodeView::s(std::string_view name) const {
   return *found->get<std::string>();
 }
 
-std::vector<int64_t> NodeView::ints(std::string_view name) const {
+Ints NodeView::ints(std::string_view name) const {
   const auto found = find_ints(name);
   require(found.has_value(), "attribute '{}' is missing", name);
   return *found;
@@ -222,12 +222,12 @@ TensorPtr NodeView::find_constant(std::string_view input) const {
   return found ? found->constant : nullptr;
 }
 
-std::optional<std::vector<Dim>> NodeView::find_dims(std::string_view input) const {
+std::optional<Dims> NodeView::find_dims(std::string_view input) const {
   const Value* found = value(input);
   return found ? tonnx::find_dims(*found) : std::nullopt;
 }
 
-std::optional<std::vector<int64_t>> NodeView::find_const_ints(std::string_view input) const {
+std::optional<Ints> NodeView::find_const_ints(std::string_view input) const {
   if (const TensorPtr constant = find_constant(input)) return ints_of(*constant, INT64_MAX);
   const auto dims = find_dims(input);
   if (!dims) return std::nullopt;
@@ -244,7 +244,7 @@ std::optional<std::vector<double>> NodeView::find_const_floats(std::string_view 
   return std::nullopt;
 }
 
-std::vector<int64_t> NodeView::const_ints(std::string_view input) const {
+Ints NodeView::const_ints(std::string_view input) const {
   const auto found = find_const_ints(input);
   if (!found) fail_unsupported("input '{}' is not constant", input);
   return *found;

@@ -44,10 +44,10 @@ class NodeView {
   double f(std::string_view name) const;
   std::string s(std::string_view name) const;
   bool flag(std::string_view name) const { return i(name) != 0; }
-  std::vector<int64_t> ints(std::string_view name) const;
+  Ints ints(std::string_view name) const;
   std::optional<int64_t> find_i(std::string_view name) const;
   std::optional<double> find_f(std::string_view name) const;
-  std::optional<std::vector<int64_t>> find_ints(std::string_view name) const;
+  std::optional<Ints> find_ints(std::string_view name) const;
   std::optional<std::vector<double>> find_floats(std::string_view name) const;
   std::optional<std::vector<std::string>> find_strings(std::string_view name) const;
   TensorPtr find_tensor(std::string_view name) const;
@@ -59,12 +59,12 @@ class NodeView {
   // Inputs whose values are known while converting.
   TensorPtr find_constant(std::string_view input) const;
   /// The elements of an integer input, where they are all known numbers. An absent input gives nothing too.
-  std::optional<std::vector<int64_t>> find_const_ints(std::string_view input) const;
+  std::optional<Ints> find_const_ints(std::string_view input) const;
   std::optional<std::vector<double>> find_const_floats(std::string_view input) const;
   /// The elements as expressions over sizes.
-  std::optional<std::vector<Dim>> find_dims(std::string_view input) const;
+  std::optional<Dims> find_dims(std::string_view input) const;
   /// Throws Unsupported where the input is not constant.
-  std::vector<int64_t> const_ints(std::string_view input) const;
+  Ints const_ints(std::string_view input) const;
   int64_t const_int(std::string_view input) const;
 
   /// An axis, from an attribute or a constant input, counted from the front, for an input of that rank.
@@ -93,6 +93,6 @@ void check_against_signature(const Node& node, const OnnxOpEntry& entry);
 TensorPtr find_tensor_of_constant(const Node& node);
 
 /// The known elements of a value: a constant, or what follows from shapes.
-std::optional<std::vector<Dim>> find_dims(const Value& value);
+std::optional<Dims> find_dims(const Value& value);
 
 }  // namespace tonnx

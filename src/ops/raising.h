@@ -147,12 +147,12 @@ class AtenNode {
   double f(std::string_view name) const;  // any number
   bool flag(std::string_view name) const;
   std::string s(std::string_view name) const;
-  std::vector<int64_t> ints(std::string_view name) const;  // a number stands for a list of one
+  Ints ints(std::string_view name) const;  // a number stands for a list of one
   std::optional<int64_t> find_i(std::string_view name) const;
   std::optional<double> find_f(std::string_view name) const;
   std::optional<bool> find_flag(std::string_view name) const;
   std::optional<std::string> find_s(std::string_view name) const;
-  std::optional<std::vector<int64_t>> find_ints(std::string_view name) const;
+  std::optional<Ints> find_ints(std::string_view name) const;
   std::optional<std::vector<double>> find_floats(std::string_view name) const;
   std::optional<DType> find_dtype(std::string_view name) const;
   GraphPtr graph(std::string_view name) const;
@@ -166,13 +166,13 @@ class AtenNode {
 
   /// A dimension counted from the front, for an argument of that rank; a tensor without dimensions has dimension 0.
   int64_t dim(std::string_view name, std::string_view of) const;
-  std::vector<int64_t> dims(std::string_view name, std::string_view of) const;
+  Ints dims(std::string_view name, std::string_view of) const;
   static int64_t normalized(int64_t dim, int64_t rank);
 
   /// Throws Unsupported: this form of the operator cannot be raised.
   template <class... Args>
   [[noreturn]] void cannot(fmt::format_string<Args...> why, Args&&... args) const {
-    throw Error(ErrorKind::Unsupported, error_text<Args...>(why, args...));
+    throw_error(ErrorKind::Unsupported, why, fmt::make_format_args(args...));
   }
 
   /// Throws Unsupported where an argument is given, not at its default, and was never asked for.

@@ -178,7 +178,7 @@ bool has_full_sequences(const NodeView& n, const Cell& cell) {
   const Dim& steps = (*x)[cell.is_batch_first ? 1 : 0];
   const Value* source = source_of(lengths);
   if (source == nullptr) return false;
-  std::vector<Dim> numbers;
+  Dims numbers;
   if (source->known_ints) {
     numbers = *source->known_ints;
   } else if (const auto ints = source->constant ? ints_of(*source->constant) : std::nullopt) {

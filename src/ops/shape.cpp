@@ -44,7 +44,7 @@ Values lower_size(const OnnxNode& n, AtenBuilder& aten) {
 
 // Reshape
 
-Shape reshaped(InferNode& n, const std::vector<Dim>& sizes) {
+Shape reshaped(InferNode& n, const Dims& sizes) {
   const Shape* from = n.find_shape("data");
   const bool copies_zeros = !n.flag("allowzero");
   Shape result;
@@ -194,7 +194,7 @@ void infer_expand(InferNode& n) {
   if (elements && shape && shape->size() <= 1) {
     const auto count = shape->empty() ? 1 : shape->at(0).constant().value_or(INT64_MAX);
     if (count == static_cast<int64_t>(elements->size())) n.set_dims(*elements);
-    if (elements->size() == 1 && count <= 64) n.set_dims(std::vector<Dim>(static_cast<size_t>(count), elements->at(0)));
+    if (elements->size() == 1 && count <= 64) n.set_dims(Dims(static_cast<size_t>(count), elements->at(0)));
   }
   n.set(0, n.dtype("input"), std::move(shape));
 }
@@ -252,7 +252,7 @@ void infer_tile(InferNode& n) {
   }
   const auto elements = n.find_dims("input");
   if (elements && shape.size() == 1 && shape[0].is_constant() && *shape[0].constant() <= 64 && !elements->empty()) {
-    std::vector<Dim> all;
+    Dims all;
     for (int64_t i = 0; i < *shape[0].constant(); ++i)
       all.push_back((*elements)[static_cast<size_t>(i) % elements->size()]);
     n.set_dims(std::move(all));

@@ -143,7 +143,7 @@ void infer_slice(InferNode& n) {
   const Dim &start = (*starts)[0], &end = (*ends)[0];
   if (!start.is_constant() || !end.is_constant()) return;
   const Range range = range_of(static_cast<int64_t>(elements->size()), *start.constant(), *end.constant(), (*steps)[0]);
-  std::vector<Dim> taken;
+  Dims taken;
   for (int64_t i = 0; i < range.count; ++i) {
     taken.push_back((*elements)[static_cast<size_t>(range.first + i * (*steps)[0])]);
   }

@@ -16,7 +16,7 @@ void infer_flags(InferNode& n) { n.set(0, DType::Bool, n.node().input(0)->type.s
 void propagate_each(InferNode& n, std::optional<Dim> (*each)(const Dim&)) {
   const auto elements = find_ints(*n.node().input(0));
   if (!elements || n.node().output(0) == nullptr) return;
-  std::vector<Dim> result;
+  Dims result;
   for (const Dim& element : *elements) {
     const auto one = each(element);
     if (!one || !fits(*one, n.node().input(0)->type.dtype)) return;

@@ -55,7 +55,7 @@ std::vector<int64_t> spatial_ints(const NodeView& n, std::string_view name, size
   return *given;
 }
 
-Window window_of(const NodeView& n, std::vector<Dim> kernel, std::string_view input) {
+Window window_of(const NodeView& n, Dims kernel, std::string_view input) {
   Window window;
   window.kernel = std::move(kernel);
   const size_t rank = window.kernel.size();
@@ -94,7 +94,7 @@ Window window_of(const NodeView& n) {
   require(!kernel.empty(), "kernel_shape is empty");
   for (const int64_t size : kernel)
     require(size >= 1 && size <= kLargestWindow, "kernel_shape has the number {}", size);
-  Window window = window_of(n, std::vector<Dim>(kernel.begin(), kernel.end()));
+  Window window = window_of(n, Dims(kernel.begin(), kernel.end()));
   // auto_pad fixes the number of windows by itself
   window.ceil_mode = n.flag("ceil_mode") && n.s("auto_pad") == "NOTSET";
   return window;

@@ -12,10 +12,10 @@ namespace tonnx {
 
 /// A window that slides over the spatial dimensions of a tensor [N, C, ...].
 struct Window {
-  std::vector<Dim> kernel;
+  Dims kernel;
   std::vector<int64_t> strides, dilations;
-  std::vector<Dim> begin, end;  // pads
-  std::vector<Dim> total;       // begin + end, where they are halves of one number; empty where each is given
+  Dims begin, end;  // pads
+  Dims total;       // begin + end, where they are halves of one number; empty where each is given
   bool larger_first = false;    // the larger half is in front
   bool ceil_mode = false;       // a last window that only starts inside counts too
 
@@ -33,7 +33,7 @@ struct Window {
 
 /// The window that strides, dilations, pads and auto_pad of the node describe, over one of its inputs. Throws
 /// Unsupported where that depends on a size that is not known.
-Window window_of(const NodeView& n, std::vector<Dim> kernel, std::string_view input = "X");
+Window window_of(const NodeView& n, Dims kernel, std::string_view input = "X");
 /// Of an operator whose kernel_shape is an attribute.
 Window window_of(const NodeView& n);
 

@@ -8,7 +8,7 @@
 
 namespace tonnx {
 
-using Strides = std::vector<Dim>;
+using Strides = Dims;
 
 struct View {
   enum class Kind {

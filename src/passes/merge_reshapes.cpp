@@ -101,7 +101,7 @@ bool skip_before_reshape(Node& node, Node& before, Rewriter& rewriter) {
   const Value* shape = is_onnx(node, kReshape) ? node.input(1) : nullptr;
   if (shape == nullptr || before.input(0) == nullptr || only_user(node.input(0)) == nullptr) return false;
   if (int_of(node, "allowzero").value_or(0) == 0) {
-    std::vector<Dim> sizes;
+    Dims sizes;
     if (shape->known_ints) {
       sizes = *shape->known_ints;
     } else if (const auto numbers = ints_of(node, "shape")) {

@@ -120,8 +120,8 @@ std::optional<SampleSizes> choose_sample_sizes(const Graph& graph, const std::ma
   return std::nullopt;
 }
 
-std::vector<Dim> contiguous_strides(const Shape& shape) {
-  std::vector<Dim> strides(shape.size(), Dim(1));
+Dims contiguous_strides(const Shape& shape) {
+  Dims strides(shape.size(), Dim(1));
   for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * (shape[i].is(0) ? Dim(1) : shape[i]);
   return strides;
 }

@@ -51,6 +51,6 @@ std::optional<SampleSizes> choose_sample_sizes(const Graph& graph, const std::ma
 std::optional<int64_t> value_of(const Dim& dim, const SampleSizes& sizes);
 
 /// How a tensor of that shape lies in memory, row by row.
-std::vector<Dim> contiguous_strides(const Shape& shape);
+Dims contiguous_strides(const Shape& shape);
 
 }  // namespace tonnx::pt2

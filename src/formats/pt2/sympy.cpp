@@ -168,7 +168,7 @@ class Parser {
       }
       return result;
     }
-    std::vector<Dim> sizes;
+    Dims sizes;
     for (const Term& term : terms) {
       if ((name == "FloorToInt" || name == "floor") && terms.size() == 1)
         return Fraction{floor_div(term->above, Dim(term->below))};
