@@ -26,7 +26,8 @@ class ConversionError : public std::runtime_error {
 struct Options {
   std::optional<int64_t> opset;                              // of the ONNX that is written; nothing: that of the source
   std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
-  std::optional<bool> external_data;  // weights of the ONNX that is written in a file of their own
+  std::vector<std::string> allow_ops;  // library::name of operators of a .pt2 that are not known, and may be called
+  std::optional<bool> external_data;   // weights of the ONNX that is written in a file of their own
 };
 
 /// An ONNX model whose weights stay in the mapped file.

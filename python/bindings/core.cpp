@@ -247,8 +247,8 @@ class LiveProgram {
   std::string text() const { return print(program_.model); }
 
   /// The module's code, and its weights; the program is of no other use afterwards.
-  nb::tuple source_and_state(const std::string& title) {
-    ready_for_python(program_);
+  nb::tuple source_and_state(const std::string& title, const std::vector<std::string>& allow_ops) {
+    ready_for_python(program_, AllowedOps(allow_ops));
     PythonOptions options;
     options.title = title;
     options.weights_file = "its weights in memory";
@@ -410,8 +410,13 @@ NB_MODULE(_core, m) {
   m.def(
       "convert_file",
       [](const std::string& source, const std::string& target, std::optional<int64_t> opset,
-         std::optional<bool> external_data) { convert_file(source, target, options_of(opset, {}, external_data)); },
-      nb::arg("source"), nb::arg("target"), nb::arg("opset").none(), nb::arg("external_data").none());
+         std::optional<bool> external_data, const std::vector<std::string>& allow_ops) {
+        ConvertOptions options = options_of(opset, {}, external_data);
+        options.allow_ops = AllowedOps(allow_ops);
+        convert_file(source, target, options);
+      },
+      nb::arg("source"), nb::arg("target"), nb::arg("opset").none(), nb::arg("external_data").none(),
+      nb::arg("allow_ops"));
   m.attr("default_opset") = RaiseOptions().opset;
   nb::class_<LiveProgram>(m, "Program")
       .def_static("read",

@@ -32,6 +32,7 @@ def convert(
     target: None = None,
     *,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    allow_ops: Sequence[str] = (),
 ) -> nn.Module: ...
 
 
@@ -44,6 +45,7 @@ def convert(
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     external_data: bool | None = None,
     dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
+    allow_ops: Sequence[str] = (),
 ) -> None: ...
 
 
@@ -55,6 +57,7 @@ def convert(
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     external_data: bool | None = None,
     dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
+    allow_ops: Sequence[str] = (),
 ) -> nn.Module | None:
     """Converts a model between ONNX and PyTorch.
 
@@ -68,10 +71,12 @@ def convert(
     of their own. `input_shapes` fixes the shapes of inputs; -1 leaves a size as it is.
     `dynamic` is for `.pt2`: `{"x": {0: "batch"}}` makes a size of an input one that varies, and
     `{"x": {0: ("batch", 1, 64)}}` says in which range.
+    `allow_ops` is for a `.pt2` source: operators that tonnx does not know are refused, unless they are named here as
+    `library::name`; the code then calls them through torch.ops.
     """
     with translated():
         if isinstance(source, str | os.PathLike) and Path(source).suffix == ".pt2":
-            return _convert_program(os.fspath(source), target, opset, input_shapes, external_data)
+            return _convert_program(os.fspath(source), target, opset, input_shapes, external_data, allow_ops)
         conversion, title = _read(source)
         if input_shapes:
             conversion.set_input_shapes({name: list(shape) for name, shape in input_shapes.items()})
@@ -106,16 +111,17 @@ def _convert_program(
     opset: int | None,
     input_shapes: Mapping[str, Sequence[int]] | None,
     external_data: bool | None,
+    allow_ops: Sequence[str],
 ) -> nn.Module | None:
     if input_shapes:
         raise Error("the sizes of a .pt2 file's inputs are fixed when it is exported", "unsupported")
     if target is not None:
-        _core.convert_file(source, os.fspath(target), opset, external_data)
+        _core.convert_file(source, os.fspath(target), opset, external_data, list(allow_ops))
         return None
     from tonnx._build import build
 
     title = _title(source)
-    code, state = _core.Program.read_file(source).source_and_state(title)
+    code, state = _core.Program.read_file(source).source_and_state(title, list(allow_ops))
     return build(code, title, state, [])
 
 

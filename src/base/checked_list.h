@@ -37,7 +37,8 @@ class CheckedList : public std::vector<T> {
 
  private:
   size_t checked(size_t i) const {
-    if (i >= size()) [[unlikely]] fail_index(i, size());
+    if (i >= size()) [[unlikely]]
+      fail_index(i, size());
     return i;
   }
 };

@@ -64,7 +64,8 @@ template <class... Args>
 /// Throws InvalidModel unless the condition holds.
 template <class... Args>
 void require(bool condition, fmt::format_string<Args...> text, Args&&... args) {
-  if (!condition) [[unlikely]] throw_error(ErrorKind::InvalidModel, text, fmt::make_format_args(args...));
+  if (!condition) [[unlikely]]
+    throw_error(ErrorKind::InvalidModel, text, fmt::make_format_args(args...));
 }
 
 /// Throws Internal unless the condition holds: a file must never be able to make it false.

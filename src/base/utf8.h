@@ -9,8 +9,8 @@ namespace tonnx {
 /// How many bytes the UTF-8 character at the front takes; 0 where the bytes are none. The text is not empty.
 size_t utf8_length(std::string_view text);
 
-/// As utf8_length, and 0 too for characters that would act instead of being seen: controls, and marks that turn the direction
-/// of writing, with which a name can make a line of code look like another.
+/// As utf8_length, and 0 too for characters that would act instead of being seen: controls, and marks that turn the
+/// direction of writing, with which a name can make a line of code look like another.
 size_t visible_length(std::string_view text);
 
 bool is_utf8(std::string_view text);

@@ -20,6 +20,7 @@ struct Arguments {
   int64_t opset = 0;
   std::vector<std::string> input_shapes;
   std::vector<std::string> dynamic;
+  std::vector<std::string> allow_ops;
   bool external_data = false;
   bool no_external_data = false;
 };
@@ -40,6 +41,7 @@ ConvertOptions options_of(const Arguments& a) {
   if (a.opset != 0) options.opset = a.opset;
   for (const std::string& text : a.input_shapes) options.input_shapes.insert(parse_shape(text));
   for (const std::string& text : a.dynamic) options.dynamic.push_back(parse_dynamic(text));
+  options.allow_ops = AllowedOps(a.allow_ops);
   if (a.external_data) options.external_data = true;
   if (a.no_external_data) options.external_data = false;
   return options;
@@ -120,6 +122,11 @@ void add_convert(CLI::App& app, Run& run) {
   command
       ->add_option("--dynamic", a->dynamic,
                    "name:0=batch:1..64 makes a size of an input one that varies, in that range where one is given")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      ->add_option("--allow-op", a->allow_ops,
+                   "library::name of an operator in a .pt2 that tonnx does not know, and that the code may call")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   CLI::Option* external = command->add_flag("--external-data", a->external_data,

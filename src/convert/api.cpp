@@ -53,6 +53,7 @@ void convert(const std::string& source, const std::string& target, const Options
                  {.opset = options.opset,
                   .input_shapes = options.input_shapes,
                   .external_data = options.external_data,
+                  .allow_ops = AllowedOps(options.allow_ops),
                   .progress = nullptr});
   });
 }

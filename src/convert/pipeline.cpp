@@ -238,9 +238,9 @@ void make_functional(Program& program) {
   remove_dead_code(*program.model.graph);
 }
 
-void ready_for_python(Program& program) {
+void ready_for_python(Program& program, const AllowedOps& allowed) {
   Graph& graph = *program.model.graph;
-  require_spelled(graph);
+  require_spelled(graph, allowed);
   simplify_for_python(graph);
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     Value* output = graph.outputs()[i];
@@ -258,12 +258,12 @@ void convert_program(Program& program, const std::string& target, const ConvertO
     return write_onnx(onnx_of(program, exporting), target, {.external_data = options.external_data});
   }
   if (is_from_python(extension)) {
-    ready_for_python(program);
+    ready_for_python(program, options.allow_ops);
     return write_python_files(write_python(*program.model.graph, program.model, python_options(target)), target,
                               options.progress);
   }
   if (extension == ".pt") {
-    ready_for_python(program);
+    ready_for_python(program, options.allow_ops);
     return write_torchscript_file(*program.model.graph, program.output_names, target, options);
   }
   fail_unsupported("cannot write '{}': tonnx writes .onnx, .py, .pt, .safetensors and .pth from .pt2", target);

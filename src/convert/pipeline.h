@@ -10,6 +10,7 @@
 #include "convert/support.h"
 #include "formats/pt2/pt2.h"
 #include "formats/python/python.h"
+#include "ops/allowed_ops.h"
 
 namespace tonnx {
 
@@ -27,6 +28,7 @@ struct ConvertOptions {
   std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
   std::vector<DynamicDim> dynamic;
   std::optional<bool> external_data;
+  AllowedOps allow_ops;  // of a .pt2: operators that are not known, and that the code may call all the same
   std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
 };
 
@@ -49,7 +51,7 @@ struct ExportOptions {
 /// Nothing writes to a tensor any more; what nobody uses goes away.
 void make_functional(Program& program);
 /// Brings a functional program to the form that generated code is written from.
-void ready_for_python(Program& program);
+void ready_for_python(Program& program, const AllowedOps& allowed = {});
 /// A program of PyTorch, made functional, as ONNX.
 Model onnx_of(const Program& program, const ExportOptions& options);
 void convert_program(Program& program, const std::string& target, const ConvertOptions& options = {});

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/identifier.h"
 #include "convert/spelling_control.h"
 #include "convert/spelling_numbers.h"
 #include "convert/spelling_plain.h"
@@ -55,11 +56,9 @@ void leave_out_defaults(Node& node, const ParsedSignature& signature) {
 
 /// Whether PyTorch can be called with the node's arguments, by their names, though the tables do not have its operator.
 bool can_be_called(const Node& node) {
-  for (const std::string_view domain : {"higher_order", "_operator", "math", "torch", "tonnx"}) {
-    if (node.domain == Symbol(domain)) return false;
-  }
+  if (does_more_than_compute(node.domain.view(), node.op.view())) return false;
   return !node.outputs().empty() && std::all_of(node.attributes.begin(), node.attributes.end(), [](const Attribute& a) {
-    return a.value.get<GraphPtr>() == nullptr && a.value.get<TensorPtr>() == nullptr &&
+    return is_plain_name(a.name) && a.value.get<GraphPtr>() == nullptr && a.value.get<TensorPtr>() == nullptr &&
            a.value.get<Type>() == nullptr && a.value.get<SparseTensorPtr>() == nullptr &&
            a.value.get<std::vector<std::string>>() == nullptr;
   });
@@ -78,34 +77,47 @@ void make_call(Node& node) {
   node.set_attribute("tonnx_target", target);
 }
 
-void visit(Graph& graph, std::map<std::string, size_t>& missing) {
+/// Operators that cannot be written.
+struct Missing {
+  size_t count = 0;
+  bool can_be_allowed = false;
+};
+
+void visit(Graph& graph, const AllowedOps& allowed, std::map<std::string, Missing>& missing) {
   for (Node& node : graph) {
-    for (const GraphPtr& subgraph : subgraphs_of(node)) visit(*subgraph, missing);
+    for (const GraphPtr& subgraph : subgraphs_of(node)) visit(*subgraph, allowed, missing);
     const AtenOpEntry* entry = find_aten_op(target_of(node));
     if (entry != nullptr) {
       in_context([&] { return "checking " + target_of(node); }, [&] { check_arguments(node, entry->signature); });
       leave_out_defaults(node, entry->signature);
     }
     if (entry != nullptr && (!entry->op->python.empty() || entry->op->emit != nullptr)) continue;
-    if (can_be_called(node))
+    const bool can_call = can_be_called(node);
+    if (can_call && allowed.contains(node)) {
       make_call(node);
-    else
-      ++missing[target_of(node)];
+    } else {
+      Missing& op = missing[target_of(node)];
+      ++op.count;
+      op.can_be_allowed = can_call;
+    }
   }
 }
 
 }  // namespace
 
-void require_spelled(Graph& graph) {
+void require_spelled(Graph& graph, const AllowedOps& allowed) {
   make_plain(graph);
   make_literals(graph);
   open_graphs(graph);
-  std::map<std::string, size_t> missing;
-  visit(graph, missing);
+  std::map<std::string, Missing> missing;
+  visit(graph, allowed, missing);
   if (missing.empty()) return;
   std::string text = "these operators cannot be written as Python:";
-  for (const auto& [target, count] : missing)
-    text += fmt::format("\n  {}, {} time{}", shown(target), count, count == 1 ? "" : "s");
+  for (const auto& [target, op] : missing) {
+    text += fmt::format("\n  {}, {} time{}", shown(target), op.count, op.count == 1 ? "" : "s");
+    if (op.can_be_allowed)
+      text += fmt::format(" (not known; --allow-op {}, or allow_ops, has the code call it)", shown(target));
+  }
   throw Error(ErrorKind::Unsupported, text);
 }
 

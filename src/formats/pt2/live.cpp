@@ -36,7 +36,7 @@ Program read_live_program(const Bytes& json, const std::map<std::string, Bytes>&
                                      [&] { return read_payload(payload, storage_of, tensors); }));
     }
   }
-  return pt2::read_json(document, archive);
+  return pt2::read_json(document, archive, pt2::Origin::Package);
 }
 
 }  // namespace tonnx

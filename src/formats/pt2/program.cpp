@@ -8,11 +8,13 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/identifier.h"
 #include "base/json.h"
 #include "formats/pt2/dtype.h"
 #include "formats/pt2/onnx_op.h"
 #include "formats/pt2/pt2.h"
 #include "formats/pt2/sympy.h"
+#include "formats/pt2/target.h"
 #include "formats/pt2/tree_names.h"
 
 namespace tonnx {
@@ -101,8 +103,8 @@ Type tensor_type(const Json& meta, Sizes& sizes) {
 /// The graph of a program, or one inside a node of it.
 class GraphReader {
  public:
-  GraphReader(const Json& json, Graph& graph, Sizes& sizes, const Pt2Archive& archive)
-      : json_(json), graph_(graph), sizes_(sizes), archive_(archive) {
+  GraphReader(const Json& json, Graph& graph, Sizes& sizes, const Pt2Archive& archive, Origin origin)
+      : json_(json), graph_(graph), sizes_(sizes), archive_(archive), origin_(origin) {
     const auto index = [&](const char* key, auto& into) {
       const Json& values = get(json_, key);
       require(values.IsObject(), "'{}' is not an object", key);
@@ -236,7 +238,11 @@ class GraphReader {
     if (kind == "as_scalar_type") return dtype_of_pt2(int_of(v, "an element type"));
     if (kind == "as_memory_format") return memory_format(int_of(v, "a memory format"));
     if (kind == "as_layout") return std::string("strided");
-    if (kind == "as_device") return std::string(text_of(get(v, "type"), "a device"));
+    if (kind == "as_device") {
+      const std::string_view device = text_of(get(v, "type"), "a device");
+      require(is_plain_name(device), "'{}' is no device", device);
+      return std::string(device);
+    }
     if (kind == "as_graph") return subgraph(node, v);
     if (kind == "as_complex") return std::vector<double>{float_of(get(v, "real")), float_of(get(v, "imag"))};
     if (kind == "as_int_lists") {
@@ -298,7 +304,7 @@ class GraphReader {
     auto graph = std::make_shared<Graph>();
     graph->owner = &node;
     const Json& body = get(json, "graph");
-    GraphReader reader(body, *graph, sizes_, archive_);
+    GraphReader reader(body, *graph, sizes_, archive_, origin_);
     for (const Json& input : get_list(body, "inputs").GetArray()) {
       require(reader.add_input(input) != nullptr, "an input of a graph inside a node is not a value");
     }
@@ -312,7 +318,6 @@ class GraphReader {
   }
 
   void add_node(const Json& json, std::string_view target);
-  void set_target(Node& node, std::string_view target);
   void add_outputs(Node& node, const Json& json);
   void add_output(Node& node, const Json& json);
   static void set_metadata(Node& node, const Json& json);
@@ -321,66 +326,24 @@ class GraphReader {
   Graph& graph_;
   Sizes& sizes_;
   const Pt2Archive& archive_;
+  Origin origin_;
   std::unordered_map<std::string_view, const Json*> tensors_;
   std::unordered_map<std::string_view, const Json*> ints_;
   std::unordered_map<std::string_view, Value*> values_;
 };
 
-/// `torch.ops.aten.add.Tensor`, `_operator.mul`, `torch.sym_max`, `torch.ops.higher_order.cond`.
-void GraphReader::set_target(Node& node, std::string_view target) {
-  constexpr std::string_view kOps = "torch.ops.";
-  const bool is_op = target.starts_with(kOps);
-  if (is_op) target.remove_prefix(kOps.size());
-  const size_t dot = target.find('.');
-  require(dot != std::string_view::npos && dot > 0, "the target '{}' has no namespace", target);
-  node.domain = target.substr(0, dot);
-  std::string_view name = target.substr(dot + 1);
-  if (const size_t last = name.rfind('.'); is_op && last != std::string_view::npos) {
-    if (name.substr(last + 1) != "default") node.overload = name.substr(last + 1);
-    name = name.substr(0, last);
-  }
-  require(!name.empty(), "the target '{}' has no name", target);
-  node.op = name;
-}
-
-/// What PyTorch calls the arguments of operators that take graphs; the file leaves the names out.
-const char* name_of_argument(std::string_view op, size_t i) {
-  struct Row {
-    std::string_view op;
-    const char* names[4];
-  };
-  constexpr Row kRows[] = {
-      {"cond", {"pred", "true_graph", "false_graph", "operands"}},
-      {"while_loop", {"cond_fn", "body_fn", "carried_inputs", "additional_inputs"}},
-      {"scan", {"combine_fn", "init", "xs", "additional_inputs"}},
-      {"map_impl", {"f", "mapped_args", "operands", nullptr}},
-      {"wrap_with_set_grad_enabled", {"enabled", "graph", "operands", nullptr}},
-      {"wrap_with_autocast", {"device", "dtype", "enabled", "cache_enabled"}},
-  };
-  for (const Row& row : kRows) {
-    if (row.op == op && i < std::size(row.names)) return row.names[i];
-  }
-  return nullptr;
-}
-
 void GraphReader::add_node(const Json& json, std::string_view target) {
   Node& node = *graph_.add_node("", "");
-  set_target(node, target);
-  const bool has_graphs = node.domain == Symbol("higher_order");
+  set_target(node, target, origin_);
   size_t position = 0;
   for (const Json& input : get_list(json, "inputs").GetArray()) {
-    std::string name(text_of(get(input, "name"), "the name of an argument"));
-    if (name.empty() || has_graphs) {
-      const char* known = has_graphs ? name_of_argument(node.op.view(), position) : nullptr;
-      name = known ? known : fmt::format("arg{}", position);
-    }
-    ++position;
+    std::string name = argument_name(node, text_of(get(input, "name"), "the name of an argument"), position++);
     require(node.find_attribute(name) == nullptr, "the argument '{}' is given twice", name);
     AttrValue value = in_context([&] { return fmt::format("reading its argument '{}'", shown(name)); },
                                  [&] { return argument(node, get(input, "arg")); });
     node.attributes.push_back({std::move(name), std::move(value), AttrType::None, {}, {}});
   }
-  if (node.domain == Symbol("tonnx") && node.op == Symbol("onnx_op")) read_onnx_op(node, archive_);
+  if (node.domain == Symbol("tonnx")) read_onnx_op(node, archive_);
   add_outputs(node, json);
   if (const Json* metadata = find(json, "metadata")) set_metadata(node, *metadata);
 }
@@ -437,7 +400,8 @@ void GraphReader::set_metadata(Node& node, const Json& json) {
 /// The main graph, with its weights and the names of its inputs and outputs.
 class ProgramReader {
  public:
-  ProgramReader(const Json& program, const Pt2Archive& archive) : program_(program), archive_(archive) {}
+  ProgramReader(const Json& program, const Pt2Archive& archive, Origin origin)
+      : program_(program), archive_(archive), origin_(origin) {}
 
   Program read() {
     check_version();
@@ -447,7 +411,7 @@ class ProgramReader {
     Model model;
     model.graph = std::make_shared<Graph>();
     model.graph->name = "main_graph";
-    GraphReader reader(json, *model.graph, sizes_, archive_);
+    GraphReader reader(json, *model.graph, sizes_, archive_, origin_);
     learn_names(module);
     add_inputs(*model.graph, reader, json, signature);
     reader.add_nodes();
@@ -484,7 +448,7 @@ class ProgramReader {
       if (const Json* spec = find(*root, "out_spec"); spec && spec->IsString())
         result_names_ = output_leaf_names(text_of(*spec, "a spec"));
     }
-    const Json* given = find(program_, "tonnx");
+    const Json* given = origin_ == Origin::Package ? find(program_, "tonnx") : nullptr;
     if (given == nullptr) return;
     if (const Json* names = find(*given, "input_names")) leaf_names_ = strings(names);
     if (const Json* names = find(*given, "output_names")) result_names_ = strings(names);
@@ -568,6 +532,7 @@ class ProgramReader {
 
   const Json& program_;
   const Pt2Archive& archive_;
+  Origin origin_;
   Sizes sizes_;
   std::optional<std::vector<std::string>> leaf_names_, result_names_;
   std::map<const Tensor*, Value*> shared_;
@@ -577,13 +542,13 @@ class ProgramReader {
 }  // namespace
 }  // namespace pt2
 
-Program pt2::read_json(const rapidjson::Value& json, const Pt2Archive& archive) {
+Program pt2::read_json(const rapidjson::Value& json, const Pt2Archive& archive, Origin origin) {
   return in_context([] { return std::string("reading the program"); },
-                    [&] { return ProgramReader(json, archive).read(); });
+                    [&] { return ProgramReader(json, archive, origin).read(); });
 }
 
 Program read_program(const Pt2Archive& archive) {
-  return pt2::read_json(parse_json(archive.program.view(), "the program"), archive);
+  return pt2::read_json(parse_json(archive.program.view(), "the program"), archive, pt2::Origin::File);
 }
 
 Program read_pt2(const std::string& path) {

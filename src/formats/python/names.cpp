@@ -6,16 +6,14 @@
 #include <cctype>
 #include <vector>
 
+#include "base/identifier.h"
+
 namespace tonnx::python {
 namespace {
 
-constexpr std::string_view kKeywords[] = {
-    "False",    "None",   "True",  "and",  "as",     "assert",   "async",   "await", "break", "class",
-    "continue", "def",    "del",   "elif", "else",   "except",   "finally", "for",   "from",  "global",
-    "if",       "import", "in",    "is",   "lambda", "nonlocal", "not",     "or",    "pass",  "raise",
-    "return",   "try",    "while", "with", "yield",  "self",     "cls",     "torch", "nn",    "F",
-    "Path",     "Model",  "float", "int",  "bool",   "len",      "max",     "min",   "math",
-};
+/// What generated code itself says: a value of that name would hide it.
+constexpr std::string_view kTaken[] = {"self", "cls", "torch", "nn",  "F",   "Path", "Model",
+                                       "float", "int", "bool",  "len", "max", "min",  "math"};
 
 bool is_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
@@ -54,7 +52,8 @@ std::string identifier(std::string_view text) {
   while (!result.empty() && result.back() == '_') result.pop_back();
   if (result.empty()) return result;
   if (std::isdigit(static_cast<unsigned char>(result[0]))) result = "n" + result;
-  if (std::find(std::begin(kKeywords), std::end(kKeywords), result) != std::end(kKeywords)) result += '_';
+  const bool is_taken = std::find(std::begin(kTaken), std::end(kTaken), result) != std::end(kTaken);
+  if (is_taken || is_python_keyword(result)) result += '_';
   return result;
 }
 
