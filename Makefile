@@ -10,20 +10,23 @@ STAMPS := build/stamps
 
 DEBIAN_PACKAGES := libprotozero-dev rapidjson-dev libfmt-dev libcli11-dev libyaml-cpp-dev zlib1g-dev libeigen3-dev \
 	libgtest-dev libbenchmark-dev ccache ninja-build cmake g++ python3-venv python3-dev clang-format
+FUZZ_PACKAGES := clang-16 libclang-rt-16-dev
+FUZZ ?= all
+SECONDS ?= 600
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 CXX_FILES = $(shell find src include tests python examples -name '*.h' -o -name '*.cpp')
-PY_DIRS = $(wildcard python tests/python bench examples)
+PY_DIRS = $(wildcard python tests/python bench examples tools)
 SOURCES := $(shell find src include python cmake CMakeLists.txt -type f -not -name '*.pyc' 2>/dev/null)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help deps venv build install demo test test-cpp test-python test-package test-dev bench format check docs clean
+.PHONY: help deps venv build install demo test test-cpp test-python test-package test-dev fuzz bench format check docs clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## *(.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 deps:  ## the Debian packages, where they are missing
-	@missing=$$(for p in $(DEBIAN_PACKAGES); do \
+	@missing=$$(for p in $(DEBIAN_PACKAGES) $(MORE_PACKAGES); do \
 	  dpkg-query -W -f='$${db:Status-Abbrev}' $$p 2>/dev/null | grep -q '^ii' || echo $$p; done); \
 	if [ -n "$$missing" ]; then \
 	  echo "installing" $$missing; \
@@ -81,6 +84,12 @@ test-dev: deps $(VENV)/.stamp install  ## the C++ tests and the hostile files un
 	@cmake --build build/dev -j $(JOBS)
 	@ctest --preset dev -j $(JOBS)
 	@TONNX_CLI=$(CURDIR)/build/dev/tonnx TONNX_SANITIZED=1 $(PY) -m pytest -q -n $(JOBS) tests/python/test_hostile.py
+
+fuzz: MORE_PACKAGES := $(FUZZ_PACKAGES)
+fuzz: deps  ## coverage-guided fuzzing under the sanitizers: make fuzz FUZZ=onnx SECONDS=600; without FUZZ all of them in turn
+	@test -f build/fuzz/build.ninja || cmake --preset fuzz
+	@cmake --build build/fuzz -j $(JOBS) --target tonnx_fuzz
+	@$(PYTHON) tools/fuzz.py build/fuzz/tonnx_fuzz --target $(FUZZ) --seconds $(SECONDS) --jobs $(JOBS)
 
 $(BENCH_VENV)/.stamp: tools/requirements.txt bench/requirements.txt | deps
 	@echo "making $(BENCH_VENV)"

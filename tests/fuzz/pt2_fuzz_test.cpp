@@ -1,5 +1,4 @@
 // pt2_fuzz_test.cpp - damaged .pt2 archives: errors are fine, crashes and our own are not.
-#include <chrono>
 #include <cstdlib>
 
 #include "base/pickle.h"
@@ -105,14 +104,11 @@ TEST(Fuzz, DamagedArchivesGiveErrorsAndNothingWorse) {
     fuzz::Random random(seed);
     const std::string file = damaged_file(originals[random() % originals.size()], donors, random);
     if (keep != nullptr) write_file(keep, file);  // so that a crash leaves its cause behind
-    const auto begin = std::chrono::steady_clock::now();
     try {
       accepted += read_all(file);
     } catch (const std::exception& e) {
       ADD_FAILURE() << "TONNX_FUZZ_SEED=" << seed << " TONNX_FUZZ_ROUNDS=1: " << e.what();
     }
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-    EXPECT_LT(spent.count(), 10.0) << "TONNX_FUZZ_SEED=" << seed << " TONNX_FUZZ_ROUNDS=1: takes too long";
   }
   EXPECT_GT(accepted, rounds / 20) << "the damage is so great that nothing is tested";
 }

@@ -7,8 +7,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    import torch
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KNOWN_FAILURES = Path(__file__).with_name("known_failures.txt")
@@ -60,6 +64,22 @@ def pytest_configure(config: pytest.Config) -> None:
     import torch
 
     torch.set_num_threads(1)
+    check_all_code()
+
+
+def check_all_code() -> None:
+    """Whatever any test converts in memory, its code says only what it may."""
+    from allowed_code import check_python
+
+    import tonnx._build
+
+    build = tonnx._build.build
+
+    def checked(source: str, *args: Any) -> torch.nn.Module:
+        check_python(source)
+        return build(source, *args)
+
+    tonnx._build.build = checked
 
 
 def results_of(terminalreporter: pytest.TerminalReporter, wanted: str) -> dict[str, str | None]:

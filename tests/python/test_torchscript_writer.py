@@ -14,6 +14,7 @@ import onnx.parser
 import onnxruntime as ort
 import pytest
 import torch
+from allowed_code import check_archive
 from conftest import KNOWN_FAILURES
 from known_failures import read
 from node_tests import from_torch, node_tests, numpy_value, outputs_difference, to_torch
@@ -33,6 +34,7 @@ def without_deprecations() -> Iterator[None]:
 
 def load(model: onnx.ModelProto | str | Path) -> torch.jit.ScriptModule:
     tonnx.convert(model, "model.pt")
+    check_archive("model.pt")
     return torch.jit.load("model.pt")
 
 

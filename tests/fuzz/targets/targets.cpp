@@ -1,0 +1,64 @@
+// targets.cpp - the table of the fuzzers, and what they share.
+#include "fuzz/targets/targets.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+
+namespace tonnx::fuzz {
+namespace {
+
+constexpr Target kTargets[] = {
+    {"onnx", "reads an ONNX file, writes it and reads it again", read_onnx_bytes, damaged_message},
+    {"onnx_routes", "an ONNX file on every route: simplify, infer, opsets, .py, .pt2, .pt", route_onnx,
+     damaged_message},
+    {"pt2", "reads a .pt2 archive with all that is in it", read_archive},
+    {"program", "the program of a .pt2 on every route: .onnx, .py, .pt", route_program, damaged_program},
+    {"zip", "reads a zip file, every entry", read_zip},
+    {"pickle", "reads a pickle", read_pickle},
+    {"pth", "reads a file of weights", read_weights},
+    {"yaml", "reads the list of a batch", read_yaml},
+    {"text", "reads the text form of a model, prints it and reads it again", read_text_form},
+    {"sympy", "reads an expression of sizes", read_sympy},
+    {"json", "reads a JSON text", read_json},
+};
+
+}  // namespace
+
+std::span<const Target> targets() { return kTargets; }
+
+const Target* find_target(std::string_view name) {
+  const auto at =
+      std::find_if(std::begin(kTargets), std::end(kTargets), [&](const Target& t) { return t.name == name; });
+  return at == std::end(kTargets) ? nullptr : at;
+}
+
+bool tried(const std::function<void()>& body) {
+  try {
+    body();
+    return true;
+  } catch (const Error& e) {
+    if (e.kind() == ErrorKind::Internal) throw;
+    return false;
+  }
+}
+
+unsigned choice_of(std::string_view bytes) {
+  unsigned sum = 2166136261U;
+  for (const char c : bytes) sum = (sum ^ static_cast<unsigned char>(c)) * 16777619U;
+  return sum;
+}
+
+std::string scratch_file(std::string_view name) {
+  static const std::filesystem::path folder = [] {
+    std::string path = (std::filesystem::temp_directory_path() / "tonnx-fuzz-XXXXXX").string();
+    if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make a folder");
+    return std::filesystem::path(path);
+  }();
+  return (folder / name).string();
+}
+
+}  // namespace tonnx::fuzz
