@@ -17,6 +17,7 @@
 #include "convert/simplify.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/pt2.h"
+#include "formats/pt2/vetted_copy.h"
 #include "ir/text.h"
 #include "passes/passes.h"
 #include "passes/simplify_passes.h"
@@ -327,6 +328,7 @@ NB_MODULE(_core, m) {
       },
       nb::arg("arguments"), nb::arg("compare").none() = nb::none());
 
+  m.def("write_vetted_copy", write_vetted_copy, nb::arg("source"), nb::arg("target"));
   m.def("guard_signals", cli::guard_signals);
   m.def(
       "write_text",

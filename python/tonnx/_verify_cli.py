@@ -76,6 +76,9 @@ def write(path: str, text: str) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    for path in dict.fromkeys((arguments.a, arguments.b)):
+        if path.lower().endswith((".py", ".pt")) and not arguments.quiet:
+            print(f"note: '{path}' is code, and is run", file=sys.stderr)
     report = verify(
         arguments.a,
         arguments.b,
