@@ -18,11 +18,12 @@ std::pair<std::string, std::string> run(const std::string& path, unsigned thread
   options.threads = threads;
   options.resumes = resumes;
   options.is_dry = is_dry;
-  options.judge = [function](const BatchJob& job, const std::map<std::string, std::vector<int64_t>>& shapes) {
+  options.judge = [function](const BatchJob& job, const std::string& result,
+                             const std::map<std::string, std::vector<int64_t>>& shapes) {
     std::vector<std::string> texts;
     for (const auto& [name, dims] : shapes) texts.push_back(fmt::format("{}:{}", name, fmt::join(dims, ",")));
     const VerifyOptions& verify = *job.verify;
-    return call_for_text(function, job.source, job.target, verify.times, texts, verify.data, verify.relative,
+    return call_for_text(function, job.source, result, verify.times, texts, verify.data, verify.relative,
                          verify.absolute);
   };
   bool is_interrupted = false;

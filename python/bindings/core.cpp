@@ -8,13 +8,16 @@
 #include <nanobind/stl/vector.h>
 
 #include "base/error.h"
+#include "base/output_file.h"
 #include "bindings.h"
 #include "cli/commands.h"
+#include "cli/signals.h"
 #include "convert/pipeline.h"
 #include "convert/raising.h"
 #include "convert/simplify.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/pt2.h"
+#include "formats/pt2/vetted_copy.h"
 #include "ir/text.h"
 #include "passes/passes.h"
 #include "passes/simplify_passes.h"
@@ -324,6 +327,17 @@ NB_MODULE(_core, m) {
         return cli::run(static_cast<int>(argv.size()), argv.data(), make_judge);
       },
       nb::arg("arguments"), nb::arg("compare").none() = nb::none());
+
+  m.def("write_vetted_copy", write_vetted_copy, nb::arg("source"), nb::arg("target"));
+  m.def("guard_signals", cli::guard_signals);
+  m.def(
+      "write_text",
+      [](const std::string& path, const std::string& text) {
+        OutputFile file(path);
+        file.write(std::string_view(text));
+        file.commit();
+      },
+      nb::arg("path"), nb::arg("text"));
 
   python_binding::bind_batch(m);
 

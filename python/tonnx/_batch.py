@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from tonnx import _compare, _core
 from tonnx._error import translated
@@ -68,7 +67,7 @@ def run(
         raise ValueError("jobs is a number from 1 on")
     with translated():
         text, table = _core.run_batch(os.fspath(config), jobs or 0, resume, dry_run, verify, _compare.compare_for_cli)
-    if report is not None:
-        Path(report).write_text(text)
+        if report is not None:
+            _core.write_text(os.fspath(report), text)
     found = json.loads(text)
     return BatchReport([BatchResult(**result) for result in found["models"]], found["seconds"], table)

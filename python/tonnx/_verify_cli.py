@@ -6,14 +6,13 @@ import argparse
 import dataclasses
 import json
 import math
-import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from tonnx import _core
 from tonnx._compare import parse_shapes
-from tonnx._error import Error
+from tonnx._error import Error, translated
 from tonnx._verify import VerifyReport, verify
 
 BAD_INPUT, UNSUPPORTED, DIFFERS, INTERNAL = 1, 2, 3, 70
@@ -71,18 +70,15 @@ def as_json(report: VerifyReport) -> str:
 
 
 def write(path: str, text: str) -> None:
-    """Beside its target first, so that a failure leaves no half file."""
-    folder = os.path.dirname(os.path.abspath(path))
-    try:
-        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
-    except OSError as e:
-        raise Error(f"cannot write '{path}': {e.strerror}", "bad_file") from None
+    """As all files of tonnx: whole, or not at all."""
+    with translated():
+        _core.write_text(path, text)
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    for path in dict.fromkeys((arguments.a, arguments.b)):
+        if path.lower().endswith((".py", ".pt")) and not arguments.quiet:
+            print(f"note: '{path}' is code, and is run", file=sys.stderr)
     report = verify(
         arguments.a,
         arguments.b,

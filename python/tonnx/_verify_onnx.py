@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tonnx import _core
 from tonnx._compare import ONNX_TYPES, open_session
-from tonnx._error import Error
+from tonnx._error import Error, translated
 from tonnx._verify_runners import ChunkRunner, Input, Step, Value, depths, layer_of_weight, short
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ def _problem(path: str, doing: str, e: Exception) -> Error:
 class OnnxRunner(ChunkRunner):
     def __init__(self, path: str) -> None:
         super().__init__(path)
+        try:
+            with translated():
+                _core.Conversion.read_file(path)  # what is no model, or lies outside its folder, is refused here
+        except Error as e:
+            raise Error(f"cannot load '{path}': {e}", e.kind) from None
         try:
             self._session = open_session(path)
         except Error:

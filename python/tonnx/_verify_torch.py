@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import json
+import math
 import operator
 import os
 import re
 import sys
+import tempfile
 import zipfile
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,7 +23,8 @@ from torch import fx, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
-from tonnx._error import Error
+from tonnx import _core
+from tonnx._error import Error, translated
 from tonnx._verify_runners import Input, Runner, Step, Value, Visit, depths, layer_of_weight, short
 
 if TYPE_CHECKING:
@@ -151,17 +155,40 @@ def _is_inside(node: fx.Node, path: str) -> bool:
     return any(entry[0] == path for entry in (node.meta.get("nn_module_stack") or {}).values())
 
 
+def _refuse_other_functions(module: fx.GraphModule, path: str) -> None:
+    """What is called must be operators on tensors and numbers, whatever the names in the file led PyTorch to."""
+    for part in module.modules():
+        for node in part.graph.nodes if isinstance(part, fx.GraphModule) else ():
+            target = node.target
+            if node.op != "call_function" or target in _ON_NUMBERS:
+                continue
+            is_operator = isinstance(target, torch._ops.OpOverload | torch._ops.HigherOrderOperator)
+            if not is_operator or _takes_a_file(target):
+                raise Error(f"'{path}' calls '{target}', which is not run out of a file", "unsupported")
+
+
+_ON_NUMBERS = {
+    *(operator.add, operator.sub, operator.mul, operator.floordiv, operator.truediv, operator.mod, operator.pow),
+    *(operator.neg, operator.pos, operator.abs, operator.eq, operator.ne, operator.lt, operator.le, operator.gt),
+    *(operator.ge, operator.and_, operator.or_, operator.not_, operator.xor, operator.lshift, operator.rshift),
+    *(operator.getitem, math.ceil, math.floor, math.trunc, torch.sym_int, torch.sym_float, torch.sym_max),
+    *(torch.sym_min, torch.sym_not, torch.sym_ite, torch.sym_sqrt, torch.sym_sum),
+}
+
+
+def _takes_a_file(target: Any) -> bool:
+    schema = getattr(target, "_schema", None)
+    return schema is not None and any(
+        argument.name in ("filename", "path") and argument.type.kind() == "StringType" for argument in schema.arguments
+    )
+
+
 class ProgramRunner(TorchRunner):
     """A .pt2 file."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
-        try:
-            self._program = torch.export.load(path)
-        except Exception as e:
-            raise Error(f"PyTorch cannot load '{path}': {short(e)}", "bad_file") from None
-        self._module = self._program.module()
-        names = self._kept_names()
+        names = self._load()
         self.output_names = names.get("output_names") or [
             str(name) for name in self._program.graph_signature.user_outputs
         ]
@@ -183,15 +210,29 @@ class ProgramRunner(TorchRunner):
             dtype = str(value.dtype).removeprefix("torch.")
             self.inputs.append(Input(originals.get(name, name), dtype, shape, lowest=ranges))
 
-    def _kept_names(self) -> dict[str, list[str]]:
-        """The names of the ONNX model that the program was made of."""
-        try:
-            with zipfile.ZipFile(self.path) as archive:
-                entry = next(name for name in archive.namelist() if name.endswith("/extra/tonnx.json"))
-                found = json.loads(archive.read(entry))
-        except (StopIteration, OSError, ValueError, zipfile.BadZipFile):
-            return {}
-        return found if isinstance(found, dict) else {}
+    def _load(self) -> dict[str, list[str]]:
+        """Loads what tonnx read of the file and wrote anew; gives the names of the ONNX model that it was made of.
+
+        PyTorch runs what it loads (pickles, expressions, names that become code), so it never loads the file itself.
+        """
+        with tempfile.TemporaryFile() as copy:  # has no name, and so goes away however we end
+            try:
+                with translated():
+                    _core.write_vetted_copy(self.path, f"/proc/self/fd/{copy.fileno()}")
+            except Error as e:
+                raise Error(f"cannot load '{self.path}': {e}", e.kind) from None
+            try:
+                copy.seek(0)
+                self._program = torch.export.load(copy)
+                _refuse_other_functions(self._program.graph_module, self.path)
+                self._module = self._program.module()
+            except Error:
+                raise
+            except Exception as e:
+                raise Error(f"PyTorch cannot load '{self.path}': {short(e)}", "bad_file") from None
+            with zipfile.ZipFile(copy) as archive:
+                names: dict[str, list[str]] = json.loads(archive.read("model/extra/tonnx.json"))
+        return names
 
     def _flat(self, tensors: list[torch.Tensor]) -> list[Any]:
         rest = iter(tensors)
@@ -264,13 +305,12 @@ class ModuleRunner(TorchRunner):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         name = f"_tonnx_verify_{len(sys.modules)}"
-        spec = importlib.util.spec_from_file_location(name, os.path.abspath(path))
-        if spec is None or spec.loader is None:
-            raise Error(f"cannot load '{path}'", "bad_file")
-        module = importlib.util.module_from_spec(spec)
+        module: Any = ModuleType(name)
+        module.__file__ = os.path.abspath(path)
         sys.modules[name] = module
         try:
-            spec.loader.exec_module(module)
+            # not imported: that would leave a __pycache__ behind, and trust one that is there
+            exec(compile(Path(path).read_bytes(), module.__file__, "exec"), module.__dict__)
             kind = module.Model
             self._model: nn.Module = (kind.load() if hasattr(kind, "load") else kind()).eval()
         except Exception as e:

@@ -1,13 +1,13 @@
-// output_file.cpp - writes a file beside its target and renames it when it is whole.
+// output_file.cpp - writes a file without a name, and puts it in the place of its target when it is whole.
 #include "base/output_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "base/computed.h"
 #include "base/error.h"
@@ -20,38 +20,100 @@ constexpr size_t kWindow = size_t{1} << 20;
 constexpr uint64_t kPage = 4096;
 constexpr size_t kKernelCopySize = 1 << 16;  // below this a plain write is as fast
 
-std::string temporary_name(const std::string& path) {
-  static std::atomic<unsigned> counter{0};
-  return fmt::format("{}.{}-{}.tmp", path, getpid(), counter++);
-}
+std::string folder_of(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
+
+/// /dev/stdout and its like: links that the system follows to what is open already.
+bool is_link_of_system(const std::string& path) { return path.starts_with("/dev/") || path.starts_with("/proc/"); }
+
+/// How a file without a name is reached.
+std::string path_of(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
 
 }  // namespace
 
-OutputFile::OutputFile(std::string path) : path_(std::move(path)), temporary_(temporary_name(path_)) {
-  struct stat info {};
-  if (stat(path_.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
-    fail(ErrorKind::BadFile, "cannot write '{}': it is a directory", path_);
+OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
+  look_at_target();
+  if (is_stream_) {
+    open_stream();
+  } else {
+    open_new();
   }
-  fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (fd_ < 0) fail(ErrorKind::BadFile, "cannot write '{}': {}", path_, std::strerror(errno));
   buffer_.reserve(kBufferSize);
+}
+
+OutputFile::OutputFile(std::string path, const std::string& finished) : path_(std::move(path)) {
+  look_at_target();
+  if (is_stream_) {
+    open_stream();
+    write(map_file(finished));
+    return;
+  }
+  fd_ = open(finished.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+  if (fd_ < 0) fail_write(errno);
+  temporary_ = TemporaryPath(finished);
+}
+
+void OutputFile::look_at_target() {
+  struct stat link {
+  }, file{};
+  const bool is_there = lstat(path_.c_str(), &link) == 0;
+  const bool leads_on = is_there && stat(path_.c_str(), &file) == 0;
+  if (leads_on && S_ISDIR(file.st_mode)) fail(ErrorKind::BadFile, "cannot write '{}': it is a directory", path_);
+  if (leads_on && S_ISBLK(file.st_mode)) fail(ErrorKind::BadFile, "cannot write '{}': it is a disk", path_);
+  is_stream_ = leads_on && (!S_ISREG(file.st_mode) || (S_ISLNK(link.st_mode) && is_link_of_system(path_)));
+  if (is_stream_ || !is_there || !S_ISREG(link.st_mode)) return;
+  // renaming would not ask
+  if (faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0) fail_write(errno);
+  kept_ = Attributes{link.st_mode & 0777, link.st_uid, link.st_gid};
+}
+
+void OutputFile::open_stream() {
+  // a pipe that nobody reads must not keep us waiting; what was printed before stays
+  fd_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (fd_ < 0) fail_write(errno);
+  const int flags = fcntl(fd_, F_GETFL);
+  if (flags < 0 || fcntl(fd_, F_SETFL, flags & ~O_NONBLOCK) != 0) {
+    const int error = errno;
+    close(std::exchange(fd_, -1));
+    fail_write(error);
+  }
+}
+
+/// Without a name where the file system can: then nothing is left behind, however we end.
+void OutputFile::open_new() {
+  const mode_t mode = kept_ ? 0600 : 0666;  // theirs comes at the end
+  const std::string folder = folder_of(path_);
+  if (access("/proc/self/fd", X_OK) == 0)
+    fd_ = open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+  constexpr int kTries = 100;
+  for (int i = 0; fd_ < 0 && i < kTries; ++i) {
+    temporary_ = TemporaryPath(unforeseen_name(folder));
+    fd_ = open(temporary_.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd_ >= 0) return;
+    const int error = errno;
+    temporary_.forget();  // it may be somebody else's
+    if (error != EEXIST) fail_write(error);
+  }
+  if (fd_ < 0) fail_write(EEXIST);
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::move(other.temporary_)),
+      kept_(other.kept_),
+      is_stream_(other.is_stream_),
       fd_(std::exchange(other.fd_, -1)),
       position_(other.position_),
-      buffer_(std::move(other.buffer_)) {
-  other.temporary_.clear();
-}
+      buffer_(std::move(other.buffer_)) {}
 
 OutputFile::~OutputFile() {
   if (fd_ >= 0) close(fd_);
-  if (!temporary_.empty()) unlink(temporary_.c_str());
+  if (!temporary_.empty()) unlink(temporary_.path().c_str());
 }
 
 void OutputFile::fail_write(int error) const {
+  // the system could not read what we gave it: the mapping of a file that was cut short meanwhile
+  if (error == EFAULT)
+    fail(ErrorKind::BadFile, "cannot write '{}': what it is made of became shorter meanwhile", path_);
   fail(ErrorKind::BadFile, "cannot write '{}': {}", path_, std::strerror(error));
 }
 
@@ -120,16 +182,46 @@ void OutputFile::pad_to(uint64_t alignment, char filler) {
   if (rest != 0) write(std::string(alignment - rest, filler));
 }
 
-void OutputFile::finish() {
-  if (fd_ < 0) return;
-  flush();
-  if (close(std::exchange(fd_, -1)) != 0) fail_write(errno);
+void OutputFile::finish() { flush(); }
+
+/// The permissions of the file that is replaced; nobody else may read more than before.
+void OutputFile::keep_attributes() const {
+  if (!kept_) return;
+  unsigned mode = kept_->mode;
+  struct stat info {};
+  if (fstat(fd_, &info) != 0) fail_write(errno);
+  const bool is_same = info.st_uid == kept_->user && info.st_gid == kept_->group;
+  if (!is_same && fchown(fd_, kept_->user, kept_->group) != 0 && info.st_gid != kept_->group &&
+      fchown(fd_, static_cast<uid_t>(-1), kept_->group) != 0) {
+    mode &= ~static_cast<unsigned>(S_IRWXG);  // they were those of another group
+  }
+  if (fchmod(fd_, mode) != 0) fail_write(errno);
+}
+
+void OutputFile::put_in_place() {
+  if (temporary_.empty()) {
+    const std::string unnamed = path_of(fd_);
+    if (linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
+    if (errno != EEXIST) fail_write(errno);
+    TemporaryPath name(unforeseen_name(folder_of(path_)));  // a link replaces nothing, a renaming does
+    if (linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, name.path().c_str(), AT_SYMLINK_FOLLOW) != 0) fail_write(errno);
+    temporary_ = std::move(name);
+  }
+  if (rename(temporary_.path().c_str(), path_.c_str()) != 0) fail_write(errno);
+  temporary_.forget();
 }
 
 void OutputFile::commit() {
-  finish();
-  if (rename(temporary_.c_str(), path_.c_str()) != 0) fail_write(errno);
-  temporary_.clear();
+  if (fd_ < 0) return;
+  flush();
+  if (!is_stream_) {
+    keep_attributes();
+    // what a remote disk has to say, it says when the file is closed
+    const bool is_named = !temporary_.empty();
+    if (is_named && close(std::exchange(fd_, -1)) != 0) fail_write(errno);
+    put_in_place();
+  }
+  if (fd_ >= 0 && close(std::exchange(fd_, -1)) != 0) fail_write(errno);
 }
 
 void commit_all(std::vector<OutputFile>& files) {

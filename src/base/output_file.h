@@ -1,22 +1,29 @@
-// output_file.h - files that appear whole or not at all: written beside their target, and renamed at the end.
+// output_file.h - files that appear whole or not at all: written without a name, and put in their place at the end.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/temporary.h"
 
 namespace tonnx {
 
+/// The new file takes the place of the old one, which is untouched until then. It keeps the permissions of the old one,
+/// and its owner where the system allows it. A symbolic link is replaced, and not followed; a file that is
+/// write-protected stays; a pipe or a device, such as /dev/stdout, is written to.
 class OutputFile {
  public:
-  /// Opens a new file beside `path`. Throws BadFile.
+  /// Opens a new file for `path`. Throws BadFile.
   explicit OutputFile(std::string path);
+  /// Puts a file of ours, which is finished, in the place of `path` in the same folder or one of the same disk.
+  OutputFile(std::string path, const std::string& finished);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
   OutputFile& operator=(OutputFile&&) = delete;
-  /// Removes the unfinished file, unless commit() was called.
+  /// The unfinished file goes away, unless commit() was called.
   ~OutputFile();
 
   void write(std::string_view data);
@@ -26,25 +33,36 @@ class OutputFile {
   uint64_t position() const { return position_; }
   const std::string& path() const { return path_; }
 
-  /// Everything is on its way to the disk; what remains is the renaming.
+  /// Everything is on its way to the disk; what remains is its place.
   void finish();
   /// Puts the file in its place. Throws BadFile.
   void commit();
 
  private:
+  /// What is to be kept of the file that is replaced.
+  struct Attributes {
+    unsigned mode, user, group;
+  };
+  void look_at_target();
+  void open_stream();
+  void open_new();
+  void keep_attributes() const;
+  void put_in_place();
   void flush();
   size_t copy_through(int source, off_t offset, size_t left);
   void write_through(const uint8_t* data, size_t size);
   [[noreturn]] void fail_write(int error) const;
 
   std::string path_;
-  std::string temporary_;
+  TemporaryPath temporary_;  // its name until it is in its place, where it has one
+  std::optional<Attributes> kept_;
+  bool is_stream_ = false;
   int fd_ = -1;
   uint64_t position_ = 0;
   std::string buffer_;
 };
 
-/// Finishes all files first and then renames each, so that a full disk leaves none of them behind.
+/// Finishes all files first and then puts each in its place, so that a full disk leaves none of them behind.
 void commit_all(std::vector<OutputFile>& files);
 
 }  // namespace tonnx

@@ -71,14 +71,15 @@ class Progress {
 
 JobJudge judge_of(const JudgeMaker& make_judge) {
   if (!make_judge) return {};
-  return [make_judge](const BatchJob& job, const std::map<std::string, std::vector<int64_t>>& shapes) {
+  return [make_judge](const BatchJob& job, const std::string& result,
+                      const std::map<std::string, std::vector<int64_t>>& shapes) {
     JudgeOptions options;
     options.times = job.verify->times;
     options.relative = job.verify->relative;
     options.absolute = job.verify->absolute;
     options.data = job.verify->data;
     for (const auto& [name, dims] : shapes) options.shapes.push_back(fmt::format("{}:{}", name, fmt::join(dims, ",")));
-    return make_judge(options)(job.source, job.target);
+    return make_judge(options)(job.source, result);
   };
 }
 

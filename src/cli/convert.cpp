@@ -70,7 +70,6 @@ void convert_list(const Arguments& a) {
     const auto note_failure = [&](ErrorKind kind, const char* text) {
       ++failed;
       if (!worst) worst = kind;
-      std::remove(target.c_str());  // what an earlier run made of it
       OutputFile file(report);
       file.write(std::string_view(text));
       file.write(std::string_view("\n"));

@@ -2,7 +2,6 @@
 #include "convert/batch.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
@@ -11,6 +10,8 @@
 #include <system_error>
 #include <thread>
 
+#include "base/output_file.h"
+#include "base/temporary.h"
 #include "convert/batch_state.h"
 #include "formats/onnx/onnx.h"
 
@@ -70,18 +71,14 @@ class Job {
       result.status = JobResult::Status::Failed;
       result.kind = kind;
       result.error = std::move(text);
-      std::error_code ignored;
-      fs::remove(job_.target, ignored);  // what an earlier run made of it
     };
     try {
-      in_context([&] { return "converting " + job_.source; }, [&] { convert(result); });
-      const std::string difference = verify(result);
+      const std::string difference = convert_and_verify(result);
       if (difference.empty()) {
         result.status = JobResult::Status::Done;
         state.note_done(job_, sources_);
       } else {
         note_failure(std::nullopt, "the outputs differ: " + difference);
-        for (const std::string& path : files_of(job_.target)) remove_quietly(path);
       }
     } catch (const Error& e) {
       note_failure(e.kind(), e.what());
@@ -100,19 +97,51 @@ class Job {
   }
 
  private:
-  static void remove_quietly(const std::string& path) {
-    std::error_code ignored;
-    fs::remove(path, ignored);
+  /// What is compared lies in a folder of its own until it is found to be right, under the names that it will have: a
+  /// .py and an .onnx say what the file of their weights is called.
+  std::string convert_and_verify(JobResult& result) {
+    const fs::path folder = fs::path(job_.target).parent_path();
+    make_folder(folder);
+    const auto convert_to = [&](const std::string& target) {
+      in_context([&] { return "converting " + job_.source; }, [&] { convert(target, result); });
+    };
+    if (!is_verified()) {
+      convert_to(job_.target);
+      return "";
+    }
+    const TemporaryFolder apart(folder.string());
+    const std::string target = apart.file(fs::path(job_.target).filename().string());
+    convert_to(target);
+    std::string difference = verify(target, result);
+    if (difference.empty()) put_in_place(target);
+    return difference;
   }
 
-  void convert(JobResult& result) {
-    sources_.push_back(stamp_of(job_.source));
-    if (const fs::path folder = fs::path(job_.target).parent_path(); !folder.empty()) {
-      std::error_code error;
-      fs::create_directories(folder, error);
-      if (error) fail(ErrorKind::BadFile, "cannot make the folder '{}': {}", folder.string(), error.message());
+  static void make_folder(const fs::path& folder) {
+    if (folder.empty()) return;
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) fail(ErrorKind::BadFile, "cannot make the folder '{}': {}", folder.string(), error.message());
+  }
+
+  void put_in_place(const std::string& target) const {
+    const std::vector<std::string> from = files_of(target), to = files_of(job_.target);
+    std::vector<OutputFile> files;
+    files.reserve(from.size());
+    for (size_t i = 0; i < from.size(); ++i) {
+      if (fs::exists(from[i])) files.emplace_back(to[i], from[i]);
     }
-    if (fs::path(job_.source).extension() != ".onnx") return convert_file(job_.source, job_.target, job_.convert);
+    commit_all(files);
+  }
+
+  bool is_verified() const {
+    const fs::path ending = fs::path(job_.target).extension();
+    return job_.verify && options_.judge && ending != ".safetensors" && ending != ".pth";
+  }
+
+  void convert(const std::string& target, JobResult& result) {
+    sources_.push_back(stamp_of(job_.source));
+    if (fs::path(job_.source).extension() != ".onnx") return convert_file(job_.source, target, job_.convert);
     Model model = read_onnx(job_.source);
     for (FileStamp& file : external_files(model)) sources_.push_back(std::move(file));
     set_input_shapes(model, job_.convert.input_shapes);
@@ -120,27 +149,25 @@ class Job {
     if (job_.verify) shapes_ = test_shapes(model, job_);
     ConvertOptions rest = job_.convert;
     rest.input_shapes.clear();
-    if (!job_.simplify) return convert_model(model, job_.target, rest);
+    if (!job_.simplify) return convert_model(model, target, rest);
 
-    const bool stays_onnx = fs::path(job_.target).extension() == ".onnx";
+    const bool stays_onnx = fs::path(target).extension() == ".onnx";
     SimplifyFileOptions simplifying{.simplify = *job_.simplify, .external_data = job_.convert.external_data};
     if (stays_onnx) simplifying.simplify.opset = job_.convert.opset;
     const SimplifyReport report = simplify(model, simplifying.simplify);
     result.nodes = {total_of(report.ops_before), total_of(report.ops_after)};
-    if (stays_onnx) return write_simplified(model, job_.target, report, simplifying);
+    if (stays_onnx) return write_simplified(model, target, report, simplifying);
     std::erase_if(rest.dynamic, [&](const DynamicDim& dim) {  // an input that nobody used may be gone
       return std::none_of(model.graph->inputs().begin(), model.graph->inputs().end(),
                           [&](const Value* input) { return input->name == dim.input; });
     });
-    convert_model(model, job_.target, rest);
+    convert_model(model, target, rest);
   }
 
-  std::string verify(JobResult& result) const {
-    const fs::path ending = fs::path(job_.target).extension();
-    if (!job_.verify || !options_.judge || ending == ".safetensors" || ending == ".pth") return "";
+  std::string verify(const std::string& target, JobResult& result) const {
     const Shapes& shapes = shapes_.empty() ? job_.verify->input_shapes : shapes_;
     std::string difference = in_context([&] { return "comparing " + job_.target + " with " + job_.source; },
-                                        [&] { return options_.judge(job_, shapes); });
+                                        [&] { return options_.judge(job_, target, shapes); });
     result.verified = difference.empty();
     return difference;
   }
@@ -177,9 +204,7 @@ class Workers {
       std::unique_lock lock(mutex_);
       while (!all_ended_.wait_for(lock, std::chrono::milliseconds(100), [&] { return running_ == 0; })) {
         if (!options_.should_stop || next_ >= jobs.size()) continue;
-        lock.unlock();
-        if (options_.should_stop()) next_ = jobs.size();
-        lock.lock();
+        if (options_.should_stop()) next_ = jobs.size();  // nobody takes a job meanwhile: that needs the lock
       }
     }
     for (std::thread& thread : threads) thread.join();
@@ -188,13 +213,14 @@ class Workers {
  private:
   void work(const std::vector<size_t>& jobs) {
     while (true) {
-      const size_t at = next_++;
-      if (at >= jobs.size()) break;
-      const BatchJob& job = config_.jobs[jobs[at]];
-      if (options_.on_start) {
+      size_t at = 0;
+      {
         const std::lock_guard lock(mutex_);
-        options_.on_start(job);
+        if (next_ >= jobs.size()) break;
+        at = next_++;
+        if (options_.on_start) options_.on_start(config_.jobs[jobs[at]]);
       }
+      const BatchJob& job = config_.jobs[jobs[at]];
       JobResult result = Job(job, options_).run(state_);
       const std::lock_guard lock(mutex_);
       if (options_.on_end) options_.on_end(job, result);
@@ -210,7 +236,7 @@ class Workers {
   BatchReport& report_;
   std::mutex mutex_;
   std::condition_variable all_ended_;
-  std::atomic<size_t> next_ = 0;
+  size_t next_ = 0;
   size_t running_ = 0;
 };
 

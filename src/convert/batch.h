@@ -49,10 +49,10 @@ struct JobResult {
   std::optional<ErrorKind> kind;  // of the error; none where the outputs differ
 };
 
-/// Compares the target of a job with its source, on inputs of these shapes. Empty where they agree, otherwise what
-/// differs.
-using JobJudge =
-    std::function<std::string(const BatchJob& job, const std::map<std::string, std::vector<int64_t>>& shapes)>;
+/// Compares what the source of a job became with it, on inputs of these shapes. `result` is not in its place yet. Empty
+/// where they agree, otherwise what differs.
+using JobJudge = std::function<std::string(const BatchJob& job, const std::string& result,
+                                           const std::map<std::string, std::vector<int64_t>>& shapes)>;
 
 struct BatchOptions {
   unsigned threads = 0;  // 0: one for each core
@@ -62,7 +62,7 @@ struct BatchOptions {
   /// Called by one thread at a time.
   std::function<void(const BatchJob&)> on_start;
   std::function<void(const BatchJob&, const JobResult&)> on_end;
-  /// Asked every now and then by the thread that called; after yes no other conversion begins.
+  /// Asked every now and then by the thread that called, while no conversion begins; after yes none does any more.
   std::function<bool()> should_stop;
 };
 

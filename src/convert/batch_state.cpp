@@ -178,9 +178,13 @@ void BatchState::compact() {
 
 void BatchState::append(const std::string& line) {
   const std::lock_guard lock(mutex_);
-  const int fd = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  // a link would lead to a file that is none of ours
+  const int fd = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
   if (fd < 0) return;
-  [[maybe_unused]] const ssize_t written = write(fd, line.data(), line.size());
+  struct stat info {};
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 1) {
+    [[maybe_unused]] const ssize_t written = write(fd, line.data(), line.size());
+  }
   close(fd);
 }
 

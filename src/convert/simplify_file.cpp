@@ -1,40 +1,12 @@
 // simplify_file.cpp - simplification with a judge beside it, and how its result is written.
-#include <cstdlib>
-#include <filesystem>
-
 #include "base/error.h"
+#include "base/temporary.h"
 #include "convert/simplify.h"
 #include "formats/onnx/onnx.h"
 #include "passes/rewriter.h"
 
 namespace tonnx {
-namespace fs = std::filesystem;
 namespace {
-
-/// A folder for models that are compared; it goes away with what is in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string path = (fs::temp_directory_path() / "tonnx.XXXXXX").string();
-    require_file(::mkdtemp(path.data()) != nullptr, "cannot make a folder in {}", fs::temp_directory_path().string());
-    path_ = path;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string file(std::string_view name) const { return (path_ / name).string(); }
-
- private:
-  template <class... Args>
-  static void require_file(bool is_made, fmt::format_string<Args...> text, Args&&... args) {
-    if (!is_made) throw Error(ErrorKind::BadFile, fmt::format(text, std::forward<Args>(args)...));
-  }
-  fs::path path_;
-};
 
 Model read_again(const Model& model) {
   Model copy = read_onnx(model.bytes, model.folder);

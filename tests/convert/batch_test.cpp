@@ -1,7 +1,7 @@
 // batch_test.cpp - the YAML file of a batch: what it asks for, and every mistake with its line.
 #include "convert/batch.h"
 
-#include <thread>
+#include <future>
 
 #include "base/glob.h"
 #include "checks.h"
@@ -208,7 +208,7 @@ TEST_F(BatchTest, ShapesThatAreGivenAreEnough) {
 
 TEST_F(BatchTest, FailuresDoNotStopTheOthersAndUnchangedTargetsAreSkipped) {
   write_file(folder_ / "broken.onnx", "\x08\x0a\x3a\xff\xff");
-  write_file(folder_ / "o/broken.py", "of an earlier run");
+  write_file(folder_ / "o/broken.py", "somebody's own");
   const std::string_view yaml =
       "models:\n- {source: '*.onnx', target: 'o/{stem}.py'}\n- {source: models/*.onnx, target: 'o/{stem}.pt2'}\n";
   const BatchConfig config = read(yaml);
@@ -217,7 +217,7 @@ TEST_F(BatchTest, FailuresDoNotStopTheOthersAndUnchangedTargetsAreSkipped) {
   EXPECT_EQ(report.results[0].status, JobResult::Status::Failed);
   EXPECT_EQ(report.results[0].kind, ErrorKind::BadFile);
   EXPECT_NE(report.results[0].error.find("while converting"), std::string::npos);
-  EXPECT_FALSE(fs::exists(folder_ / "o/broken.py"));
+  EXPECT_EQ(content_of(folder_ / "o/broken.py"), "somebody's own");
   EXPECT_EQ(report.count(JobResult::Status::Done), 3U);
 
   report = run_batch(config, {.resumes = true});
@@ -245,7 +245,10 @@ TEST_F(BatchTest, AResultThatDiffersIsNoResult) {
       "'n:3..9'}}}]");
   std::map<std::string, std::vector<int64_t>> seen;
   BatchOptions options{.threads = 1};
-  options.judge = [&](const BatchJob& job, const auto& shapes) {
+  options.judge = [&](const BatchJob& job, const std::string& result, const auto& shapes) {
+    EXPECT_TRUE(fs::exists(result));
+    EXPECT_EQ(fs::path(result).filename(), fs::path(job.target).filename());
+    EXPECT_FALSE(fs::exists(folder_ / "o/b.py"));  // not before it is found to be right
     seen = shapes;
     return std::string(job.source.ends_with("a.onnx") ? "a lot" : "");
   };
@@ -255,18 +258,53 @@ TEST_F(BatchTest, AResultThatDiffersIsNoResult) {
   EXPECT_TRUE(report.results[1].verified);
   EXPECT_FALSE(fs::exists(folder_ / "o/a.py"));
   EXPECT_TRUE(fs::exists(folder_ / "o/b.py"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "o"), fs::directory_iterator()), 1);
   EXPECT_EQ(seen.at("x"), (std::vector<int64_t>{3, 3}));
   EXPECT_NE(json_of(config, report).find("\"kind\": \"verification\""), std::string::npos);
   EXPECT_NE(table_of(config, report).find("1 done, 0 unchanged, 1 failed"), std::string::npos);
 }
 
 TEST_F(BatchTest, StopsWhenAsked) {
-  const BatchConfig config = read("models: [{source: models/*.onnx, target: 'o/{stem}.py'}]");
+  const BatchConfig config = read("models: [{source: models/*.onnx, target: 'o/{stem}.py', verify: true}]");
   BatchOptions options{.threads = 1};
-  options.should_stop = [] { return true; };
-  options.on_start = [](const BatchJob&) { std::this_thread::sleep_for(std::chrono::milliseconds(400)); };
+  std::promise<void> asked;
+  const std::shared_future<void> is_asked = asked.get_future();
+  options.should_stop = [&] {
+    asked.set_value();
+    return true;
+  };
+  options.judge = [&](const BatchJob&, const std::string&, const auto&) {
+    is_asked.wait();  // so the first is under way when the others are called off
+    return std::string();
+  };
   const BatchReport report = run_batch(config, options);
-  EXPECT_EQ(report.count(JobResult::Status::Done) + report.count(JobResult::Status::Waiting), 2U);
+  EXPECT_EQ(report.count(JobResult::Status::Done), 1U);
+  EXPECT_EQ(report.count(JobResult::Status::Waiting), 1U);
+}
+
+TEST_F(BatchTest, WhatWasThereBeforeStaysUnlessItIsReplaced) {
+  const BatchConfig config = read("models: [{source: models/*.onnx, target: 'o/{stem}.py', verify: true}]");
+  for (const char* const name : {"o/a.py", "o/a.safetensors", "o/b.py"}) write_file(folder_ / name, "somebody's own");
+  BatchOptions options{.threads = 1};
+  options.judge = [&](const BatchJob& job, const std::string&, const auto&) {
+    return std::string(job.source.ends_with("a.onnx") ? "a lot" : "");
+  };
+  EXPECT_EQ(run_batch(config, options).count(JobResult::Status::Failed), 1U);
+  EXPECT_EQ(content_of(folder_ / "o/a.py"), "somebody's own");
+  EXPECT_EQ(content_of(folder_ / "o/a.safetensors"), "somebody's own");
+  EXPECT_TRUE(content_of(folder_ / "o/b.py").starts_with("\"\"\""));
+}
+
+TEST_F(BatchTest, TheStateIsWrittenToNoOtherFile) {
+  const BatchConfig config = read("models: [{source: models/a.onnx, target: o/a.py}]");
+  fs::create_symlink(folder_ / "elsewhere", folder_ / "config.yml.state");
+  EXPECT_EQ(run_batch(config, {}).count(JobResult::Status::Done), 1U);
+  EXPECT_FALSE(fs::exists(folder_ / "elsewhere"));
+  fs::remove(folder_ / "config.yml.state");
+  write_file(folder_ / "precious", "");
+  fs::create_hard_link(folder_ / "precious", folder_ / "config.yml.state");
+  EXPECT_EQ(run_batch(config, {}).count(JobResult::Status::Done), 1U);
+  EXPECT_EQ(content_of(folder_ / "precious"), "");
 }
 
 }  // namespace

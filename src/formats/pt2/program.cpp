@@ -3,14 +3,13 @@
 
 #include <rapidjson/document.h>
 
-#include <charconv>
-#include <cmath>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "base/identifier.h"
 #include "base/json.h"
 #include "formats/pt2/dtype.h"
+#include "formats/pt2/json_access.h"
 #include "formats/pt2/onnx_op.h"
 #include "formats/pt2/pt2.h"
 #include "formats/pt2/sympy.h"
@@ -20,55 +19,6 @@
 namespace tonnx {
 namespace pt2 {
 namespace {
-
-using Json = rapidjson::Value;
-
-std::string_view text_of(const Json& json, const char* what) {
-  require(json.IsString(), "{} is not a text", what);
-  return {json.GetString(), json.GetStringLength()};
-}
-
-const Json* find(const Json& json, const char* key) {
-  if (!json.IsObject()) return nullptr;
-  const auto at = json.FindMember(key);
-  return at == json.MemberEnd() || at->value.IsNull() ? nullptr : &at->value;
-}
-
-const Json& get(const Json& json, const char* key) {
-  const Json* found = find(json, key);
-  require(found != nullptr, "'{}' is missing", key);
-  return *found;
-}
-
-const Json& get_list(const Json& json, const char* key) {
-  const Json& found = get(json, key);
-  require(found.IsArray(), "'{}' is not a list", key);
-  return found;
-}
-
-int64_t int_of(const Json& json, const char* what) {
-  require(json.IsInt64(), "{} is not an integer", what);
-  return json.GetInt64();
-}
-
-double float_of(const Json& json) {
-  if (json.IsString()) {
-    const std::string_view text = text_of(json, "a number");
-    if (text == "Infinity") return HUGE_VAL;
-    if (text == "-Infinity") return -HUGE_VAL;
-    if (text == "NaN") return std::nan("");
-    fail_invalid("'{}' is not a number", text);
-  }
-  require(json.IsNumber(), "a number is neither a number nor a text");
-  return json.GetDouble();
-}
-
-/// A union is an object of one key.
-std::pair<std::string_view, const Json*> variant_of(const Json& json) {
-  require(json.IsObject() && json.MemberCount() == 1, "an argument is not an object of one key");
-  const auto member = json.MemberBegin();
-  return {{member->name.GetString(), member->name.GetStringLength()}, &member->value};
-}
 
 /// The sizes of all graphs of a program; equal texts are parsed once.
 class Sizes {
