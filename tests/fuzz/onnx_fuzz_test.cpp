@@ -4,14 +4,10 @@
 #include <cstdlib>
 
 #include "checks.h"
-#include "convert/opset.h"
-#include "convert/pipeline.h"
-#include "convert/simplify.h"
-#include "convert/to_program.h"
 #include "formats/onnx/onnx.h"
 #include "fuzz/mutate.h"
+#include "fuzz/onnx_routes.h"
 #include "ops/one_node.h"
-#include "passes/simplify_passes.h"
 
 namespace tonnx {
 namespace {
@@ -105,58 +101,6 @@ std::vector<std::string> seeds() {
   return result;
 }
 
-/// Everything that is done with a file; false where it was refused.
-bool convert_all_ways(const std::string& bytes, unsigned choice) {
-  const auto tried = [](auto&& body) {
-    try {
-      body();
-      return true;
-    } catch (const Error& e) {
-      if (e.kind() == ErrorKind::Internal) throw;
-      return false;
-    }
-  };
-  return tried([&] {
-    Model model = read_onnx(Bytes::own(bytes));
-    check_invariants(*model.graph);
-    const std::string written = write_onnx_bytes(model);
-    print(model);
-    tried([&] {
-      Model other = read_onnx(Bytes::own(written));
-      change_opset(other, choice % 28 + 1);
-      check_invariants(*other.graph);
-      write_onnx_bytes(other);
-    });
-    tried([&] {
-      Model other = read_onnx(Bytes::own(written));
-      SimplifyOptions options;
-      if (choice % 4 == 0) {
-        for (const SimplifyPass& pass : simplify_passes()) options.enable.emplace_back(pass.name);
-      }
-      if (choice % 5 == 0) options.skip = {"inline_functions"};
-      simplify(other, options);
-      check_invariants(*other.graph);
-      read_onnx(Bytes::own(write_onnx_bytes(other)));
-    });
-    tried([&] {
-      Model other = read_onnx(Bytes::own(written));
-      infer_and_declare(other);
-      write_onnx_bytes(other);
-    });
-    tried([&] {
-      prepare(model);
-      check_invariants(*model.graph);
-      const GraphPtr aten = lower_for_python(model);
-      check_invariants(*aten);
-      write_python(*aten, model, {.weights_file = "w.safetensors", .title = "m", .external = {}});
-      print(*aten);
-      tried([&] { write_torchscript_file(*lower_for_python(model), {}, testing::TempDir() + "tonnx_fuzz.pt", {}); });
-      tried([&] { write_pt2_file(*aten, model, testing::TempDir() + "tonnx_fuzz.pt2", {}); });
-      check_invariants(*aten);
-    });
-  });
-}
-
 TEST(Fuzz, DamagedModelsGiveErrorsAndNothingWorse) {
   const char* const more = std::getenv("TONNX_FUZZ_ROUNDS");
   const char* const start = std::getenv("TONNX_FUZZ_SEED");
@@ -164,7 +108,7 @@ TEST(Fuzz, DamagedModelsGiveErrorsAndNothingWorse) {
   const int rounds = more != nullptr ? std::atoi(more) : 8000;
   const unsigned first = start != nullptr ? static_cast<unsigned>(std::atoi(start)) : 1;
   const std::vector<std::string> originals = seeds();
-  for (const std::string& original : originals) ASSERT_TRUE(convert_all_ways(original, 17));
+  for (const std::string& original : originals) ASSERT_TRUE(fuzz::convert_all_ways(original, 17));
   int accepted = 0;
   for (int round = 0; round < rounds; ++round) {
     fuzz::Random random(first + static_cast<unsigned>(round));
@@ -173,7 +117,7 @@ TEST(Fuzz, DamagedModelsGiveErrorsAndNothingWorse) {
     const auto begin = std::chrono::steady_clock::now();
     if (keep != nullptr) write_file(keep, damaged);  // so that a crash leaves its cause behind
     try {
-      accepted += convert_all_ways(damaged, random());
+      accepted += fuzz::convert_all_ways(damaged, random());
     } catch (const std::exception& e) {
       ADD_FAILURE() << "TONNX_FUZZ_SEED=" << first + static_cast<unsigned>(round)
                     << " TONNX_FUZZ_ROUNDS=1: " << e.what();

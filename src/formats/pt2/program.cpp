@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "formats/pt2/check_program.h"
 #include "formats/pt2/dtype.h"
 #include "formats/pt2/onnx_op.h"
 #include "formats/pt2/pt2.h"
@@ -579,7 +580,11 @@ class ProgramReader {
 
 Program pt2::read_json(const rapidjson::Value& json, const Pt2Archive& archive) {
   return in_context([] { return std::string("reading the program"); },
-                    [&] { return ProgramReader(json, archive).read(); });
+                    [&] {
+                      Program program = ProgramReader(json, archive).read();
+                      check_program(*program.model.graph);
+                      return program;
+                    });
 }
 
 Program read_program(const Pt2Archive& archive) {
