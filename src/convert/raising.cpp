@@ -252,6 +252,7 @@ void Raising::raise_node(const Node& node) {
     return;
   }
   const AtenOpEntry& entry = get_aten_op(node);
+  if (entry.op->raise == nullptr) fail_unsupported("{} of sizes that no tensor at hand has", target_of(node));
   AtenNode view(node, entry, *this);
   OnnxBuilder onnx(*this);
   const Node* before = onnx_->last();

@@ -187,6 +187,7 @@ struct WindowTable {
 WindowTable table_of(const AtenNode& n, const std::vector<int64_t>& in, const std::vector<int64_t>& out) {
   std::vector<std::vector<int64_t>> windows{{0}};
   for (size_t d = 0; d < in.size(); ++d) {
+    require(in[d] > 0, "a pool of {} elements", in[d]);
     const std::vector<Span> spans = adaptive_spans(in[d], out[d]);
     std::vector<std::vector<int64_t>> next;
     for (const std::vector<int64_t>& window : windows) {

@@ -99,8 +99,10 @@ TEST(CheckProgram, GraphsFitTheNodesThatTheyAreIn) {
                      ", carried_inputs=[%v])"));
   EXPECT_ERROR(InvalidModel, "has 1 inputs, and 2 are due",
                check("%y: float32[4] = higher_order::scan(combine_fn=" + one + ", init=[%v], xs=[%m])"));
-  EXPECT_ERROR(InvalidModel, "is not a tensor",
+  EXPECT_ERROR(InvalidModel, "argument 'mapped_args' is not a list",
                check("%y: float32[4] = higher_order::map_impl(f=" + one + ", mapped_args=[1])"));
+  EXPECT_ERROR(InvalidModel, "an item of argument 'mapped_args' is not a tensor",
+               check("%y: float32[4] = higher_order::map_impl(f=" + one + ", mapped_args=[%v, 1])"));
   EXPECT_ERROR(InvalidModel, "argument 'graph' is not a graph",
                check("%y: float32[4] = higher_order::wrap_with_set_grad_enabled(enabled=True, graph=1, operands=%v)"));
   EXPECT_ERROR(InvalidModel, "the graph 'graph' has 2 inputs",
