@@ -32,6 +32,18 @@ class CheckedList : public std::vector<T> {
     Base::pop_back();
   }
 
+  // Parts of it; `count` may come from a file as well.
+  CheckedList first(int64_t count) const { return CheckedList(this->begin(), this->begin() + part(count)); }
+  CheckedList last(int64_t count) const { return CheckedList(this->end() - part(count), this->end()); }
+  CheckedList without_first(int64_t count) const { return CheckedList(this->begin() + part(count), this->end()); }
+  CheckedList without_last(int64_t count) const { return CheckedList(this->begin(), this->end() - part(count)); }
+  void insert_at(int64_t place, T item) { this->insert(this->begin() + part(place), std::move(item)); }
+  void erase_at(int64_t place) {
+    checked(static_cast<size_t>(place));
+    this->erase(this->begin() + place);
+  }
+  void append(const Base& more) { this->insert(this->end(), more.begin(), more.end()); }
+
   using Base::data;
   using Base::size;
 
@@ -40,6 +52,10 @@ class CheckedList : public std::vector<T> {
     if (i >= size()) [[unlikely]]
       fail_index(i, size());
     return i;
+  }
+  std::ptrdiff_t part(int64_t count) const {
+    if (count < 0 || static_cast<size_t>(count) > size()) [[unlikely]] fail_index(static_cast<size_t>(count), size());
+    return count;
   }
 };
 

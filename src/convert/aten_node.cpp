@@ -33,6 +33,13 @@ std::optional<double> number_of(const AttrValue& value) {
   return std::nullopt;
 }
 
+/// What counts or measures is far from the ends of its type, so that sums of it do not leave it.
+int64_t in_bounds(int64_t number, std::string_view name) {
+  constexpr int64_t kMost = int64_t{1} << 48;
+  require(number > -kMost && number < kMost, "argument '{}' is {}", name, number);
+  return number;
+}
+
 }  // namespace
 
 const AttrValue& AtenNode::value(std::string_view name) const {
@@ -82,9 +89,9 @@ Value* AtenNode::input(std::string_view name) const {
   return found;
 }
 
-std::vector<Value*> AtenNode::inputs(std::string_view name) const {
+CheckedList<Value*> AtenNode::inputs(std::string_view name) const {
   const AttrValue& argument = value(name);
-  std::vector<Value*> result;
+  CheckedList<Value*> result;
   if (const auto* none = argument.get<std::vector<int64_t>>(); none != nullptr && none->empty()) return result;
   const auto* list = argument.get<AttrList>();
   if (list == nullptr) fail_kind(name, "a list of tensors");
@@ -92,8 +99,8 @@ std::vector<Value*> AtenNode::inputs(std::string_view name) const {
   return result;
 }
 
-std::vector<Value*> AtenNode::operands(std::string_view name) const {
-  std::vector<Value*> result = inputs(name);
+CheckedList<Value*> AtenNode::operands(std::string_view name) const {
+  CheckedList<Value*> result = inputs(name);
   OnnxBuilder onnx(*raising_);
   const auto* list = value(name).get<AttrList>();
   for (size_t i = 0; i < result.size(); ++i) {
@@ -150,6 +157,12 @@ const Type& AtenNode::output_type(size_t i) const {
   return output->type;
 }
 
+const Shape& AtenNode::output_shape(size_t i) const {
+  const Type& found = output_type(i);
+  require(found.is_tensor() && found.shape.has_value(), "the sizes of output {} are not known", i);
+  return *found.shape;
+}
+
 DType AtenNode::promoted(std::initializer_list<std::string_view> names) const {
   // tensors with dimensions count before those without, and these before numbers, unless the kind is a higher one
   DType by_rank[3] = {DType::Undefined, DType::Undefined, DType::Undefined};
@@ -167,15 +180,28 @@ int64_t AtenNode::i(std::string_view name) const {
   return *found;
 }
 
+int64_t AtenNode::positive(std::string_view name) const {
+  const int64_t found = i(name);
+  require(found >= 1, "argument '{}' is {}", name, found);
+  return found;
+}
+
+Ints AtenNode::positives(std::string_view name) const {
+  Ints found = ints(name);
+  for (const int64_t number : found) require(number >= 1, "argument '{}' holds {}", name, number);
+  return found;
+}
+
 std::optional<int64_t> AtenNode::find_i(std::string_view name) const {
   const AttrValue& argument = value(name);
   if (argument.is_none()) return std::nullopt;
   if (const auto* b = argument.get<bool>()) return *b ? 1 : 0;
-  if (const auto* i = argument.get<int64_t>()) return *i;
-  if (const auto* list = argument.get<std::vector<int64_t>>(); list && list->size() == 1) return list->front();
+  if (const auto* i = argument.get<int64_t>()) return in_bounds(*i, name);
+  if (const auto* list = argument.get<std::vector<int64_t>>(); list && list->size() == 1)
+    return in_bounds(list->front(), name);
   const Value* symbolic = aten_value(argument);
   if (symbolic != nullptr && symbolic->known_ints && symbolic->known_ints->front().is_constant())
-    return symbolic->known_ints->front().constant();
+    return in_bounds(*symbolic->known_ints->front().constant(), name);
   fail_kind(name, "a fixed integer");
 }
 
@@ -222,18 +248,26 @@ Ints AtenNode::ints(std::string_view name) const {
 std::optional<Ints> AtenNode::find_ints(std::string_view name) const {
   const AttrValue& argument = value(name);
   if (argument.is_none()) return std::nullopt;
-  if (const auto* list = argument.get<std::vector<int64_t>>()) return *list;
-  if (const auto* one = argument.get<int64_t>()) return std::vector{*one};
+  Ints result;
+  const auto add = [&](int64_t number) { result.push_back(in_bounds(number, name)); };
+  if (const auto* list = argument.get<std::vector<int64_t>>()) {
+    for (const int64_t number : *list) add(number);
+    return result;
+  }
+  if (const auto* one = argument.get<int64_t>()) {
+    add(*one);
+    return result;
+  }
   const auto* mixed = argument.get<AttrList>();
   if (mixed == nullptr) fail_kind(name, "a list of integers");
-  std::vector<int64_t> result;
   for (const AttrValue& item : *mixed) {
-    const auto number = number_of(item);
     const Value* symbolic = aten_value(item);
-    if (number) {
-      result.push_back(static_cast<int64_t>(*number));
+    if (const auto* number = item.get<int64_t>()) {
+      add(*number);
+    } else if (const auto* flag = item.get<bool>()) {
+      add(*flag ? 1 : 0);
     } else if (symbolic && symbolic->known_ints && symbolic->known_ints->front().is_constant()) {
-      result.push_back(*symbolic->known_ints->front().constant());
+      add(*symbolic->known_ints->front().constant());
     } else {
       fail_kind(name, "a list of fixed integers");
     }
@@ -276,6 +310,8 @@ std::optional<IntArg> AtenNode::find_int_arg(std::string_view name) const {
   const AttrValue& argument = value(name);
   if (argument.is_none()) return std::nullopt;
   const Value* symbolic = aten_value(argument);
+  // an end may lie beyond everything
+  if (const auto* number = argument.get<int64_t>()) return IntArg(*number);
   if (symbolic == nullptr) return IntArg(*find_i(name));
   if (symbolic->known_ints && raising_->can_make(symbolic->known_ints->front()))
     return raising_->int_of(symbolic->known_ints->front());
@@ -298,7 +334,7 @@ IntArgs AtenNode::int_args(std::string_view name) const {
   }
   for (const AttrValue& item : *mixed) {
     if (const auto* number = item.get<int64_t>()) {
-      result.emplace_back(*number);
+      result.emplace_back(in_bounds(*number, name));
       continue;
     }
     const Value* symbolic = aten_value(item);

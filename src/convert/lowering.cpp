@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/checked_int.h"
 #include "base/error.h"
 #include "convert/fold.h"
 #include "convert/support.h"
@@ -127,7 +128,8 @@ IntArg Lowering::int_of(const Dim& dim) {
   for (const auto& [product, coefficient] : dim.terms()) {
     IntArg term = int_of_atom(*product[0]);
     for (size_t i = 1; i < product.size(); ++i) term = aten.mul(term, int_of_atom(*product[i]));
-    if (coefficient != 1 && coefficient != -1) term = aten.mul(term, std::abs(coefficient));
+    if (coefficient != 1 && coefficient != -1)
+      term = aten.mul(term, coefficient < 0 ? checked_sub(0, coefficient) : coefficient);
     if (coefficient > 0) {
       sum = first && sum.is(0) ? term : first ? term : aten.add(sum, term);
       if (first && dim.constant_term() != 0) sum = aten.add(sum, dim.constant_term());

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/checked_int.h"
 #include "base/error.h"
 #include "convert/kernel_types.h"
 #include "convert/raising.h"
@@ -138,24 +139,27 @@ Value* OnnxBuilder::scalar(const IntArg& value) {
 }
 
 IntArg OnnxBuilder::add(const IntArg& a, const IntArg& b) {
-  if (!a.value && !b.value) return a.number + b.number;
+  if (!a.value && !b.value) return checked_add(a.number, b.number);
   if (a.is(0)) return b;
   return b.is(0) ? a : IntArg((*this)("Add", {list(a), list(b)}));
 }
 
 IntArg OnnxBuilder::sub(const IntArg& a, const IntArg& b) {
-  if (!a.value && !b.value) return a.number - b.number;
+  if (!a.value && !b.value) return checked_sub(a.number, b.number);
   return b.is(0) ? a : IntArg((*this)("Sub", {list(a), list(b)}));
 }
 
 IntArg OnnxBuilder::mul(const IntArg& a, const IntArg& b) {
-  if (!a.value && !b.value) return a.number * b.number;
+  if (!a.value && !b.value) return checked_mul(a.number, b.number);
   if (a.is(1)) return b;
   return b.is(1) ? a : IntArg((*this)("Mul", {list(a), list(b)}));
 }
 
 IntArg OnnxBuilder::floor_div(const IntArg& a, const IntArg& b) {
-  if (!a.value && !b.value) return *tonnx::floor_div(Dim(a.number), Dim(b.number)).constant();
+  if (!a.value && !b.value) {
+    require(b.number > 0, "a size is divided by {}", b.number);
+    return *tonnx::floor_div(Dim(a.number), Dim(b.number)).constant();
+  }
   // sizes are not negative, so that Div, which goes towards zero, is the same
   return b.is(1) ? a : IntArg((*this)("Div", {list(a), list(b)}));
 }
@@ -227,6 +231,7 @@ Value* OnnxBuilder::reshape(Value* x, const Shape& shape) {
 Value* OnnxBuilder::expand(Value* x, const Shape& shape) {
   const Shape& from = this->shape(x);
   if (from == shape) return x;
+  require(from.size() <= shape.size(), "a tensor of {} dimensions is expanded to {}", from.size(), shape.size());
   const size_t added = shape.size() - from.size();
   IntArgs sizes;
   for (size_t i = 0; i < shape.size(); ++i) {

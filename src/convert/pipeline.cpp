@@ -14,6 +14,7 @@
 #include "convert/support.h"
 #include "convert/to_program.h"
 #include "formats/onnx/onnx.h"
+#include "formats/pt2/check_program.h"
 #include "formats/pt2/pt2.h"
 #include "formats/pth/pth.h"
 #include "formats/safetensors/safetensors.h"
@@ -236,6 +237,8 @@ Model onnx_of(const Program& program, const ExportOptions& options) {
 void make_functional(Program& program) {
   functionalize(*program.model.graph);
   remove_dead_code(*program.model.graph);
+  // operators that wrote, and other names of operators, have a schema only now
+  pt2::check_program(*program.model.graph);
 }
 
 void ready_for_python(Program& program, const AllowedOps& allowed) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/checked_int.h"
 #include "base/error.h"
 #include "convert/fold.h"
 #include "convert/raised_model.h"
@@ -176,7 +177,8 @@ IntArg Raising::int_of(const Dim& dim) {
   for (const auto& [product, coefficient] : dim.terms()) {
     IntArg term = int_of_atom(*product[0]);
     for (size_t i = 1; i < product.size(); ++i) term = onnx.mul(term, int_of_atom(*product[i]));
-    const IntArg scaled = coefficient == -1 ? term : onnx.mul(term, std::abs(coefficient));
+    const IntArg scaled =
+        coefficient == -1 ? term : onnx.mul(term, coefficient < 0 ? checked_sub(0, coefficient) : coefficient);
     sum = coefficient < 0 ? onnx.sub(sum, scaled) : onnx.add(sum, scaled);
   }
   return remember(sum);
@@ -230,11 +232,11 @@ void Raising::raise_onnx_op(const Node& node) {
 
 namespace {
 
-/// A list of a damaged program may be shorter than its operator takes for granted.
+/// The net below the checks: what a program asks of a container that cannot be is the program's fault.
 Values raised(const AtenOpEntry& entry, const AtenNode& node, OnnxBuilder& onnx) {
   try {
     return entry.op->raise(node, onnx);
-  } catch (const std::out_of_range&) {
+  } catch (const std::logic_error&) {
     fail_invalid("an argument is out of range");
   }
 }
@@ -250,6 +252,7 @@ void Raising::raise_node(const Node& node) {
     return;
   }
   const AtenOpEntry& entry = get_aten_op(node);
+  if (entry.op->raise == nullptr) fail_unsupported("{} of sizes that no tensor at hand has", target_of(node));
   AtenNode view(node, entry, *this);
   OnnxBuilder onnx(*this);
   const Node* before = onnx_->last();

@@ -214,7 +214,7 @@ Dim floor_div(const Dim& a, const Dim& b) {
   if (const auto exact = exact_div(a, b)) return *exact;
   if (b.is_constant() && b.constant_ > 0) {  // floor((x + k*b + r)/b) = k + floor((x + r)/b)
     Dim whole(floor_divide(a.constant_, b.constant_));
-    Dim rest(a.constant_ - whole.constant_ * b.constant_);
+    Dim rest(add(a.constant_, multiply(-whole.constant_, b.constant_)));
     for (const auto& [product, coefficient] : a.terms()) {
       const bool divisible = divides(b.constant_, coefficient);
       const int64_t share = divisible ? coefficient / b.constant_ : coefficient;

@@ -196,7 +196,7 @@ uint64_t bits_of(DType dtype, double value) {
   if (const auto mini = mini_float(dtype)) return encode(*mini, value);
   const int bits = info(dtype).bits;
   const bool is_signed = is_signed_int(dtype);
-  ensure(is_integer(dtype), "a constant of this type cannot be made");
+  if (!is_integer(dtype)) fail_unsupported("a constant of the type {}", name_of(dtype));
   const int64_t largest = static_cast<int64_t>(low_bits(UINT64_MAX >> 1, is_signed ? bits - 1 : bits));
   const int64_t smallest = is_signed ? -largest - 1 : 0;
   return static_cast<uint64_t>(std::clamp(saturated<int64_t>(value), smallest, largest));

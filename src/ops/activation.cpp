@@ -94,7 +94,7 @@ Values lower_prelu(const OnnxNode& n, AtenBuilder& aten) {
 
 std::optional<ModuleSpec> module_prelu(const Emission& e) {
   Value* weight = e.value("weight");
-  if (!weight->constant || weight->constant->dims.size() != 1) return std::nullopt;
+  if (weight == nullptr || !weight->constant || weight->constant->dims.size() != 1) return std::nullopt;
   ModuleSpec spec{.type = "nn.PReLU", .inputs = {"self"}, .short_name = "prelu"};
   if (weight->constant->count() != 1) spec.arguments = std::to_string(weight->constant->count());
   spec.weights.push_back({"weight", weight});

@@ -7,10 +7,10 @@ namespace {
 
 /// Broadcast to the sizes in front of the last two that the result has.
 Value* with_batch(OnnxBuilder& onnx, Value* x, const Shape& result, bool keeps_heads) {
-  Shape shape(result.begin(), result.end() - 2);
+  Shape shape = result.without_last(2);
   const Shape own = onnx.shape(x);
   if (keeps_heads) shape.back() = own[own.size() - 3];
-  shape.insert(shape.end(), own.end() - 2, own.end());
+  shape.append(own.last(2));
   return onnx.expand(x, shape);
 }
 
@@ -62,10 +62,8 @@ Values raise_attention(const AtenNode& n, OnnxBuilder& onnx) {
   if (mask_rank > 2) n.cannot("a mask of {} dimensions for tensors of {}", mask_rank, rank);
   const auto merged = [&](Value* x) {
     const Shape& shape = onnx.shape(x);
-    Dim batch(1);
-    for (auto at = shape.begin(); at != shape.end() - 3; ++at) batch = batch * *at;
-    Shape four{batch};
-    four.insert(four.end(), shape.end() - 3, shape.end());
+    Shape four{count_of(shape.without_last(3))};
+    four.append(shape.last(3));
     return onnx.reshape(x, four);
   };
   return onnx.reshape(onnx("Attention", {merged(q), merged(k), merged(v), mask}, std::move(attributes)), result);

@@ -1,4 +1,5 @@
 // aten_conv.cpp - PyTorch's convolutions as ONNX.
+#include "base/checked_int.h"
 #include "ops/aten_window.h"
 #include "ops/raises.h"
 
@@ -7,20 +8,20 @@ namespace {
 
 std::vector<Attribute> conv_attributes(const AtenNode& n, int64_t spatial) {
   std::vector<Attribute> attributes;
-  add_unless(attributes, "strides", each(n.ints("stride"), spatial), 1);
-  add_unless(attributes, "dilations", each(n.ints("dilation"), spatial), 1);
-  if (const int64_t groups = n.i("groups"); groups != 1) attributes.push_back(attr("group", groups));
+  add_unless(attributes, "strides", each(n.positives("stride"), spatial), 1);
+  add_unless(attributes, "dilations", each(n.positives("dilation"), spatial), 1);
+  if (const int64_t groups = n.positive("groups"); groups != 1) attributes.push_back(attr("group", groups));
   return attributes;
 }
 
 /// Pads that keep the size: where they cannot be halved the larger part is behind.
 std::vector<int64_t> same_pads(const AtenNode& n, int64_t spatial) {
-  const std::vector<int64_t> dilation = each(n.ints("dilation"), spatial);
+  const Ints dilation = each(n.positives("dilation"), spatial);
   std::vector<int64_t> begin, end;
   for (int64_t i = 0; i < spatial; ++i) {
     const auto size = n.shape("weight").at(static_cast<size_t>(i + 2)).constant();
     if (!size) n.cannot("the size of the kernel is not known");
-    const int64_t total = dilation[static_cast<size_t>(i)] * (*size - 1);
+    const int64_t total = checked_mul(dilation[static_cast<size_t>(i)], *size - 1);
     begin.push_back(total / 2);
     end.push_back(total - total / 2);
   }
@@ -52,8 +53,8 @@ Values raise_conv(const AtenNode& n, OnnxBuilder& onnx) {
 Values raise_conv_transpose(const AtenNode& n, OnnxBuilder& onnx) {
   const int64_t spatial = n.rank("weight") - 2;
   std::vector<Attribute> attributes = conv_attributes(n, spatial);
-  const std::vector<int64_t> stride = each(n.ints("stride"), spatial);
-  std::vector<int64_t> pads = twice(each(n.ints("padding"), spatial)), more = each(n.ints("output_padding"), spatial);
+  const Ints stride = each(n.positives("stride"), spatial);
+  Ints pads = twice(each(n.ints("padding"), spatial)), more = each(n.ints("output_padding"), spatial);
   for (size_t i = 0; i < more.size(); ++i) {
     // what is added behind is what was cut off there; runtimes take less than a stride of it
     int64_t& behind = pads[more.size() + i];

@@ -84,7 +84,9 @@ Values raise_tri_indices(const AtenNode& n, OnnxBuilder& onnx) {
   ignore_placement(n);
   const int64_t rows = n.i("row"), columns = n.i("col"), offset = n.i("offset");
   const bool is_lower = n.node().op.view() == "tril_indices";
-  if (rows < 0 || columns < 0 || (rows > 0 && columns > (int64_t{1} << 24) / rows)) n.cannot("so large a matrix");
+  constexpr int64_t kMost = int64_t{1} << 24;
+  if (rows < 0 || columns < 0 || rows > kMost || columns > kMost / std::max<int64_t>(rows, 1))
+    n.cannot("a matrix of {} by {}", rows, columns);
   std::vector<double> row, column;
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < columns; ++c) {

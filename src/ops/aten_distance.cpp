@@ -74,7 +74,7 @@ Values raise_cosine_similarity(const AtenNode& n, OnnxBuilder& onnx) {
     Shape shape = n.output_shape();
     const char* full = is_broadcast("x1") ? "x2" : "x1";
     const int64_t axis = dim - (rank - n.rank(full));
-    shape.insert(shape.begin() + dim, n.shape(full)[static_cast<size_t>(axis)]);
+    shape.insert_at(dim, n.shape(full)[static_cast<size_t>(axis)]);
     (is_broadcast("x1") ? a : b) = onnx.expand(is_broadcast("x1") ? a : b, shape);
   }
   Value* product = onnx("Mul", {direction(a), direction(b)});

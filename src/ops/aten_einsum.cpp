@@ -69,7 +69,7 @@ Letters letters_of(const AtenNode& n, OnnxBuilder& onnx, std::string text, const
 
 Values raise_einsum(const AtenNode& n, OnnxBuilder& onnx) {
   n.ignore({"path"});
-  std::vector<Value*> inputs = n.inputs("tensors");
+  CheckedList<Value*> inputs = n.inputs("tensors");
   const Letters letters = letters_of(n, onnx, n.s("equation"), inputs);
   const DType dtype = n.output_dtype(), kernel = is_float(dtype) ? dtype : DType::Int64;
   for (Value*& input : inputs) input = onnx.cast(input, kernel);

@@ -54,13 +54,13 @@ Value* window_places(const AtenNode& n, OnnxBuilder& onnx, Value* samples, const
 
 Values raise_fractional_max_pool(const AtenNode& n, OnnxBuilder& onnx) {
   const int64_t spatial = spatial_of(n);
-  const std::vector<int64_t> kernel = each(n.ints("kernel_size"), spatial), out = each(n.ints("output_size"), spatial);
+  const Ints kernel = each(n.positives("kernel_size"), spatial), out = each(n.positives("output_size"), spatial);
   std::vector<int64_t> in;
   const Batched given = batched(onnx, n.input("self"), spatial);
   const Shape shape = onnx.shape(given.x);
-  for (auto at = shape.end() - spatial; at != shape.end(); ++at) {
-    if (!at->is_constant()) n.cannot("sizes that are only known at run time");
-    in.push_back(*at->constant());
+  for (const Dim& size : shape.last(spatial)) {
+    if (!size.is_constant()) n.cannot("sizes that are only known at run time");
+    in.push_back(*size.constant());
   }
   Value* places = window_places(n, onnx, n.input("random_samples"), in, out, kernel);
   const Shape wide = onnx.shape(places);

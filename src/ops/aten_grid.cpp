@@ -1,4 +1,5 @@
 // aten_grid.cpp - PyTorch's sampling of images at given places, and windows as columns, as ONNX.
+#include "base/checked_int.h"
 #include "ops/aten_window.h"
 #include "ops/raises.h"
 
@@ -23,10 +24,11 @@ namespace {
 
 /// For each place in a window and each window the number of the element in the padded input: [kernel, windows].
 Value* window_places(OnnxBuilder& onnx, const IntArg& padded, int64_t kernel, int64_t dilation, int64_t stride) {
-  const int64_t extent = dilation * (kernel - 1) + 1;
+  const int64_t extent = checked_add(checked_mul(dilation, kernel - 1), 1);
   std::vector<double> starts;
   for (int64_t i = 0; i < kernel; ++i) starts.push_back(static_cast<double>(i * dilation));
   if (padded.value == nullptr) {
+    require(padded.number >= extent, "a window of {} in {} elements", extent, padded.number);
     const int64_t count = (padded.number - extent) / stride + 1;
     std::vector<double> places;
     for (const double start : starts) {
@@ -41,8 +43,9 @@ Value* window_places(OnnxBuilder& onnx, const IntArg& padded, int64_t kernel, in
 
 /// Windows as columns: rows and columns of the image are picked, one after the other.
 Values raise_im2col(const AtenNode& n, OnnxBuilder& onnx) {
-  const auto two = [&](const char* name) { return each(n.ints(name), 2); };
-  const auto kernel = two("kernel_size"), dilation = two("dilation"), padding = two("padding"), stride = two("stride");
+  const auto two = [&](const char* name) { return each(n.positives(name), 2); };
+  const Ints kernel = two("kernel_size"), dilation = two("dilation"), stride = two("stride");
+  const Ints padding = each(n.ints("padding"), 2);
   const Batched in = batched(onnx, n.input("self"), 2);
   Value* x = in.x;
   if (padding[0] != 0 || padding[1] != 0)
@@ -59,12 +62,12 @@ Values raise_im2col(const AtenNode& n, OnnxBuilder& onnx) {
 }  // namespace
 
 Values raise_col2im(const AtenNode& n, OnnxBuilder& onnx) {
-  const auto two = [&](const char* name) { return each(n.ints(name), 2); };
+  const auto two = [&](const char* name) { return each(n.positives(name), 2); };
   const bool is_added = n.rank("self") == 2;
   Value* x = is_added ? onnx.unsqueeze(n.input("self"), {0}) : n.input("self");
   std::vector<Attribute> attributes;
   add_unless(attributes, "dilations", two("dilation"), 1);
-  add_unless(attributes, "pads", twice(two("padding")), 0);
+  add_unless(attributes, "pads", twice(each(n.ints("padding"), 2)), 0);
   add_unless(attributes, "strides", two("stride"), 1);
   Value* y =
       onnx("Col2Im", {x, onnx.list(n.int_args("output_size")), onnx.ints(two("kernel_size"))}, std::move(attributes));

@@ -184,7 +184,7 @@ Values raise_histogramdd(const AtenNode& n, OnnxBuilder& onnx) {
 
 Values raise_histogramdd_edges(const AtenNode& n, OnnxBuilder& onnx) {
   n.ignore({"range"});
-  const std::vector<Value*> bins = n.inputs("bins");
+  const CheckedList<Value*> bins = n.inputs("bins");
   const auto coordinates = static_cast<int64_t>(bins.size());
   Histogram histogram(n, onnx, onnx.reshape(n.input("self"), IntArgs{-1, coordinates}));
   for (Value* edges : bins) histogram.add_edges(edges);

@@ -42,7 +42,7 @@ Value* Subscript::stacked(OnnxBuilder& onnx) const {
 
 Subscript read_subscript(const AtenNode& n, OnnxBuilder& onnx, bool keep_mask) {
   Subscript result;
-  const std::vector<Value*> given = n.inputs("indices");
+  const CheckedList<Value*> given = n.inputs("indices");
   const auto count = std::count_if(given.begin(), given.end(), [](const Value* index) { return index != nullptr; });
   int64_t dim = 0;
   bool gap = false;
@@ -211,7 +211,7 @@ Values raise_one_hot(const AtenNode& n, OnnxBuilder& onnx) {
 Values raise_masked_index(const AtenNode& n, OnnxBuilder& onnx) {
   n.ignore({"indices"});
   Value* mask = n.input_as("mask", DType::Bool);
-  const std::vector<Value*> given = n.inputs("indices");
+  const CheckedList<Value*> given = n.inputs("indices");
   std::vector<Value*> safe;
   Value* self = n.input("self");
   if (self->type.shape && element_count(onnx.shape(self)) == 0) n.cannot("a masked index of a tensor without elements");

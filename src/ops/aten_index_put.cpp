@@ -23,7 +23,7 @@ Value* put_where(const AtenNode& n, OnnxBuilder& onnx, const Subscript& at, bool
     if (!n.shape("values")[static_cast<size_t>(place)].is(1)) return nullptr;
     if (at.mask_rank > 1) {
       Shape shape = n.shape("values");
-      shape.insert(shape.begin() + place, static_cast<size_t>(at.mask_rank - 1), Dim(1));
+      for (int64_t i = 1; i < at.mask_rank; ++i) shape.insert_at(place, Dim(1));
       values = onnx.reshape(values, shape);
     }
   }
@@ -105,7 +105,7 @@ Values raise_masked_index_put(const AtenNode& n, OnnxBuilder& onnx) {
   Value* mask = n.input_as("mask", DType::Bool);
   const DType dtype = n.dtype("self");
   Value* values = pick(onnx, mask, n.input_as("values", dtype), onnx.number(dtype, 0));
-  const std::vector<Value*> given = n.inputs("indices");
+  const CheckedList<Value*> given = n.inputs("indices");
   Subscript at;
   for (size_t i = 0; i < given.size(); ++i) {
     if (given[i] == nullptr) n.cannot("a masked index that leaves out a dimension");

@@ -6,7 +6,7 @@ namespace {
 
 /// Of the element type of the result.
 std::vector<Value*> parts_of(const AtenNode& n, OnnxBuilder& onnx) {
-  std::vector<Value*> parts = n.inputs("tensors");
+  CheckedList<Value*> parts = n.inputs("tensors");
   require(!parts.empty(), "there are no tensors to join");
   const DType dtype = n.output_dtype();
   const bool is_complex = dtype == DType::Complex64 || dtype == DType::Complex128;
@@ -102,7 +102,7 @@ Values raise_block_diag(const AtenNode& n, OnnxBuilder& onnx) {
 
 /// All pairs, triples ... with the last tensor running first.
 Values raise_cartesian_prod(const AtenNode& n, OnnxBuilder& onnx) {
-  const std::vector<Value*> tensors = n.inputs("tensors");
+  const CheckedList<Value*> tensors = n.inputs("tensors");
   if (tensors.size() == 1) return tensors[0];
   const auto rank = static_cast<int64_t>(tensors.size());
   IntArgs sizes;

@@ -55,9 +55,9 @@ struct Eliminated {
 Eliminated eliminated(OnnxBuilder& onnx, Value* x, const IntArg& size, bool for_pivots) {
   const int64_t rank = onnx.rank(x);
   const Shape shape = onnx.shape(x);
-  const Shape batch(shape.begin(), shape.end() - 2);
+  const Shape batch = shape.without_last(2);
   Shape stacked{shape[static_cast<size_t>(rank - 2)]};
-  stacked.insert(stacked.end(), batch.begin(), batch.end());
+  stacked.append(batch);
   Value* rows = onnx.range(size);
   Value* zero = onnx.number(kWide, 0);
   std::vector<Type> collected;
@@ -107,7 +107,7 @@ Value* inverse(OnnxBuilder& onnx, Value* a) { return solved(onnx, a, identity_be
 Value* with_batch(OnnxBuilder& onnx, Value* x, const Shape& batch) {
   const Shape& own = onnx.shape(x);
   Shape shape = batch;
-  shape.insert(shape.end(), own.end() - 2, own.end());
+  shape.append(own.last(2));
   return onnx.expand(x, shape);
 }
 
@@ -133,7 +133,7 @@ Value* solution(const AtenNode& n, OnnxBuilder& onnx, Value* a, Value* b, bool i
     b = swapped_last(onnx, b);
   }
   const Shape& result = n.output_shape();
-  const Shape batch(result.begin(), result.end() - (is_vector ? 1 : 2));
+  const Shape batch = result.without_last(is_vector ? 1 : 2);
   Value* y = solved(onnx, with_batch(onnx, a, batch), with_batch(onnx, b, batch));
   if (!is_left) y = swapped_last(onnx, y);
   if (is_vector) y = onnx.squeeze(y, {onnx.rank(y) - 1});
@@ -146,7 +146,7 @@ Values raise_solve(const AtenNode& n, OnnxBuilder& onnx) {
   // a B with one dimension less, whose sizes fit, is a batch of vectors
   const int64_t rank_a = n.rank("A"), rank_b = n.rank("B");
   const Shape &a = n.shape("A"), &b = n.shape("B");
-  const bool is_vector = rank_b == 1 || (rank_b + 1 == rank_a && std::equal(b.begin(), b.end(), a.begin()));
+  const bool is_vector = rank_b == 1 || (rank_b + 1 == rank_a && b == a.without_last(1));
   Value* y =
       solution(n, onnx, as_wide(n, onnx, n.input("A")), as_wide(n, onnx, n.input("B")), n.flag("left"), is_vector);
   Values results{y};

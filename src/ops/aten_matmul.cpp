@@ -53,9 +53,7 @@ Values raise_linear(const AtenNode& n, OnnxBuilder& onnx) {
 }
 
 Values raise_matmul(const AtenNode& n, OnnxBuilder& onnx) {
-  const auto& arguments = n.node().attributes;
-  const bool has_other = std::any_of(arguments.begin(), arguments.end(),
-                                     [](const Attribute& argument) { return argument.name == "other"; });
+  const bool has_other = n.node().op == Symbol("matmul") || n.node().op == Symbol("vdot");
   return product(onnx, n.input("self"), n.input(has_other ? "other" : "mat2"));
 }
 
@@ -185,7 +183,7 @@ Values raise_kron(const AtenNode& n, OnnxBuilder& onnx) {
 }
 
 Values raise_multi_dot(const AtenNode& n, OnnxBuilder& onnx) {
-  const std::vector<Value*> factors = n.inputs("tensors");
+  const CheckedList<Value*> factors = n.inputs("tensors");
   Value* y = factors.at(0);
   for (size_t i = 1; i < factors.size(); ++i) y = product(onnx, y, factors[i]);
   return y;

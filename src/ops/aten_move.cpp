@@ -96,6 +96,7 @@ Value* range_on(OnnxBuilder& onnx, const IntArg& size, int64_t axis, int64_t ran
     if (i != axis) axes.push_back(i);
   }
   if (size.value != nullptr) return onnx.unsqueeze(onnx.range(size), axes);
+  require(size.number >= 0, "a size of {}", size.number);
   std::vector<int64_t> numbers(static_cast<size_t>(size.number)), dims(static_cast<size_t>(rank), 1);
   std::iota(numbers.begin(), numbers.end(), 0);
   dims.at(static_cast<size_t>(axis)) = size.number;
@@ -105,10 +106,10 @@ Value* range_on(OnnxBuilder& onnx, const IntArg& size, int64_t axis, int64_t ran
 }
 
 std::vector<int64_t> moved_axis(int64_t rank, int64_t from, int64_t to) {
-  std::vector<int64_t> order(static_cast<size_t>(rank));
+  Ints order(static_cast<size_t>(rank));
   std::iota(order.begin(), order.end(), 0);
-  order.erase(order.begin() + from);
-  order.insert(order.begin() + to, from);
+  order.erase_at(from);
+  order.insert_at(to, from);
   return order;
 }
 

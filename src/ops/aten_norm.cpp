@@ -200,7 +200,7 @@ Value* layer_scale(const AtenNode& n, OnnxBuilder& onnx, int64_t count) {
   const DType dtype = n.dtype("input");
   if (Value* weight = n.find_input("weight")) return onnx.cast(weight, dtype);
   const Shape& shape = n.shape("input");
-  const Shape sizes(shape.end() - count, shape.end());
+  const Shape sizes = shape.last(count);
   int64_t all = 1;
   std::vector<int64_t> dims;
   for (const Dim& size : sizes) {

@@ -32,6 +32,7 @@ Value* cut_and_padded(const AtenNode& n, OnnxBuilder& onnx, const IntArgs& pad, 
     const int64_t axis = n.rank("self") - 1 - static_cast<int64_t>(i);
     const auto size = onnx.shape(x)[static_cast<size_t>(axis)].constant();
     if (!size || pad[2 * i].value || pad[2 * i + 1].value) n.cannot("padding of a negative size, of an unknown size");
+    require(*size >= 1, "padding around nothing");
     std::vector<int64_t> places;
     for (int64_t at = -pad[2 * i].number; at < *size + pad[2 * i + 1].number; ++at) {
       const int64_t mirrored = at < 0 ? -at : at >= *size ? 2 * (*size - 1) - at : at;
@@ -104,23 +105,25 @@ Values raise_pad(const AtenNode& n, OnnxBuilder& onnx) {
 }
 
 Values raise_pixel_shuffle(const AtenNode& n, OnnxBuilder& onnx) {
-  const int64_t factor = n.i("upscale_factor"), rank = n.rank("self");
+  const int64_t factor = n.positive("upscale_factor"), rank = n.rank("self");
   Value* x = n.input("self");
   const DType dtype = onnx.dtype(x);
   if (rank == 4 && (dtype == DType::Float32 || dtype == DType::Float64 || dtype == DType::Float16))
     return onnx("DepthToSpace", {x}, {{"blocksize", factor}, {"mode", std::string("CRD")}});
   const Shape &in = n.shape("self"), &out = n.output_shape();
-  const size_t lead = out.size() - 3;
-  Shape split(in.begin(), in.begin() + static_cast<ptrdiff_t>(lead));
+  Shape split = out.without_last(3);
+  const size_t lead = split.size();
+  split = in.first(static_cast<int64_t>(lead));
   for (const Dim& dim : Shape{out[lead], factor, factor, in[lead + 1], in[lead + 2]}) split.push_back(dim);
   return onnx.reshape(onnx.transpose(onnx.reshape(x, split), behind(lead, {0, 3, 1, 4, 2})), out);
 }
 
 Values raise_pixel_unshuffle(const AtenNode& n, OnnxBuilder& onnx) {
-  const int64_t factor = n.i("downscale_factor");
+  const int64_t factor = n.positive("downscale_factor");
   const Shape &in = n.shape("self"), &out = n.output_shape();
-  const size_t lead = out.size() - 3;
-  Shape split(in.begin(), in.begin() + static_cast<ptrdiff_t>(lead));
+  Shape split = out.without_last(3);
+  const size_t lead = split.size();
+  split = in.first(static_cast<int64_t>(lead));
   for (const Dim& dim : Shape{in[lead], out[lead + 1], factor, out[lead + 2], factor}) split.push_back(dim);
   return onnx.reshape(onnx.transpose(onnx.reshape(n.input("self"), split), behind(lead, {0, 2, 4, 1, 3})), out);
 }
@@ -140,7 +143,7 @@ Values raise_channel_shuffle(const AtenNode& n, OnnxBuilder& onnx) {
   require(groups > 0 && shape.size() > 2, "channel_shuffle of {} dimensions in {} groups", shape.size(), groups);
   Shape split = shape;
   split[1] = floor_div(shape[1], Dim(groups));
-  split.insert(split.begin() + 1, Dim(groups));
+  split.insert_at(1, Dim(groups));
   Value* x = onnx.reshape(n.input("self"), split);
   return onnx.reshape(onnx.swap_axes(x, 1, 2), shape);
 }

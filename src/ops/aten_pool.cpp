@@ -10,8 +10,8 @@ namespace {
 /// The arguments of a pool. Where the sizes are known ceil_mode is written as pads behind: runtimes do not agree
 /// on what it means for windows that reach past the end.
 struct Pool {
-  std::vector<int64_t> kernel, strides, padding, dilations;
-  std::vector<int64_t> behind;  // pads behind
+  Ints kernel, strides, padding, dilations;
+  Ints behind;  // pads behind
   bool ceil_mode = false;       // that is left to the runtime
 
   std::vector<Attribute> attributes() const {
@@ -39,15 +39,14 @@ int64_t window_count(int64_t size, int64_t kernel, int64_t stride, int64_t paddi
 Pool pool_of(const AtenNode& n, bool has_dilation) {
   const int64_t spatial = spatial_of(n);
   Pool pool;
-  pool.kernel = each(n.ints("kernel_size"), spatial);
-  pool.strides = each(n.ints("stride"), spatial);
+  pool.kernel = each(n.positives("kernel_size"), spatial);
+  pool.strides = each(n.positives("stride"), spatial);
   if (pool.strides.empty()) pool.strides = pool.kernel;
   pool.padding = pool.behind = each(n.ints("padding"), spatial);
-  pool.dilations = has_dilation ? each(n.ints("dilation"), spatial) : std::vector<int64_t>(pool.kernel.size(), 1);
+  pool.dilations = has_dilation ? each(n.positives("dilation"), spatial) : Ints(pool.kernel.size(), 1);
   if (!n.flag("ceil_mode")) return pool;
   const Shape& shape = n.shape("self");
   for (size_t i = 0; i < pool.kernel.size(); ++i) {
-    require(pool.strides[i] > 0, "a stride of {}", pool.strides[i]);
     const auto size = shape.at(shape.size() - pool.kernel.size() + i).constant();
     if (!size) {
       pool.ceil_mode = true;
@@ -71,10 +70,8 @@ Pool pool_of(const AtenNode& n, bool has_dilation) {
 
 /// The spatial dimensions as one.
 Shape flat_planes(const Shape& shape, int64_t spatial) {
-  Shape planes(shape.begin(), shape.end() - spatial);
-  Dim size(1);
-  for (auto at = shape.end() - spatial; at != shape.end(); ++at) size = size * *at;
-  planes.push_back(size);
+  Shape planes = shape.without_last(spatial);
+  planes.push_back(count_of(shape.last(spatial)));
   return planes;
 }
 
@@ -190,6 +187,7 @@ struct WindowTable {
 WindowTable table_of(const AtenNode& n, const std::vector<int64_t>& in, const std::vector<int64_t>& out) {
   std::vector<std::vector<int64_t>> windows{{0}};
   for (size_t d = 0; d < in.size(); ++d) {
+    require(in[d] > 0, "a pool of {} elements", in[d]);
     const std::vector<Span> spans = adaptive_spans(in[d], out[d]);
     std::vector<std::vector<int64_t>> next;
     for (const std::vector<int64_t>& window : windows) {
@@ -242,8 +240,9 @@ std::optional<Adaptive> find_adaptive(const AtenNode& n, int64_t spatial) {
   n.ignore({"output_size"});
   Adaptive result;
   const Shape &x = n.shape("self"), &y = n.output_shape();
-  for (int64_t i = -spatial; i < 0; ++i) {
-    const auto in = (x.end() + i)->constant(), out = (y.end() + i)->constant();
+  const Shape ins = x.last(spatial), outs = y.last(spatial);
+  for (size_t i = 0; i < ins.size(); ++i) {
+    const auto in = ins[i].constant(), out = outs[i].constant();
     if (!in || !out) return std::nullopt;
     result.in.push_back(*in);
     result.out.push_back(*out);
@@ -252,8 +251,8 @@ std::optional<Adaptive> find_adaptive(const AtenNode& n, int64_t spatial) {
 }
 
 bool is_global(const AtenNode& n, int64_t spatial) {
-  const Shape& y = n.output_shape();
-  return std::all_of(y.end() - spatial, y.end(), [](const Dim& size) { return size.is(1); });
+  const Shape y = n.output_shape().last(spatial);
+  return std::all_of(y.begin(), y.end(), [](const Dim& size) { return size.is(1); });
 }
 
 std::vector<int64_t> last_axes(int64_t rank, int64_t count) {

@@ -116,11 +116,11 @@ Values raise_recurrent(const AtenNode& n, OnnxBuilder& onnx) {
   if (n.flag("train") && n.f("dropout") != 0) n.cannot("dropout between the layers of a recurrent network");
   n.ignore({"dropout"});
   const auto layers = static_cast<size_t>(n.i("num_layers")), directions = size_t{both ? 2U : 1U};
-  const std::vector<Value*> params = n.inputs("params");
+  const CheckedList<Value*> params = n.inputs("params");
   const size_t per_direction = has_biases ? 4 : 2;
   if (params.size() != layers * directions * per_direction)
     n.cannot("a recurrent layer with projections, which no ONNX operator has");
-  const std::vector<Value*> states = is_lstm ? n.inputs("hx") : std::vector<Value*>{n.input("hx")};
+  const CheckedList<Value*> states = is_lstm ? n.inputs("hx") : CheckedList<Value*>{n.input("hx")};
   Recurrent recurrent(n, onnx);
   Value* x = n.input("input");
   if (batch_first) x = onnx.transpose(x, {1, 0, 2});
@@ -154,7 +154,7 @@ namespace {
 /// A step alone is a sequence of one.
 Values raise_cell(const AtenNode& n, OnnxBuilder& onnx) {
   const bool is_lstm = n.node().op == Symbol("lstm_cell");
-  const std::vector<Value*> states = is_lstm ? n.inputs("hx") : std::vector<Value*>{n.input("hx")};
+  const CheckedList<Value*> states = is_lstm ? n.inputs("hx") : CheckedList<Value*>{n.input("hx")};
   Recurrent recurrent(n, onnx);
   const std::vector<Weights> weights{
       recurrent.weights(n.input("w_ih"), n.input("w_hh"), n.find_input("b_ih"), n.find_input("b_hh"))};

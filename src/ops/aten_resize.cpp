@@ -25,7 +25,10 @@ std::vector<std::optional<double>> factors_of(const AtenNode& n, int64_t spatial
   std::vector<std::optional<double>> factors(static_cast<size_t>(spatial));
   n.ignore({"output_size"});
   if (n.node().overload == Symbol("vec")) {
-    if (const auto given = n.find_floats("scale_factors")) factors.assign(given->begin(), given->end());
+    const auto given = n.find_floats("scale_factors");
+    if (!given) return factors;
+    require(given->size() == factors.size(), "{} factors are given for {} dimensions", given->size(), spatial);
+    factors.assign(given->begin(), given->end());
     return factors;
   }
   const std::vector<const char*> names =
@@ -125,7 +128,9 @@ std::vector<Attribute> resize_attributes(const AtenNode& n, const Mode& mode) {
 
 Values raise_upsample(const AtenNode& n, OnnxBuilder& onnx) {
   const char* name = input_name(n);
-  const int64_t spatial = n.rank(name) - 2;
+  const int64_t spatial = spatial_of(n);
+  require(n.rank(name) == spatial + 2 && n.output_shape().size() == static_cast<size_t>(spatial + 2),
+          "an image of {} dimensions, and a result of {}", n.rank(name), n.output_shape().size());
   const Mode mode = mode_of(n);
   Value* x = n.input(name);
   const DType dtype = onnx.dtype(x);

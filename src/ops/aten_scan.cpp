@@ -14,7 +14,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 /// The shape without one of its dimensions.
 Shape without(Shape shape, int64_t dim) {
-  shape.erase(shape.begin() + dim);
+  shape.erase_at(dim);
   return shape;
 }
 
@@ -53,7 +53,7 @@ std::vector<Value*> scan(OnnxBuilder& onnx, Value* x, int64_t dim, const std::ve
   std::vector<Value*> results;
   for (size_t i = 0; i < given; ++i) {
     Shape shape = without(onnx.shape(x), dim);
-    shape.insert(shape.begin() + dim, onnx.shape(x)[static_cast<size_t>(dim)]);
+    shape.insert_at(dim, onnx.shape(x)[static_cast<size_t>(dim)]);
     results.push_back(onnx.add_output_to(*node, "running", Type::tensor(OnnxBuilder::dtype(starts[i]), shape)));
   }
   return results;

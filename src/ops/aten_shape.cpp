@@ -217,7 +217,7 @@ Values raise_unfold(const AtenNode& n, OnnxBuilder& onnx) {
 
 Values raise_broadcast_tensors(const AtenNode& n, OnnxBuilder& onnx) {
   Values results{};
-  const std::vector<Value*> tensors = n.inputs("tensors");
+  const CheckedList<Value*> tensors = n.inputs("tensors");
   for (size_t i = 0; i < tensors.size(); ++i)
     results.push_back(broadcast(onnx, tensors[i], onnx_shape(n.output_type(i))));
   return results;
@@ -227,7 +227,7 @@ Values raise_broadcast_tensors(const AtenNode& n, OnnxBuilder& onnx) {
 Values raise_atleast(const AtenNode& n, OnnxBuilder& onnx) {
   Values results{};
   const bool is_list = n.node().overload.view() == "Sequence";
-  const std::vector<Value*> tensors = is_list ? n.inputs("tensors") : std::vector{n.input("self")};
+  const CheckedList<Value*> tensors = is_list ? n.inputs("tensors") : CheckedList<Value*>{n.input("self")};
   for (size_t i = 0; i < tensors.size(); ++i) results.push_back(onnx.reshape(tensors[i], onnx_shape(n.output_type(i))));
   return results;
 }
@@ -236,7 +236,7 @@ namespace {
 
 /// `swaps`: the first two change places, as for the x and y of a picture.
 Values mesh(const AtenNode& n, OnnxBuilder& onnx, bool swaps) {
-  const std::vector<Value*> tensors = n.inputs("tensors");
+  const CheckedList<Value*> tensors = n.inputs("tensors");
   const auto rank = static_cast<int64_t>(tensors.size());
   Values results{};
   for (int64_t i = 0; i < rank; ++i) {

@@ -22,7 +22,8 @@ inline Batched batched(OnnxBuilder& onnx, Value* x, int64_t spatial) {
 }
 
 /// A number stands for as many as there are dimensions.
-inline std::vector<int64_t> each(std::vector<int64_t> values, int64_t spatial) {
+inline Ints each(Ints values, int64_t spatial) {
+  require(spatial >= 1, "a window of {} dimensions", spatial);
   if (values.size() == 1) values.resize(static_cast<size_t>(spatial), values[0]);
   require(values.empty() || static_cast<int64_t>(values.size()) == spatial,
           "{} numbers are given for {} spatial dimensions", values.size(), spatial);
@@ -30,9 +31,9 @@ inline std::vector<int64_t> each(std::vector<int64_t> values, int64_t spatial) {
 }
 
 /// The same pads in front and behind.
-inline std::vector<int64_t> twice(const std::vector<int64_t>& padding) {
-  std::vector<int64_t> pads = padding;
-  pads.insert(pads.end(), padding.begin(), padding.end());
+inline Ints twice(const Ints& padding) {
+  Ints pads = padding;
+  pads.append(padding);
   return pads;
 }
 

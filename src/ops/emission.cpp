@@ -174,7 +174,7 @@ std::string Emission::text(std::string_view argument, int place) const {
   return text_of_attr(value, place);
 }
 
-std::vector<std::string> Emission::items(std::string_view argument) const {
+CheckedList<std::string> Emission::items(std::string_view argument) const {
   std::vector<std::string> texts;
   const AttrValue* found = constant(argument);
   if (const auto* ints = found->get<std::vector<int64_t>>()) {

@@ -85,7 +85,7 @@ class Emission {
   std::string text(std::string_view argument, int place = 0) const;
   std::string text(const Value* value, int place = 0) const { return text_of_(value, place); }
   /// The elements of a list argument, each as text.
-  std::vector<std::string> items(std::string_view argument) const;
+  CheckedList<std::string> items(std::string_view argument) const;
 
  private:
   const AttrValue* find(std::string_view argument) const;

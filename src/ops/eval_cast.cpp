@@ -152,7 +152,7 @@ TensorPtr cast_tensor(const TensorPtr& x, DType to, bool saturate, const std::st
   const char kind = info(x->dtype).kind;
   if (to == x->dtype) return x;
   if (x->dtype == DType::String) return contains(kFromText, to) ? parsed(*x, to) : nullptr;
-  if (kind == 'c' || kind == '?') return nullptr;
+  if (kind == 'c' || kind == '?' || info(to).kind == 'c' || to == DType::Undefined) return nullptr;
   if (to == DType::String) return printed(*x);
   if (contains(kFloat8 | kFloat4 | kFloat6, to))
     return coded(*x, to, [&](double value) { return std::optional(small_float_bits(to, value, saturate)); });

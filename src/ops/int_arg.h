@@ -1,7 +1,8 @@
 // int_arg.h - integers among the arguments of operators: numbers, or values of the graph that is being made.
 #pragma once
 #include <cstdint>
-#include <vector>
+
+#include "base/checked_list.h"
 
 namespace tonnx {
 
@@ -17,6 +18,6 @@ struct IntArg {
 
   bool is(int64_t n) const { return value == nullptr && number == n; }
 };
-using IntArgs = std::vector<IntArg>;
+using IntArgs = CheckedList<IntArg>;
 
 }  // namespace tonnx

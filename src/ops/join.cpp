@@ -186,9 +186,12 @@ void down_split_18(OnnxEdit& edit) {
   if (!size) edit.cannot("the size of the axis is not known, and the older opset splits evenly only");
   edit.node().take_attribute("num_outputs");
   if (*size % count == 0) return;
-  const int64_t each = (*size + count - 1) / count;
+  require(count == static_cast<int64_t>(edit.node().outputs().size()), "num_outputs is {}, and there are {} outputs",
+          count, edit.node().outputs().size());
+  const int64_t each = (*size - 1) / count + 1;
   std::vector<int64_t> sizes(static_cast<size_t>(count), each);
   sizes.back() = *size - each * (count - 1);
+  require(sizes.back() >= 0, "{} elements are split into {} parts", *size, count);
   edit.node().set_input(1, edit.ints(std::move(sizes), "split"));
 }
 

@@ -48,7 +48,9 @@ bool rms_norm_in_older(const NodeView& n, OnnxEdit& edit) {
   Expansion make(edit);
   Node& node = edit.node();
   const DType from = n.dtype("X"), to = n.dtype("scale");
-  const DType kernel = from == DType::Float64 ? from : static_cast<DType>(n.i("stash_type"));
+  const auto stash = find_dtype(n.i("stash_type"));
+  require(stash && is_float(*stash), "stash_type is {}", n.i("stash_type"));
+  const DType kernel = from == DType::Float64 ? from : *stash;
   const std::vector<int64_t> axes = axes_from(n.axis("axis", "X"), n.rank("X"));
   Value* x = from == kernel ? node.input(0) : make.cast(node.input(0), kernel);
   Value* square = mean(make, squared(make, x, kernel), axes);

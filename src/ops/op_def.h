@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/checked_list.h"
 #include "ir/dtype.h"
 #include "ops/signature.h"
 
@@ -27,11 +28,11 @@ struct Call;        // an aten node as generated code spells it (emission.h)
 inline constexpr int kNewestOpset = 28;
 
 /// The outputs that a lowering gives, in order; a null one is an output that it cannot give and nobody uses.
-class Values : public std::vector<Value*> {
+class Values : public CheckedList<Value*> {
  public:
-  Values(Value* one) : std::vector<Value*>{one} {}  // NOLINT: one output is the rule
-  Values(std::initializer_list<Value*> all) : std::vector<Value*>(all) {}
-  explicit Values(std::vector<Value*> all) : std::vector<Value*>(std::move(all)) {}
+  Values(Value* one) : CheckedList<Value*>{one} {}  // NOLINT: one output is the rule
+  Values(std::initializer_list<Value*> all) : CheckedList<Value*>(all) {}
+  explicit Values(std::vector<Value*> all) : CheckedList<Value*>(std::move(all)) {}
 };
 
 using InferFn = void (*)(InferNode&);

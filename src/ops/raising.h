@@ -121,9 +121,9 @@ class AtenNode {
   /// The ONNX tensor of an argument. A number is a constant without dimensions, of the type that PyTorch gives it.
   Value* input(std::string_view name) const;
   Value* find_input(std::string_view name) const;  // null where None
-  std::vector<Value*> inputs(std::string_view name) const;
+  CheckedList<Value*> inputs(std::string_view name) const;
   /// A list of tensors and numbers as `OnnxBuilder::inline_graph` takes them: integers are lists of one.
-  std::vector<Value*> operands(std::string_view name) const;
+  CheckedList<Value*> operands(std::string_view name) const;
   /// The same, of another element type.
   Value* input_as(std::string_view name, DType dtype) const;
 
@@ -135,7 +135,7 @@ class AtenNode {
   /// The types that PyTorch gives the results.
   const Type& output_type(size_t i = 0) const;
   DType output_dtype(size_t i = 0) const { return output_type(i).dtype; }
-  const Shape& output_shape(size_t i = 0) const { return *output_type(i).shape; }
+  const Shape& output_shape(size_t i = 0) const;
   size_t output_count() const { return node_->outputs().size(); }
   bool wants_output(size_t i) const { return node_->output(i) != nullptr && !node_->output(i)->uses.empty(); }
 
@@ -148,6 +148,9 @@ class AtenNode {
   bool flag(std::string_view name) const;
   std::string s(std::string_view name) const;
   Ints ints(std::string_view name) const;  // a number stands for a list of one
+  // Numbers that something is divided by or made of: a stride, a count of groups. None is below 1.
+  int64_t positive(std::string_view name) const;
+  Ints positives(std::string_view name) const;
   std::optional<int64_t> find_i(std::string_view name) const;
   std::optional<double> find_f(std::string_view name) const;
   std::optional<bool> find_flag(std::string_view name) const;

@@ -255,8 +255,10 @@ std::string emit_interpolate(const Emission& e) {
   std::vector<std::string> arguments{e.text("input")};
   if (e.has("output_size")) arguments.push_back("size=" + python_tuple(e.items("output_size")));
   if (e.has("scale_factors")) {
-    std::vector<std::string> factors;
-    for (const double factor : *e.constant("scale_factors")->get<std::vector<double>>()) {
+    CheckedList<std::string> factors;
+    const auto* given = e.constant("scale_factors")->get<std::vector<double>>();
+    require(given != nullptr, "argument 'scale_factors' is not a list of fixed numbers");
+    for (const double factor : *given) {
       const bool whole = factor == std::floor(factor) && std::fabs(factor) < 1e6;
       factors.push_back(whole ? std::to_string(static_cast<int64_t>(factor)) : python_float(factor));
     }

@@ -79,8 +79,10 @@ Param parse_param(std::string_view text) {
   if (const size_t bracket = param.type.find('['); bracket != std::string::npos) {
     param.is_list = true;
     param.takes_one = param.type.find("[1]", bracket) == bracket;
+    param.list_size = std::strtoul(param.type.c_str() + bracket + 1, nullptr, 10);
     param.type.resize(bracket);
-    if (param.type.ends_with('?')) param.type.pop_back();
+    param.has_gaps = param.type.ends_with('?');
+    if (param.has_gaps) param.type.pop_back();
   }
   if (equals != std::string_view::npos) {
     param.has_default = true;

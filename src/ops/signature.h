@@ -49,6 +49,8 @@ struct Param {
   bool has_default = false;
   bool is_list = false;     // `int[2]`, `Tensor[]`
   bool takes_one = false;   // `int[1]`: a number stands for a list of one
+  size_t list_size = 0;     // `int[2]`: 2; 0 where any length will do
+  bool has_gaps = false;    // `Tensor?[]`: items may be None
   AttrValue default_value;  // None is a default too
 };
 

@@ -113,7 +113,7 @@ Value* put_back(const View& view, Value* part, Value* former, const Type& type, 
       for (const int64_t dim : view.dims) {
         AtenCall next("unsqueeze", "", like);
         next.with("self", part).with("dim", AtenInt(dim));
-        partial.shape->insert(partial.shape->begin() + dim, Dim(1));
+        partial.shape->insert_at(dim, Dim(1));
         part = writer.add(next, partial, "unsqueeze");
       }
       return part;

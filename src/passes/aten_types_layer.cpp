@@ -192,7 +192,9 @@ void rule_upsample(TypeNode& n) {
     const Attribute* given = n.node().find_attribute("scale_factors");
     const auto* scales = given ? given->value.get<std::vector<double>>() : nullptr;
     for (size_t i = 2; i < shape->size(); ++i) {
-      const double scale = scales && i - 2 < scales->size() ? (*scales)[i - 2] : 0;
+      constexpr double kMost = 1e6;  // beyond it no size is one
+      const double given_scale = scales && i - 2 < scales->size() ? (*scales)[i - 2] : 0;
+      const double scale = given_scale <= kMost ? given_scale : 0;
       Dim& size = (*shape)[i];
       if (scale > 0 && size.is_constant()) {
         size = static_cast<int64_t>(static_cast<double>(*size.constant()) * scale);

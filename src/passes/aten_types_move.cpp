@@ -33,7 +33,7 @@ void rule_unsqueeze(TypeNode& n) {
   reshape_self(n, [&](Shape shape) -> MaybeShape {
     const auto dim = n.dim("dim", shape.size() + 1);
     if (!dim) return std::nullopt;
-    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*dim), Dim(1));
+    shape.insert_at(static_cast<int64_t>(*dim), Dim(1));
     return shape;
   });
 }
@@ -85,8 +85,8 @@ void rule_movedim(TypeNode& n) {
     const auto from = n.dim("source", shape.size()), to = n.dim("destination", shape.size());
     if (!from || !to) return std::nullopt;
     const Dim moved = shape[*from];
-    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(*from));
-    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*to), moved);
+    shape.erase_at(static_cast<int64_t>(*from));
+    shape.insert_at(static_cast<int64_t>(*to), moved);
     return shape;
   });
 }
@@ -199,7 +199,7 @@ void rule_slice(TypeNode& n) {
     const auto start = n.args().has("start") ? bound(n.size("start"), size) : Dim(0);
     const auto end = n.args().has("end") ? bound(n.size("end"), size) : size;
     const auto step = n.size("step");
-    if (!start || !end || !step || !step->is_constant()) {
+    if (!start || !end || !step || step->constant().value_or(0) < 1) {
       size = n.fresh();
       return shape;
     }
@@ -222,7 +222,7 @@ void rule_select(TypeNode& n) {
   reshape_self(n, [&](Shape shape) -> MaybeShape {
     const auto dim = n.dim("dim", shape.size());
     if (!dim) return std::nullopt;
-    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(*dim));
+    shape.erase_at(static_cast<int64_t>(*dim));
     return shape;
   });
 }
@@ -242,11 +242,11 @@ void rule_diagonal(TypeNode& n) {
   reshape_self(n, [&](Shape shape) -> MaybeShape {
     const auto a = n.dim("dim1", shape.size()), b = n.dim("dim2", shape.size());
     const auto offset = n.args().find_int("offset");
-    if (!a || !b || !offset) return std::nullopt;
+    if (!a || !b || !offset || *a == *b) return std::nullopt;
     const Dim rows = shape[*a], columns = shape[*b];
     const Dim size = *offset >= 0 ? min(rows, columns - Dim(*offset)) : min(rows + Dim(*offset), columns);
-    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(std::max(*a, *b)));
-    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(std::min(*a, *b)));
+    shape.erase_at(static_cast<int64_t>(std::max(*a, *b)));
+    shape.erase_at(static_cast<int64_t>(std::min(*a, *b)));
     shape.push_back(max(size, Dim(0)));
     return shape;
   });
@@ -329,7 +329,7 @@ void rule_unbind(TypeNode& n) {
   if (self == nullptr) return;
   MaybeShape shape = self->shape;
   const auto dim = shape ? n.dim("dim", shape->size()) : std::nullopt;
-  if (dim) shape->erase(shape->begin() + static_cast<std::ptrdiff_t>(*dim));
+  if (dim) shape->erase_at(static_cast<int64_t>(*dim));
   for (size_t i = 0; i < n.found().size(); ++i) n.set(i, self->dtype, dim ? shape : std::nullopt);
 }
 
@@ -350,7 +350,7 @@ void rule_cat(TypeNode& n) {
     const auto dim = n.dim("dim", shape->size() + (stacks ? 1 : 0));
     if (!dim) return n.set(dtype, std::nullopt);
     if (stacks) {
-      shape->insert(shape->begin() + static_cast<std::ptrdiff_t>(*dim), Dim(static_cast<int64_t>(all.size())));
+      shape->insert_at(static_cast<int64_t>(*dim), Dim(static_cast<int64_t>(all.size())));
     } else {
       for (size_t i = 1; i < all.size(); ++i) {
         if (all[i]->shape->size() != shape->size()) return n.set(dtype, std::nullopt);

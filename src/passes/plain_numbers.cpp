@@ -2,6 +2,7 @@
 // that PyTorch has as functions only.
 #include <map>
 
+#include "base/checked_int.h"
 #include "base/error.h"
 #include "ops/op_def.h"
 #include "passes/aten_writer.h"
@@ -277,6 +278,7 @@ class Rewriting {
   /// x / (k + alpha * mean of x^2 over the channels around)^beta
   void rewrite_response_norm(Node& node) {
     Value* x = operand(node, "input");
+    require(x != nullptr, "argument 'input' is not a tensor");
     const Type type = x->type;
     if (!type.shape || type.shape->size() < 3) fail_unsupported("the rank of '{}' is not known", x->name);
     const ParsedSignature& signature = get_aten_op(node).signature;
@@ -285,7 +287,9 @@ class Rewriting {
       const AttrValue& value =
           given ? given->value : signature.inputs[static_cast<size_t>(signature.find_input(name))].default_value;
       const auto* f = value.get<double>();
-      return f ? *f : static_cast<double>(*value.get<int64_t>());
+      const auto* i = value.get<int64_t>();
+      require(f != nullptr || i != nullptr, "argument '{}' is not a fixed number", name);
+      return f ? *f : static_cast<double>(*i);
     };
     const auto size = static_cast<int64_t>(number("size"));
     const auto call = [&](const char* op, const char* overload, Value* self) {
@@ -396,7 +400,7 @@ class Rewriting {
     for (Attribute& attribute : node.attributes) {
       if (attribute.name == "hx") given = &attribute;
       if (attribute.name == "params") params = attribute.value.get<AttrList>();
-      if (attribute.name == "num_layers") layers = *attribute.value.get<int64_t>();
+      if (const auto* count = attribute.value.get<int64_t>(); count && attribute.name == "num_layers") layers = *count;
       if (attribute.name == "bidirectional" && is_true(attribute.value)) directions = 2;
       if (attribute.name == "batch_first" && is_true(attribute.value)) batch_dim = 0;
     }
@@ -406,15 +410,17 @@ class Rewriting {
       const auto* none = given->value.get<std::vector<int64_t>>();
       if (!given->value.is_none() && !(list && list->empty()) && !(none && none->empty())) return;
     }
-    const Value* weight = params && params->size() > 1 ? node.input((*params)[1].get<Operand>()->index) : nullptr;
+    const auto* second = params && params->size() > 1 ? (*params)[1].get<Operand>() : nullptr;
+    const Value* weight = second ? node.input(second->index) : nullptr;
     if (weight == nullptr || !weight->type.shape || weight->type.shape->size() != 2)
       fail_unsupported("how many hidden states there are is not known");
     Value* input = operand(node, "input");
+    require(input != nullptr, "argument 'input' is not a tensor");
     AtenCall zeros("zeros", "", &node);
     const auto hidden = (*weight->type.shape)[1].constant();
     if (!hidden) fail_unsupported("how many hidden states there are is not known");
     const AtenInt batch = writer_.size(input, input->type, static_cast<size_t>(batch_dim), &node);
-    zeros.with("size", AtenInts{layers * directions, batch, *hidden}).with("dtype", AttrValue(weight->type.dtype));
+    zeros.with("size", AtenInts{checked_mul(layers, directions), batch, *hidden}).with("dtype", AttrValue(weight->type.dtype));
     AttrValue state;
     const auto add_zeros = [&] {
       const auto index = static_cast<uint32_t>(node.inputs().size());

@@ -301,6 +301,50 @@ def expression_without_end(parts: Parts) -> bytes:
     return changed_program(parts, nest)
 
 
+def changed_node(parts: Parts, op: str, change: Callable[[dict], object]) -> bytes:
+    def find(program: dict) -> None:
+        [node] = [n for n in program["graph_module"]["graph"]["nodes"] if n["target"].startswith("torch.ops.aten." + op)]
+        change(node)
+
+    return changed_program(parts, find)
+
+
+@bad("argument 'weight' is not of the type Tensor")
+def number_for_a_tensor(parts: Parts) -> bytes:
+    return changed_node(parts, "linear", lambda node: node["inputs"][1].update(arg={"as_int": 3}))
+
+
+@bad("argument 'input' is missing")
+def argument_that_is_not_there(parts: Parts) -> bytes:
+    return changed_node(parts, "linear", lambda node: node["inputs"].pop(0))
+
+
+@bad("the node gives 2 results, and 1 are due")
+def more_results_than_the_operator_has(parts: Parts) -> bytes:
+    return changed_node(parts, "linear", lambda node: node["outputs"].append({"as_none": True}))
+
+
+@bad("argument 'true_graph' is not of the type Graph")
+def branch_that_is_no_graph(parts: Parts) -> bytes:
+    def branch(node: dict) -> None:
+        tensor = node["inputs"][0]["arg"]
+        arguments = [tensor, {"as_int": 1}, {"as_int": 1}, {"as_tensors": [tensor["as_tensor"]]}]
+        node["inputs"] = [{"name": "", "arg": argument, "kind": 1} for argument in arguments]
+        node["target"] = "torch.ops.higher_order.cond"
+
+    return changed_node(parts, "linear", branch)
+
+
+@bad("has 70 dimensions")
+def tensor_of_too_many_dimensions(parts: Parts) -> bytes:
+    def widen(program: dict) -> None:
+        graph = program["graph_module"]["graph"]
+        name = graph["nodes"][0]["outputs"][0]["as_tensor"]["name"]
+        graph["tensor_values"][name]["sizes"] = [{"as_int": 1}] * 70
+
+    return changed_program(parts, widen)
+
+
 @pytest.mark.parametrize("name", BAD_ARCHIVES)
 def test_bad_archive_is_refused(name: str, parts: Parts, tmp_path: Path) -> None:
     error, maker = BAD_ARCHIVES[name]

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/identifier.h"
 #include "base/json.h"
+#include "formats/pt2/check_program.h"
 #include "formats/pt2/dtype.h"
 #include "formats/pt2/json_access.h"
 #include "formats/pt2/onnx_op.h"
@@ -494,7 +495,11 @@ class ProgramReader {
 
 Program pt2::read_json(const rapidjson::Value& json, const Pt2Archive& archive, Origin origin) {
   return in_context([] { return std::string("reading the program"); },
-                    [&] { return ProgramReader(json, archive, origin).read(); });
+                    [&] {
+                      Program program = ProgramReader(json, archive, origin).read();
+                      check_program(*program.model.graph);
+                      return program;
+                    });
 }
 
 Program read_program(const Pt2Archive& archive) {

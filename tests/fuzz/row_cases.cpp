@@ -1,0 +1,206 @@
+// row_cases.cpp - draws cases, and runs them where a crash does no harm.
+#include "fuzz/row_cases.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include "base/error.h"
+
+namespace tonnx::fuzz {
+namespace {
+
+constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
+constexpr DType kUsualTypes[] = {DType::Float32, DType::Float32, DType::Float32, DType::Int64,
+                                 DType::Bool,    DType::Float16, DType::Int32,   DType::Float64};
+
+}  // namespace
+
+Draw::Draw(uint32_t seed, Types types) : random_(seed), types_(types), is_small_(random_() % 2 == 0) {
+  usual_ = Type::tensor(of(kUsualTypes), shape(below(6)));
+}
+
+int64_t Draw::integer() {
+  constexpr int64_t kOdd[] = {kLeast, kMost, kLeast + 1, kMost - 1, int64_t{1} << 62, -(int64_t{1} << 62), int64_t{1} << 32,
+                              -100,   100,   int64_t{1} << 31, 65, -65, 1000003};
+  if (one_in(6)) return of(kOdd);
+  return static_cast<int64_t>(below(7)) - 2;
+}
+
+double Draw::real() {
+  const double kOdd[] = {HUGE_VAL, -HUGE_VAL, std::nan(""), 1e300, -1e300, 1e-300, 9.3e18, -9.3e18, 1e10};
+  if (one_in(5)) return of(kOdd);
+  constexpr double kUsual[] = {0.0, 1.0, -1.0, 0.5, 2.0, 3.7, -0.0, 1e-5};
+  return of(kUsual);
+}
+
+std::string Draw::text() {
+  constexpr const char* kTexts[] = {"",     "none",   "mean",   "sum",    "constant", "reflect", "replicate", "circular", "ij",
+                                    "xy",   "tanh",   "linear", "nearest", "bilinear", "floor",   "trunc",     "fro",      "nuc",
+                                    "left", "ij,jk->ik", "ii",   "...i,i", "i->",      "\xff\xfe", "linear",    "NOTSET",   "SAME_UPPER",
+                                    "VALID", "->",    "a,b,c->abc"};
+  return of(kTexts);
+}
+
+DType Draw::dtype() {
+  const auto any = static_cast<DType>(1 + below(kDTypeCount - 1));
+  const bool is_known = types_ == Types::All || (info(any).bits >= 8 && !info(any).torch.empty());
+  return one_in(2) || !is_known ? of(kUsualTypes) : any;
+}
+
+Dim Draw::size() {
+  constexpr int64_t kHuge[] = {int64_t{1} << 31, int64_t{1} << 40, kMost, kMost / 2 + 1, 1000000};
+  if (!is_small_ && one_in(8)) return of(kHuge);
+  if (!is_small_ && one_in(4)) {
+    const Dim symbol = Dim::symbol(std::string(1, static_cast<char>('n' + below(3))));
+    return one_in(3) ? symbol * Dim(2) + Dim(1) : symbol;
+  }
+  constexpr int64_t kUsual[] = {1, 1, 2, 2, 3, 4, 6, 8};
+  return one_in(12) ? Dim(0) : Dim(of(kUsual));
+}
+
+Shape Draw::shape(size_t rank) {
+  Shape result;
+  for (size_t i = 0; i < rank; ++i) result.push_back(size());
+  return result;
+}
+
+std::vector<int64_t> Draw::integers(size_t usual) {
+  const size_t count = one_in(5) ? below(9) : usual;
+  std::vector<int64_t> result;
+  for (size_t i = 0; i < count; ++i) result.push_back(integer());
+  if (one_in(4)) {  // an order
+    for (size_t i = 0; i < count; ++i) result[i] = static_cast<int64_t>(count - 1 - i);
+  }
+  return result;
+}
+
+Type Draw::tensor_type() {
+  if (one_in(3)) return usual_;
+  const DType element = one_in(4) ? dtype() : usual_.dtype;
+  return Type::tensor(element, shape(one_in(3) ? below(7) : usual_rank()));
+}
+
+TensorPtr Draw::constant(const Type& type) {
+  auto result = std::make_shared<Tensor>();
+  result->dtype = type.dtype;
+  int64_t count = 1;
+  for (const Dim& dim : *type.shape) {
+    const int64_t size = dim.constant().value_or(2);
+    result->dims.push_back(size * count <= 512 && size <= 512 ? size : 1);
+    count *= result->dims.back();
+  }
+  if (type.dtype == DType::String) {
+    for (int64_t i = 0; i < count; ++i) result->strings.push_back(text());
+    return result;
+  }
+  std::vector<uint8_t> bytes(static_cast<size_t>(byte_size(type.dtype, count)));
+  const bool is_wild = one_in(4);
+  for (int64_t i = 0; i < count && info(type.dtype).kind != 'c'; ++i) {
+    const bool is_real = is_float(type.dtype);
+    const uint64_t bits = is_real ? bits_of(type.dtype, is_wild ? real() : static_cast<double>(below(5)) - 1)
+                                  : static_cast<uint64_t>(is_wild ? integer() : static_cast<int64_t>(below(5)) - 1);
+    set_element_bits(type.dtype, bytes.data(), i, type.dtype == DType::Bool ? bits & 1 : bits);
+  }
+  result->data = Bytes::own(std::move(bytes));
+  return result;
+}
+
+namespace {
+
+int number_from(const char* variable, int otherwise) {
+  const char* const given = std::getenv(variable);
+  return given != nullptr ? std::atoi(given) : otherwise;
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kLimitsMemory = false;  // the sanitizer's own bookkeeping takes terabytes of addresses
+#else
+constexpr bool kLimitsMemory = true;
+#endif
+
+void limit(decltype(RLIMIT_AS) what, rlim_t value) {
+  const rlimit both{value, value};
+  setrlimit(what, &both);
+}
+
+/// In the child: what came out of the cases that is worse than an error, as text.
+std::string run_cases(const Row& row, uint32_t first, int rounds, volatile uint32_t& current) {
+  std::string found;
+  for (int i = 0; i < rounds; ++i) {
+    current = first + static_cast<uint32_t>(i);
+    try {
+      row.run(current);
+    } catch (const Error& e) {
+      if (e.kind() == ErrorKind::Internal) found += fmt::format("TONNX_FUZZ_SEED={}: {}\n", uint32_t{current}, e.what());
+    } catch (const std::bad_alloc&) {
+      // how much a conversion may take is the business of its budget, which has tests of its own
+    } catch (const std::exception& e) {
+      found += fmt::format("TONNX_FUZZ_SEED={}: {}\n", uint32_t{current}, e.what());
+    }
+  }
+  return found;
+}
+
+/// What went wrong in a process of its own; nothing where all is well.
+std::string failures_of(const Row& row, uint32_t first, int rounds, volatile uint32_t& current) {
+  int ends[2];
+  if (pipe(ends) != 0) return "no pipe";
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_CPU, static_cast<rlim_t>(10 + rounds));
+    if (kLimitsMemory) limit(RLIMIT_AS, rlim_t{1} << 30);
+    const std::string found = run_cases(row, first, rounds, current);
+    for (size_t at = 0; at < found.size();) {
+      const ssize_t written = write(ends[1], found.data() + at, found.size() - at);
+      if (written <= 0) break;
+      at += static_cast<size_t>(written);
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string found;
+  char buffer[4096];
+  for (ssize_t count = 0; (count = read(ends[0], buffer, sizeof buffer)) > 0;)
+    found.append(buffer, static_cast<size_t>(count));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status))
+    found += fmt::format("TONNX_FUZZ_SEED={}: {}\n", uint32_t{current}, strsignal(WTERMSIG(status)));
+  else if (WEXITSTATUS(status) != 0)
+    found += fmt::format("TONNX_FUZZ_SEED={}: exit {}\n", uint32_t{current}, WEXITSTATUS(status));
+  return found;
+}
+
+}  // namespace
+
+void run_rows(const std::vector<Row>& rows, int rounds) {
+  rounds = number_from("TONNX_FUZZ_ROUNDS", rounds);
+  const auto first = static_cast<uint32_t>(number_from("TONNX_FUZZ_SEED", 1));
+  const char* const only = std::getenv("TONNX_FUZZ_ROW");
+  void* const shared = mmap(nullptr, sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  auto& current = *static_cast<volatile uint32_t*>(shared);
+  size_t count = 0;
+  for (const Row& row : rows) {
+    if (only != nullptr && row.name.find(only) == std::string::npos) continue;
+    ++count;
+    const std::string found = failures_of(row, first, rounds, current);
+    EXPECT_EQ(found, "") << "TONNX_FUZZ_ROW='" << row.name << "' TONNX_FUZZ_ROUNDS=1";
+  }
+  EXPECT_GT(count, 0U) << "no row was run";
+  munmap(shared, sizeof(uint32_t));
+}
+
+}  // namespace tonnx::fuzz
