@@ -328,7 +328,12 @@ NB_MODULE(_core, m) {
       },
       nb::arg("arguments"), nb::arg("compare").none() = nb::none());
 
-  m.def("write_vetted_copy", write_vetted_copy, nb::arg("source"), nb::arg("target"));
+  m.def(
+      "write_vetted_copy",
+      [](const std::string& source, const std::string& target, const std::vector<std::string>& allow_ops) {
+        write_vetted_copy(source, target, AllowedOps(allow_ops));
+      },
+      nb::arg("source"), nb::arg("target"), nb::arg("allow_ops"));
   m.def("guard_signals", cli::guard_signals);
   m.def(
       "write_text",

@@ -249,6 +249,7 @@ def verify(
     seed: int = 0,
     rtol: float | None = None,
     atol: float | None = None,
+    allow_ops: Sequence[str] = (),
 ) -> VerifyReport:
     """Runs two model files on the same inputs and says whether their outputs are the same.
 
@@ -257,11 +258,12 @@ def verify(
     there are none, of the shapes that the models declare or `shapes` gives by name. `layers` also compares every
     value inside the models that has a counterpart, and finds the first layer that differs. Tolerances fit the types
     and the depth of the models unless `rtol` or `atol` is given, which are used as numpy.isclose does.
+    `allow_ops` names operators of other libraries than PyTorch's, as `library::name`, that a .pt2 may call.
     """
     from tonnx._compare import read_arrays
 
     start = time.perf_counter()
-    first, second = open_model(a), open_model(b)
+    first, second = open_model(a, allow_ops), open_model(b, allow_ops)
     given = read_arrays(inputs) if isinstance(inputs, str | os.PathLike) else inputs
     pairs = pair_inputs(first, second)
     feeds = make_feeds(first, second, pairs, given, shapes or {}, seed)

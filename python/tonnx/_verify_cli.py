@@ -49,6 +49,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--rtol", type=_not_negative, help="relative tolerance (default: what fits types and depth)")
     made.add_argument("--atol", type=_not_negative, help="absolute tolerance (default: what fits types and depth)")
     made.add_argument("--layers", action="store_true", help="compare all values inside, name the first that differs")
+    made.add_argument(
+        "--allow-op",
+        action="append",
+        default=[],
+        metavar="LIB::OP",
+        help="an operator of your own that a .pt2 may call",
+    )
     made.add_argument("--html", metavar="report.html", help="write the report as a page that needs no other file")
     made.add_argument("--json", metavar="report.json", help="write the report as JSON")
     made.add_argument("--quiet", "-q", action="store_true", help="print nothing but errors")
@@ -88,6 +95,7 @@ def _run(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         rtol=arguments.rtol,
         atol=arguments.atol,
+        allow_ops=arguments.allow_op,
     )
     if not arguments.quiet:
         print(report)

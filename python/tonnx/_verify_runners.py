@@ -176,7 +176,7 @@ def depths(steps: Sequence[Step]) -> list[int]:
     return found
 
 
-def open_model(path: str | os.PathLike[str]) -> Runner:
+def open_model(path: str | os.PathLike[str], allow_ops: Sequence[str] = ()) -> Runner:
     """The model, by the ending of its name."""
     name = os.fspath(path)
     ending = os.path.splitext(name)[1].lower()
@@ -195,7 +195,7 @@ def open_model(path: str | os.PathLike[str]) -> Runner:
     from tonnx import _verify_script, _verify_torch
 
     runners: Mapping[str, Callable[[str], Runner]] = {
-        ".pt2": _verify_torch.ProgramRunner,
+        ".pt2": lambda path: _verify_torch.ProgramRunner(path, allow_ops),
         ".py": _verify_torch.ModuleRunner,
         ".pt": _verify_script.ScriptRunner,
     }

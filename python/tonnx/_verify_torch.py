@@ -186,9 +186,9 @@ def _takes_a_file(target: Any) -> bool:
 class ProgramRunner(TorchRunner):
     """A .pt2 file."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, allow_ops: Sequence[str] = ()) -> None:
         super().__init__(path)
-        names = self._load()
+        names = self._load(list(allow_ops))
         self.output_names = names.get("output_names") or [
             str(name) for name in self._program.graph_signature.user_outputs
         ]
@@ -210,7 +210,7 @@ class ProgramRunner(TorchRunner):
             dtype = str(value.dtype).removeprefix("torch.")
             self.inputs.append(Input(originals.get(name, name), dtype, shape, lowest=ranges))
 
-    def _load(self) -> dict[str, list[str]]:
+    def _load(self, allow_ops: list[str]) -> dict[str, list[str]]:
         """Loads what tonnx read of the file and wrote anew; gives the names of the ONNX model that it was made of.
 
         PyTorch runs what it loads (pickles, expressions, names that become code), so it never loads the file itself.
@@ -218,7 +218,7 @@ class ProgramRunner(TorchRunner):
         with tempfile.TemporaryFile() as copy:  # has no name, and so goes away however we end
             try:
                 with translated():
-                    _core.write_vetted_copy(self.path, f"/proc/self/fd/{copy.fileno()}")
+                    _core.write_vetted_copy(self.path, f"/proc/self/fd/{copy.fileno()}", allow_ops)
             except Error as e:
                 raise Error(f"cannot load '{self.path}': {e}", e.kind) from None
             try:

@@ -5,8 +5,8 @@
 #include <iterator>
 #include <unordered_set>
 
+#include "base/identifier.h"
 #include "base/json.h"
-#include "base/quote.h"
 #include "base/utf8.h"
 #include "base/zip_writer.h"
 #include "formats/pt2/dtype.h"
@@ -14,19 +14,19 @@
 #include "formats/pt2/graph_writer.h"
 #include "formats/pt2/json_access.h"
 #include "formats/pt2/pt2.h"
+#include "formats/pt2/target.h"
+#include "ops/op_def.h"
 
 namespace tonnx {
 namespace pt2 {
 namespace {
 
-bool is_identifier(std::string_view name) {
-  return is_word(name) && name.find('.') == std::string_view::npos && !name.starts_with("__");
-}
+bool is_name_for_code(std::string_view name) { return is_identifier(name) && !name.starts_with("__"); }
 
 /// A name that torch.fx writes into code.
 std::string_view identifier_of(const Json& json, const char* what) {
   const std::string_view name = text_of(json, what);
-  require(is_identifier(name), "{} is '{}', which is no name for code", what, name);
+  require(is_name_for_code(name), "{} is '{}', which is no name for code", what, name);
   return name;
 }
 
@@ -44,8 +44,20 @@ std::string_view path_of(std::string_view name) {
 }
 std::string_view path_of(const Json& json) { return path_of(text_of(json, "the name of a weight")); }
 
+/// Operators of PyTorch itself compute, but for a few; those of other libraries must be known, or allowed.
+void require_operator(std::string_view target, const AllowedOps& allowed) {
+  Node node;
+  set_target(node, target, Origin::File);
+  const std::string_view library = node.domain.view(), op = node.op.view();
+  const std::string name =
+      fmt::format("{}::{}{}{}", library, op, node.overload.empty() ? "" : ".", node.overload.view());
+  const bool is_fine = find_aten_op(name) != nullptr || (library == "aten" && !does_more_than_compute(library, op));
+  if (!is_fine && !allowed.contains(node))
+    fail_unsupported("the operator '{}' is none that is run out of a file", target);
+}
+
 /// What PyTorch looks up, part by part, in its own modules: `torch.ops.aten.add.Tensor`, `_operator.mul`, `math.ceil`.
-std::string_view target_of(const Json& node) {
+std::string_view target_of(const Json& node, const AllowedOps& allowed) {
   constexpr std::string_view kNumbers[] = {
       "_operator.add",  "_operator.sub", "_operator.mul",    "_operator.floordiv", "_operator.truediv", "_operator.mod",
       "_operator.pow",  "_operator.neg", "_operator.pos",    "_operator.abs",      "_operator.eq",      "_operator.ne",
@@ -62,19 +74,16 @@ std::string_view target_of(const Json& node) {
   if (is_one_of(kNumbers, target)) return target;
   constexpr std::string_view kOps = "torch.ops.", kGraphs = "torch.ops.higher_order.";
   if (target.starts_with(kGraphs) && is_one_of(kWithGraphs, target.substr(kGraphs.size()))) return target;
-  // operators may be called __and__, but neither their namespaces nor their overloads are
-  const size_t space = target.find('.', kOps.size()), overload = target.rfind('.');
-  const bool is_op = target.starts_with(kOps) && !target.starts_with(kGraphs) && is_word(target) &&
-                     std::count(target.begin(), target.end(), '.') == 4 &&
-                     is_identifier(target.substr(kOps.size(), space - kOps.size())) &&
-                     is_identifier(target.substr(overload + 1));
+  const bool is_op = target.starts_with(kOps) && !target.starts_with(kGraphs) &&
+                     std::count(target.begin(), target.end(), '.') == 4;
   if (!is_op) fail_unsupported("the operator '{}' is none that is run out of a file", target);
+  require_operator(target, allowed);
   return target;
 }
 
 class Copy {
  public:
-  explicit Copy(const Json& program) : program_(program) {}
+  Copy(const Json& program, const AllowedOps& allowed) : program_(program), allowed_(allowed) {}
 
   std::string text() {
     const Json& module = get(program_, "graph_module");
@@ -148,6 +157,7 @@ class Copy {
   void copy_guards();
 
   const Json& program_;
+  const AllowedOps& allowed_;
   bool keeps_guards_ = false;  // they name the inputs by their places in the tree
   JsonWriter json_;
 };
@@ -172,7 +182,7 @@ void Copy::copy_number(const Json& json) {
 
 void Copy::copy_device(const Json& json) {
   const std::string_view type = text_of(get(json, "type"), "a device");
-  require(is_identifier(type), "'{}' is no device", type);
+  require(is_name_for_code(type), "'{}' is no device", type);
   json_.begin_object();
   json_.entry("type", type);
   json_.key("index");
@@ -318,10 +328,10 @@ void Copy::copy_graph(const Json& json) {
 
 void Copy::copy_node(const Json& json) {
   json_.begin_object();
-  json_.entry("target", target_of(json));
+  json_.entry("target", target_of(json, allowed_));
   copy_list(json, "inputs", [&](const Json& input) {
     const std::string_view name = text_of(get(input, "name"), "the name of an argument");
-    require(name.empty() || is_identifier(name), "the argument '{}' has no name for code", name);
+    require(name.empty() || is_name_for_code(name), "the argument '{}' has no name for code", name);
     json_.begin_object();
     json_.entry("name", name);
     put("arg", [&] { copy_argument(get(input, "arg")); });
@@ -357,7 +367,7 @@ void Copy::copy_input(std::string_view kind, const Json& spec) {
   }
   if (kind != "constant_input") fail_unsupported("an input of the program is of the kind '{}'", kind);
   const std::string_view name = text_of(get(spec, "name"), "the name of an input");
-  require(name.empty() || is_identifier(name), "the input '{}' has no name for code", name);
+  require(name.empty() || is_name_for_code(name), "the input '{}' has no name for code", name);
   json_.entry("name", name);
   const std::string_view value = variant_of(get(spec, "value")).first;
   constexpr std::string_view kValues[] = {"as_none", "as_int", "as_float", "as_string", "as_bool"};
@@ -442,7 +452,7 @@ class Trees {
     if (!keys.IsArray() || keys.Size() != get_list(node, "children_spec").Size()) return std::nullopt;
     std::vector<std::string> result;
     for (const Json& key : keys.GetArray()) {
-      if (!key.IsString() || !is_identifier(text_of(key, "a key"))) return std::nullopt;
+      if (!key.IsString() || !is_name_for_code(text_of(key, "a key"))) return std::nullopt;
       result.push_back(fmt::format(R"(\"{}\")", text_of(key, "a key")));
     }
     return result;
@@ -604,13 +614,13 @@ std::string kept_names(const Pt2Archive& archive) {
 }  // namespace
 }  // namespace pt2
 
-void write_vetted_copy(const std::string& source, const std::string& target) {
+void write_vetted_copy(const std::string& source, const std::string& target, const AllowedOps& allowed) {
   const Pt2Archive archive = read_pt2_archive(source);
   read_program(archive);  // refuses what tonnx would not take
   const rapidjson::Document program = parse_json(archive.program.view(), "the program");
   in_context([] { return std::string("copying the program"); },
              [&] {
-               const std::string text = pt2::Copy(program).text();
+               const std::string text = pt2::Copy(program, allowed).text();
                pt2::TensorFolder weights("weight_", archive.weights), constants("tensor_", archive.constants);
                const std::string weights_config = weights.config(), constants_config = constants.config();
                OutputFile file(target);
