@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from tonnx import _core
 from tonnx._compare import parse_shapes
 from tonnx._error import Error, translated
+from tonnx._literal import visible
 from tonnx._verify import VerifyReport, verify
 
 BAD_INPUT, UNSUPPORTED, DIFFERS, INTERNAL = 1, 2, 3, 70
@@ -78,7 +79,7 @@ def write(path: str, text: str) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     for path in dict.fromkeys((arguments.a, arguments.b)):
         if path.lower().endswith((".py", ".pt")) and not arguments.quiet:
-            print(f"note: '{path}' is code, and is run", file=sys.stderr)
+            print(f"note: '{visible(path)}' is code, and is run", file=sys.stderr)
     report = verify(
         arguments.a,
         arguments.b,
@@ -90,7 +91,7 @@ def _run(arguments: argparse.Namespace) -> int:
         atol=arguments.atol,
     )
     if not arguments.quiet:
-        print(report)
+        print(visible(str(report)))
     if arguments.json:
         write(arguments.json, as_json(report))
     if arguments.html:
