@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/output_file.h"
+#include "base/utf8.h"
 #include "bindings.h"
 #include "cli/commands.h"
 #include "cli/signals.h"
@@ -82,6 +83,17 @@ nb::tuple describe_tensor(const Tensor& tensor, BufferTable& buffers) {
   return nb::make_tuple(buffers.buffer_of(data), data.data() - data.owner()->begin(), dtype, nb::tuple(dims));
 }
 
+/// A text out of a file, which may be anything.
+nb::object text_object(std::string_view text) {
+  return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
+nb::list text_list(const std::vector<std::string>& texts) {
+  nb::list result;
+  for (const std::string& text : texts) result.append(text_object(text));
+  return result;
+}
+
 nb::object attribute_object(const AttrValue& value, BufferTable& buffers);
 
 nb::object graph_object(const Graph&) { return nb::none(); }
@@ -90,10 +102,7 @@ nb::object attribute_object(const AttrValue& value, BufferTable& buffers) {
   if (const auto* b = value.get<bool>()) return nb::bool_(*b);
   if (const auto* i = value.get<int64_t>()) return nb::int_(*i);
   if (const auto* f = value.get<double>()) return nb::float_(*f);
-  if (const auto* s = value.get<std::string>()) {
-    PyObject* text = PyUnicode_DecodeUTF8(s->data(), static_cast<Py_ssize_t>(s->size()), "replace");
-    return nb::steal(text);
-  }
+  if (const auto* s = value.get<std::string>()) return text_object(*s);
   if (const auto* t = value.get<TensorPtr>()) return describe_tensor(*widened(*t), buffers);
   if (const auto* g = value.get<GraphPtr>()) return graph_object(**g);
   nb::list list;
@@ -114,15 +123,15 @@ nb::object attribute_object(const AttrValue& value, BufferTable& buffers) {
 nb::dict node_object(const Node& node, BufferTable& buffers) {
   nb::dict result;
   nb::list inputs, outputs;
-  for (const Value* value : node.inputs()) inputs.append(value ? value->name : "");
-  for (const Value* value : node.outputs()) outputs.append(value ? value->name : "");
+  for (const Value* value : node.inputs()) inputs.append(text_object(value ? value->name : ""));
+  for (const Value* value : node.outputs()) outputs.append(text_object(value ? value->name : ""));
   nb::dict attributes;
   for (const Attribute& attribute : node.attributes) {
-    attributes[attribute.name.c_str()] = attribute_object(attribute.value, buffers);
+    attributes[text_object(attribute.name)] = attribute_object(attribute.value, buffers);
   }
-  result["name"] = node.name;
-  result["domain"] = node.domain.str();
-  result["operation_type"] = node.op.str();
+  result["name"] = text_object(node.name);
+  result["domain"] = text_object(node.domain.view());
+  result["operation_type"] = text_object(node.op.view());
   result["inputs"] = nb::tuple(inputs);
   result["outputs"] = nb::tuple(outputs);
   result["attributes"] = attributes;
@@ -167,17 +176,17 @@ class Conversion {
     nb::dict result;
     nb::list inputs, outputs, nodes;
     for (const Value* value : model_.graph->inputs()) {
-      if (!value->constant && !value->sparse) inputs.append(value->name);
+      if (!value->constant && !value->sparse) inputs.append(text_object(value->name));
     }
-    for (const Value* value : model_.graph->outputs()) outputs.append(value->name);
+    for (const Value* value : model_.graph->outputs()) outputs.append(text_object(value->name));
     for (const Node& node : *model_.graph) nodes.append(node_object(node, buffers_));
     nb::dict initializers;
     for (const Value* value : model_.graph->initializers()) {
       const TensorPtr tensor = value->constant ? value->constant : densified(*value->sparse);
       if (tensor->dtype != DType::String)
-        initializers[value->name.c_str()] = describe_tensor(*widened(tensor), buffers_);
+        initializers[text_object(value->name)] = describe_tensor(*widened(tensor), buffers_);
     }
-    result["name"] = model_.graph->name;
+    result["name"] = text_object(model_.graph->name);
     result["inputs"] = nb::tuple(inputs);
     result["outputs"] = nb::tuple(outputs);
     result["nodes"] = nodes;
@@ -241,7 +250,8 @@ class LiveProgram {
   nb::list unsupported() const {
     nb::list result;
     for (const UnsupportedAten& op : find_unsupported_aten(*program_.model.graph)) {
-      result.append(nb::make_tuple(op.target, op.paths.size(), op.paths, op.reason));
+      result.append(
+          nb::make_tuple(text_object(op.target), op.paths.size(), text_list(op.paths), text_object(op.reason)));
     }
     return result;
   }
@@ -304,7 +314,7 @@ NB_MODULE(_core, m) {
     try {
       std::rethrow_exception(p);
     } catch (const Error& e) {
-      nb::object value = error_type(nb::str(e.what()), nb::str(name_of(e.kind())));
+      nb::object value = error_type(nb::str(visible_text(e.what(), true).c_str()), nb::str(name_of(e.kind())));
       PyErr_SetObject(error_type.ptr(), value.ptr());
     }
   });
@@ -497,7 +507,8 @@ NB_MODULE(_core, m) {
              for (const auto& [domain, op, version] : external) options.external.push_back({domain, op, version});
              nb::list result;
              for (const UnsupportedOp& op : find_unsupported(self.model(), options)) {
-               result.append(nb::make_tuple(op.domain, op.op, op.version, op.nodes, op.reason));
+               result.append(nb::make_tuple(text_object(op.domain), text_object(op.op), op.version, text_list(op.nodes),
+                                            text_object(op.reason)));
              }
              return result;
            })

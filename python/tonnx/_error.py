@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tonnx._core import CoreError
+from tonnx._literal import visible
 
 
 class Error(Exception):
@@ -16,7 +17,7 @@ class Error(Exception):
     """
 
     def __init__(self, text: str, kind: str) -> None:
-        super().__init__(text)
+        super().__init__(visible(text))
         self.kind = kind
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonnx._error import Error
+from tonnx._literal import is_dotted_name, literal
 
 if TYPE_CHECKING:
     import numpy
@@ -123,6 +124,9 @@ class ExternalModules:
                     "define it at the top of a module of its own",
                     "unsupported",
                 )
+            for name in (kind.__module__, kind.__qualname__):
+                if not is_dotted_name(name):
+                    raise Error(f"generated code cannot import '{name}', which is no name", "unsupported")
             outer = kind.__qualname__.split(".")[0]
             imports.append(f"from {kind.__module__} import {outer}")
             calls.append(f"{kind.__qualname__}({_arguments_of(module)})")
@@ -154,19 +158,17 @@ def _arguments_of(module: torch.nn.Module) -> str:
         value = getattr(module, name, parameter.default)
         if value is parameter.default and value is not parameter.empty:
             continue
-        if isinstance(value, bool | int | float | str | None) or _is_plain(value):
-            texts.append(f"{name}={value!r}".replace("'", '"') if isinstance(value, str) else f"{name}={value!r}")
-        else:
+        try:
+            if not is_dotted_name(name):
+                raise TypeError
+            texts.append(f"{name}={literal(value)}")
+        except TypeError:
             raise Error(
                 f"{type(module).__qualname__} cannot be made anew by generated code: its argument '{name}' is not "
                 "kept as a plain value in an attribute of that name",
                 "unsupported",
-            )
+            ) from None
     return ", ".join(texts)
-
-
-def _is_plain(value: object) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(v, bool | int | float | str | None) for v in value)
 
 
 def _node_of(description: dict[str, Any]) -> OnnxNode:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from tonnx import _core
 from tonnx._compare import parse_shapes
 from tonnx._error import Error, translated
+from tonnx._literal import visible
 from tonnx._verify import VerifyReport, verify
 
 BAD_INPUT, UNSUPPORTED, DIFFERS, INTERNAL = 1, 2, 3, 70
@@ -85,7 +86,7 @@ def write(path: str, text: str) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     for path in dict.fromkeys((arguments.a, arguments.b)):
         if path.lower().endswith((".py", ".pt")) and not arguments.quiet:
-            print(f"note: '{path}' is code, and is run", file=sys.stderr)
+            print(f"note: '{visible(path)}' is code, and is run", file=sys.stderr)
     report = verify(
         arguments.a,
         arguments.b,
@@ -98,7 +99,7 @@ def _run(arguments: argparse.Namespace) -> int:
         allow_ops=arguments.allow_op,
     )
     if not arguments.quiet:
-        print(report)
+        print(visible(str(report)))
     if arguments.json:
         write(arguments.json, as_json(report))
     if arguments.html:

@@ -1,8 +1,6 @@
 // error.cpp - the text of an Error with its context.
 #include "base/error.h"
 
-#include <algorithm>
-#include <iterator>
 #include <list>
 #include <type_traits>
 
@@ -22,30 +20,10 @@ const char* name_of(ErrorKind kind) {
   return "internal";
 }
 
-namespace {
-
-/// The text with whatever would act on a terminal escaped; line breaks too, unless they are the format's own.
-std::string visible(std::string_view text, bool keep_lines) {
-  std::string result;
-  result.reserve(text.size());
-  while (!text.empty()) {
-    const size_t length = visible_length(text);
-    if (length > 0 || (keep_lines && text[0] == '\n')) {
-      result += text.substr(0, std::max<size_t>(length, 1));
-    } else {
-      fmt::format_to(std::back_inserter(result), "\\x{:02x}", static_cast<unsigned char>(text[0]));
-    }
-    text.remove_prefix(std::max<size_t>(length, 1));
-  }
-  return result;
-}
-
-}  // namespace
-
 std::string shown(std::string_view text) {
   constexpr size_t kLongest = 300;
   const std::string_view front = cut_at_character(text, kLongest);
-  return front.size() < text.size() ? visible(front, false) + "..." : visible(front, false);
+  return front.size() < text.size() ? visible_text(front) + "..." : visible_text(front);
 }
 
 std::string format_error(fmt::string_view text, fmt::format_args args) {
@@ -67,7 +45,8 @@ std::string format_error(fmt::string_view text, fmt::format_args args) {
   }
   const bool has_lines = std::string_view(text.data(), text.size()).find('\n') != std::string_view::npos;
   // what is joined out of many texts comes as one argument that is no text
-  return visible(fmt::vformat(text, fmt::format_args(careful.data(), static_cast<int>(careful.size()))), has_lines);
+  return visible_text(fmt::vformat(text, fmt::format_args(careful.data(), static_cast<int>(careful.size()))),
+                      has_lines);
 }
 
 void throw_error(ErrorKind kind, fmt::string_view text, fmt::format_args args) {

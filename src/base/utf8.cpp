@@ -1,6 +1,11 @@
 // utf8.cpp - decodes one character at a time, as strictly as Python and JSON readers do.
 #include "base/utf8.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
 namespace tonnx {
 namespace {
 
@@ -55,6 +60,21 @@ std::string as_utf8(std::string_view text) {
     const size_t length = utf8_length(text);
     result += length == 0 ? std::string_view("\xEF\xBF\xBD") : text.substr(0, length);
     text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return result;
+}
+
+std::string visible_text(std::string_view text, bool keep_lines) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const size_t length = visible_length(text), taken = std::max<size_t>(length, 1);
+    if (length > 0 || (keep_lines && text[0] == '\n')) {
+      result += text.substr(0, taken);
+    } else {
+      fmt::format_to(std::back_inserter(result), "\\x{:02x}", byte_at(text, 0));
+    }
+    text.remove_prefix(taken);
   }
   return result;
 }

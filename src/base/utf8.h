@@ -18,6 +18,9 @@ bool is_utf8(std::string_view text);
 /// The text as valid UTF-8: each byte that belongs to no character becomes U+FFFD.
 std::string as_utf8(std::string_view text);
 
+/// The text with whatever would act on a terminal escaped as \xNN; line breaks too, unless they are the format's own.
+std::string visible_text(std::string_view text, bool keep_lines = false);
+
 /// At most `most` bytes from the front, and no character cut in two.
 std::string_view cut_at_character(std::string_view text, size_t most);
 

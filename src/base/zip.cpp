@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <numeric>
 
 #include "base/error.h"
 
@@ -34,8 +35,8 @@ constexpr uint16_t kDeflated = 8;
 
 constexpr uint64_t kMaxEntries = 1'000'000;
 constexpr uint64_t kMaxDeflateRatio = 1032;           // the format has no way to go beyond
-constexpr uint64_t kFreeInflate = uint64_t{1} << 28;  // that much, however small the file is,
-constexpr uint64_t kInflatePerByte = 64;              // and that many times the size of the file
+constexpr uint64_t kFreeInflate = uint64_t{1} << 23;  // that much, however small the file is,
+constexpr uint64_t kInflatePerByte = 30;              // and that many times the size of the file
 
 template <class... Args>
 [[noreturn]] void fail_zip(fmt::format_string<Args...> text, Args&&... args) {
@@ -310,9 +311,12 @@ ZipFile::ZipFile(Bytes bytes) {
       fail_zip("entries '{}' and '{}' overlap", entries_[places[i - 1].entry].name, entries_[places[i].entry].name);
     }
   }
-  by_name_.reserve(entries_.size());
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    if (!by_name_.emplace(entries_[i].name, i).second) fail_zip("there are two entries '{}'", entries_[i].name);
+  by_name_.resize(entries_.size());
+  std::iota(by_name_.begin(), by_name_.end(), size_t{0});
+  std::sort(by_name_.begin(), by_name_.end(), [&](size_t a, size_t b) { return entries_[a].name < entries_[b].name; });
+  for (size_t i = 1; i < by_name_.size(); ++i) {
+    const std::string& name = entries_[by_name_[i]].name;
+    if (name == entries_[by_name_[i - 1]].name) fail_zip("there are two entries '{}'", name);
   }
 }
 
@@ -321,8 +325,9 @@ ZipFile::ZipFile(Bytes bytes, const ZipFile& outer) : ZipFile(std::move(bytes)) 
 }
 
 const ZipEntry* ZipFile::find(std::string_view name) const {
-  const auto found = by_name_.find(name);
-  return found == by_name_.end() ? nullptr : &entries_[found->second];
+  const auto found = std::lower_bound(by_name_.begin(), by_name_.end(), name,
+                                      [&](size_t i, std::string_view wanted) { return entries_[i].name < wanted; });
+  return found == by_name_.end() || entries_[*found].name != name ? nullptr : &entries_[*found];
 }
 
 Bytes ZipFile::read(const ZipEntry& entry) {

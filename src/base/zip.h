@@ -2,7 +2,6 @@
 #pragma once
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/bytes.h"
@@ -25,7 +24,7 @@ class ZipFile {
   explicit ZipFile(Bytes bytes);
   /// A zip file within another: the two together may not inflate to more than the outer one may.
   ZipFile(Bytes bytes, const ZipFile& outer);
-  ZipFile(const ZipFile&) = delete;  // names are looked up as views of the entries
+  ZipFile(const ZipFile&) = delete;
   ZipFile& operator=(const ZipFile&) = delete;
 
   /// Whether the bytes begin as a zip file does.
@@ -40,7 +39,7 @@ class ZipFile {
 
  private:
   std::vector<ZipEntry> entries_;
-  std::unordered_map<std::string_view, size_t> by_name_;
+  std::vector<size_t> by_name_;  // in the order of the names: no choice of names makes a search slow
   uint64_t inflate_budget_ = 0;
 };
 

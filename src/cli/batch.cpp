@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/output_file.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 
 namespace tonnx::cli {
@@ -35,12 +36,14 @@ class Progress {
     ++done_;
     const bool is_failed = result.status == JobResult::Status::Failed;
     if (has_bar_) {
-      if (is_failed) print(fmt::format("\r\033[Kfailed: {}: {}\n", shown(job.source), result.error));
+      if (is_failed)
+        print(fmt::format("\r\033[Kfailed: {}: {}\n", shown(job.source), visible_text(result.error, true)));
       return draw();
     }
     if (is_quiet_ && !is_failed) return;
     print(fmt::format("[{}/{}] {} -> {}: {} ({:.2f} s)\n", done_, total_, shown(job.source), shown(job.target),
-                      is_failed ? "failed: " + result.error : std::string(name_of(result.status)), result.seconds));
+                      is_failed ? "failed: " + visible_text(result.error, true) : std::string(name_of(result.status)),
+                      result.seconds));
   }
 
   void end() const {
@@ -59,7 +62,9 @@ class Progress {
     std::string line =
         fmt::format("[{}{}] {}/{} ", std::string(filled, '#'), std::string(kWidth - filled, ' '), done_, total_);
     const size_t room = columns > line.size() + 1 ? columns - line.size() - 1 : 0;
-    line += current_.size() <= room ? current_ : current_.substr(current_.size() - room);
+    size_t from = current_.size() - std::min(current_.size(), room);
+    while (from < current_.size() && utf8_length(std::string_view(current_).substr(from)) == 0) ++from;
+    line += current_.substr(from);
     print("\r\033[K" + line);
     std::fflush(stderr);
   }

@@ -53,7 +53,7 @@ void check_program(const Arguments& a) {
     if (a.opset != 0) options.raising.opset = a.opset;
     onnx_of(program, options);
   }
-  fmt::print("{}: all {} nodes ({} operators) can be converted\n", a.source, count, ops.size());
+  fmt::print("{}: all {} nodes ({} operators) can be converted\n", shown(a.source), count, ops.size());
 }
 
 void check(const Arguments& a) {
@@ -75,7 +75,7 @@ void check(const Arguments& a) {
                size_t count = 0;
                std::set<std::string> ops;
                count_nodes(*model.graph, count, ops);
-               fmt::print("{}: all {} nodes ({} operators) can be converted\n", a.source, count, ops.size());
+               fmt::print("{}: all {} nodes ({} operators) can be converted\n", shown(a.source), count, ops.size());
              });
 }
 

@@ -4,14 +4,20 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 
 namespace {
 
 enum ExitCode { kBadInput = 1, kUnsupported = 2, kDiffers = 3, kInternal = 70 };
 
+/// Names out of files are in it: none of them reaches the terminal as anything but text.
+void print_error(std::string_view text) {
+  std::fprintf(stderr, "error: %s\n", tonnx::visible_text(text, /*keep_lines=*/true).c_str());
+}
+
 int report(const tonnx::Error& e) {
-  std::fprintf(stderr, "error: %s\n", e.what());
+  print_error(e.what());
   switch (e.kind()) {
     case tonnx::ErrorKind::BadFile:
     case tonnx::ErrorKind::InvalidModel: return kBadInput;
@@ -47,7 +53,7 @@ int tonnx::cli::run(int argc, const char* const* argv, const JudgeMaker& make_ju
   } catch (const tonnx::Error& e) {
     return report(e);
   } catch (const Differs& e) {
-    std::fprintf(stderr, "error: %s\n", e.what());
+    print_error(e.what());
     return kDiffers;
   } catch (const std::bad_alloc&) {
     return report(tonnx::Error(tonnx::ErrorKind::BadFile, "out of memory"));

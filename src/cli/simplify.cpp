@@ -98,7 +98,8 @@ void simplify_one(const Arguments& a, const JudgeMaker& make_judge) {
                  file.commit();
                }
                for (const std::string& pass : report.taken_back) {
-                 std::fprintf(stderr, "warning: the outputs changed in pass %s, which was left out\n", pass.c_str());
+                 std::fprintf(stderr, "warning: the outputs changed in pass %s, which was left out\n",
+                              shown(pass).c_str());
                }
                if (!a.is_quiet) std::fputs(table_of(report, bytes).c_str(), stdout);
              });

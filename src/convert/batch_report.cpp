@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/json.h"
 #include "convert/batch.h"
 
 namespace tonnx {
@@ -74,7 +75,8 @@ std::string table_of(const BatchConfig& config, const BatchReport& report) {
     }
     line.erase(line.find_last_not_of(' ') + 1);
     table += line + "\n";
-    if (i > 0 && !report.results[i - 1].error.empty()) table += "  " + first_line(report.results[i - 1].error) + "\n";
+    if (i > 0 && !report.results[i - 1].error.empty())
+      table += "  " + visible_text(first_line(report.results[i - 1].error)) + "\n";
   }
   table +=
       fmt::format("{} done, {} unchanged, {} failed, in {:.1f} s\n", report.count(JobResult::Status::Done),
@@ -88,7 +90,7 @@ std::string json_of(const BatchConfig& config, const BatchReport& report) {
   json.SetIndent(' ', 2);
   const auto text = [&](const char* key, std::string_view value) {
     json.Key(key);
-    json.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+    write_json_text(json, value);
   };
   json.StartObject();
   text("config", config.path);

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/json.h"
 #include "base/output_file.h"
 
 namespace tonnx {
@@ -18,10 +19,6 @@ namespace fs = std::filesystem;
 namespace {
 
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
-
-void write_text(Writer& json, std::string_view text) {
-  json.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-}
 
 std::optional<FileStamp> find_stamp(const std::string& path) {
   struct stat info {};
@@ -141,14 +138,14 @@ std::string BatchState::line_of(const std::string& target, const Entry& entry) {
   Writer json(buffer);
   json.StartObject();
   json.Key("target");
-  write_text(json, target);
+  write_json_text(json, target);
   json.Key("options");
-  write_text(json, entry.options);
+  write_json_text(json, entry.options);
   json.Key("files");
   json.StartArray();
   for (const FileStamp& file : entry.files) {
     json.StartArray();
-    write_text(json, file.path);
+    write_json_text(json, file.path);
     json.Int64(file.size);
     json.Int64(file.changed);
     json.EndArray();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/json.h"
 #include "convert/simplify.h"
 
 namespace tonnx {
@@ -54,7 +55,7 @@ std::string table_of(const SimplifyReport& report, uint64_t bytes_after) {
   std::vector<Row> rows{{"", "Original Model", "Simplified Model"}};
   for (const std::string& op : ops_of(report)) {
     rows.push_back(
-        {op, std::to_string(count_in(report.ops_before, op)), std::to_string(count_in(report.ops_after, op))});
+        {shown(op), std::to_string(count_in(report.ops_before, op)), std::to_string(count_in(report.ops_after, op))});
   }
   rows.push_back(
       {"All nodes", std::to_string(total_of(report.ops_before)), std::to_string(total_of(report.ops_after))});
@@ -87,7 +88,7 @@ std::string json_of(const SimplifyReport& report, uint64_t bytes_after) {
   rapidjson::StringBuffer buffer;
   rapidjson::PrettyWriter json(buffer);
   json.SetIndent(' ', 2);
-  const auto text = [&](const std::string& value) { json.String(value.data(), static_cast<unsigned>(value.size())); };
+  const auto text = [&](const std::string& value) { write_json_text(json, value); };
   json.StartObject();
   json.Key("nodes");
   json.StartObject();

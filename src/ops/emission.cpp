@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace tonnx {
 
@@ -29,20 +30,34 @@ std::string python_float(double value) {
   return text;
 }
 
+namespace {
+
+/// Of a character of two or three bytes: those that are not visible have no more.
+unsigned code_point(std::string_view character) {
+  unsigned value = static_cast<unsigned char>(character[0]) & (character.size() == 2 ? 0x1FU : 0x0FU);
+  for (const char c : character.substr(1)) value = value << 6 | (static_cast<unsigned char>(c) & 0x3FU);
+  return value;
+}
+
+}  // namespace
+
 std::string python_string(std::string_view text) {
   std::string result = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    if (text[0] == '"' || text[0] == '\\') {
       result += '\\';
-      result += c;
-    } else if (c == '\n') {
+      result += text[0];
+    } else if (text[0] == '\n') {
       result += "\\n";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      result += fmt::format("\\x{:02x}", byte);
+    } else if (visible_length(text) > 0) {
+      result += text.substr(0, length);
+    } else if (length > 1) {
+      result += fmt::format("\\u{:04x}", code_point(text.substr(0, length)));
     } else {
-      result += c;
+      result += length == 0 ? "\\ufffd" : fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
     }
+    text.remove_prefix(std::max<size_t>(length, 1));
   }
   return result + "\"";
 }

@@ -237,16 +237,70 @@ TEST(Zip, BombsAreRefused) {
   put_number<uint32_t>(zip, local_header_of(zip, "a") + 22, UINT32_MAX - 1);
   expect_refused(ErrorKind::BadFile, "cannot have 4294967294 bytes", zip);
 
-  // noise of 600 kB that could be 200 MB by its size alone: each try counts, though nothing comes out
+  // noise of 600 kB that could be 20 MB by its size alone: each try counts, though nothing comes out
   std::string noise(600'000, '\0');
   std::mt19937 random(1);
   for (char& c : noise) c = static_cast<char>(random());
   zip = make_zip({{"a", noise, true}});
-  put_number<uint32_t>(zip, central_header_of(zip, "a") + 24, 200'000'000);
-  put_number<uint32_t>(zip, local_header_of(zip, "a") + 22, 200'000'000);
+  put_number<uint32_t>(zip, central_header_of(zip, "a") + 24, 20'000'000);
+  put_number<uint32_t>(zip, local_header_of(zip, "a") + 22, 20'000'000);
   ZipFile many(Bytes::own(zip));
   EXPECT_ERROR(BadFile, "does not inflate", many.read(many.entries().front()));
   EXPECT_ERROR(BadFile, "which is absurd", many.read(many.entries().front()));
+}
+
+TEST(Zip, BombsInsideOfOthersAreRefused) {
+  const std::string zeros(6'000'000, '\0');
+  const std::string inner = make_zip({{"a", zeros, true}, {"b", zeros, true}});
+  ZipFile outer(Bytes::own(make_zip({{"inner", inner, true}, {"c", zeros, true}})));
+  const Bytes content = outer.read(*outer.find("inner"));
+  ZipFile nested(content, outer);
+  EXPECT_EQ(nested.read(*nested.find("a")).size(), zeros.size());  // within what the outer one may
+  EXPECT_ERROR(BadFile, "which is absurd", nested.read(*nested.find("b")));
+}
+
+TEST(Zip, AnEndRecordInACommentIsNoOther) {
+  // the last record counts, and its directory must end before it: that of the comment is none
+  std::string zip = make_zip({{"r/a", "first"}}, false, make_zip({{"r/b", "second"}}));
+  expect_refused(ErrorKind::BadFile, "", zip);
+  ZipFile kept(Bytes::own(make_zip({{"r/a", "first"}}, false, "PK\5\6 is no record")));
+  EXPECT_EQ(content_of(kept, "r/a"), "first");
+}
+
+TEST(Zip, LiesOfThe64BitForms) {
+  const std::string wide = make_zip({{"a", "1"}}, true);
+  const size_t record = wide.size() - 22 - 20 - 56;
+  for (const auto& [at, value] : std::initializer_list<std::pair<size_t, uint64_t>>{
+           {record + 48, UINT64_MAX},                // where the directory begins
+           {record + 48, uint64_t{1} << 63},         //
+           {record + 40, UINT64_MAX},                // how long it is
+           {record + 40, UINT64_MAX - 40},           // so that begin and length together wrap
+           {record + 24, 7},                         // entries on this disk
+           {record + 32, uint64_t{1} << 62},         // entries in all
+           {wide.size() - 22 - 20 + 8, UINT64_MAX},  // where the record is
+           {wide.size() - 22 - 20 + 8, record + 1}}) {
+    std::string zip = wide;
+    put_number<uint64_t>(zip, at, value);
+    expect_refused(ErrorKind::BadFile, "bad zip file", zip);
+  }
+  const std::string entry = make_zip({{"a", "1", false, false, true}});
+  for (const uint64_t value : {UINT64_MAX, uint64_t{1} << 63, uint64_t{2}}) {
+    for (const size_t field : {4U, 12U, 20U}) {  // size, packed size and place in the extra field of the directory
+      std::string zip = entry;
+      put_number<uint64_t>(zip, central_header_of(zip, "a") + 46 + 1 + field, value);
+      expect_refused(ErrorKind::BadFile, "bad zip file", zip);
+    }
+  }
+}
+
+TEST(Zip, ManyEntriesAreFoundQuickly) {
+  std::vector<ZipPart> parts;
+  for (int i = 0; i < 20'000; ++i) parts.push_back({fmt::format("r/{}", i), ""});
+  ZipFile zip(Bytes::own(make_zip(parts)));
+  for (const ZipPart& part : parts) ASSERT_NE(zip.find(part.name), nullptr);
+  EXPECT_EQ(zip.find("r/20000"), nullptr);
+  EXPECT_EQ(zip.find(""), nullptr);
+  EXPECT_EQ(zip.find("z"), nullptr);
 }
 
 }  // namespace

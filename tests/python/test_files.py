@@ -173,3 +173,45 @@ def test_a_file_that_is_cut_short_while_it_is_read(folder: Path, target: str, pi
     code, err = under_way.wait()
     assert code == 1 and "became shorter" in err and len(err.splitlines()) <= 4, (code, err)
     assert names(folder) == {"m.onnx", "broken.onnx", "large.onnx", pipe}
+
+
+def save_external(folder: Path, location: str) -> Path:
+    """A model whose weight, of 12 bytes, lies in another file."""
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[3] x) => (float[3] y) <float[3] w> { y = Mul(x, w) }'
+    model = onnx.parser.parse_model(text)
+    weight = model.graph.initializer.add()
+    weight.name, weight.data_type, weight.data_location = "w", TensorProto.FLOAT, TensorProto.EXTERNAL
+    weight.dims.append(3)
+    weight.external_data.add(key="location", value=location)
+    path = folder / "external.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize(
+    "location", ["/etc/passwd", "../secret", "inside/../../secret", "soft", "folder/secret", "/dev/zero", "zero"]
+)
+def test_external_data_outside_of_the_folder(cli: Any, tmp_path: Path, location: str) -> None:
+    folder = tmp_path / "model"
+    (folder / "inside").mkdir(parents=True)
+    (tmp_path / "secret").write_bytes(bytes(12))
+    (folder / "soft").symlink_to(tmp_path / "secret")
+    (folder / "folder").symlink_to(tmp_path)
+    (folder / "zero").symlink_to("/dev/zero")
+    done = cli("convert", save_external(folder, location), folder / "o.pth")
+    assert done.returncode == 1 and ("outside the folder" in done.stderr or "absolute path" in done.stderr)
+    assert not (folder / "o.pth").exists()
+
+
+def test_external_data_that_is_no_file(cli: Any, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "sub").mkdir()
+    for location in ("pipe", "sub", "missing"):
+        done = cli("convert", save_external(tmp_path, location), tmp_path / "o.pth")
+        assert done.returncode == 1 and location in done.stderr
+    (tmp_path / "data").write_bytes(bytes(12))
+    (tmp_path / "hard").hardlink_to(tmp_path / "data")
+    (tmp_path / "soft").symlink_to("data")
+    for location in ("data", "hard", "soft"):  # files of the folder, whatever their names
+        done = cli("convert", save_external(tmp_path, location), tmp_path / "o.pth")
+        assert done.returncode == 0, done.stderr

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/json.h"
 #include "formats/pt2/size_writer.h"
 #include "formats/python/names.h"
 #include "ir/graph.h"
@@ -20,8 +21,8 @@ class JsonWriter {
   void end_object() { json_.EndObject(); }
   void begin_list() { json_.StartArray(); }
   void end_list() { json_.EndArray(); }
-  void key(std::string_view name) { json_.Key(name.data(), static_cast<rapidjson::SizeType>(name.size())); }
-  void text(std::string_view value) { json_.String(value.data(), static_cast<rapidjson::SizeType>(value.size())); }
+  void key(std::string_view name) { write_json_text(json_, name); }
+  void text(std::string_view value) { write_json_text(json_, value); }
   void number(int64_t value) { json_.Int64(value); }
   void number(double value);  // infinities and NaN are texts
   void flag(bool value) { json_.Bool(value); }

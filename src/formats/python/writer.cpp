@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "formats/python/layout.h"
 #include "formats/python/python.h"
 #include "formats/python/statements.h"
@@ -20,22 +21,25 @@ std::string human_count(int64_t count) {
   return std::to_string(count);
 }
 
-/// Text for a docstring: nothing that could end it.
+/// Text for a docstring: valid, visible, and nothing that could end it.
 std::string plain(std::string_view text) {
   std::string result;
-  for (const char c : text) {
-    if (c == '\\' || c == '"' || static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) == 0x7F) {
-      result += ' ';
+  while (!text.empty()) {
+    const size_t length = visible_length(text);
+    const bool is_plain = length > 0 && text[0] != '\\' && text[0] != '"';
+    if (is_plain) {
+      result += text.substr(0, length);
     } else {
-      result += c;
+      result += ' ';
     }
+    text.remove_prefix(std::max<size_t>(utf8_length(text), 1));
   }
   while (!result.empty() && result.back() == ' ') result.pop_back();
   return result;
 }
 
 std::string shorten(std::string text, size_t width) {
-  return text.size() <= width ? text : text.substr(0, width - 3) + "...";
+  return text.size() <= width ? text : std::string(cut_at_character(text, width - 3)) + "...";
 }
 
 void add_rows(std::string& text, std::string_view heading,

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "formats/safetensors/safetensors.h"
 #include "ir/transposed.h"
 
@@ -26,7 +27,7 @@ std::string header_of(const std::vector<StateTensor>& state) {
     const std::string_view type = info(entry.tensor->dtype).safetensors;
     if (type.empty())
       fail_unsupported("safetensors has no type for {} ('{}'); .pth has", name_of(entry.tensor->dtype), entry.name);
-    json.Key(entry.name.c_str(), static_cast<rapidjson::SizeType>(entry.name.size()));
+    write_json_text(json, entry.name);
     json.StartObject();
     json.Key("dtype");
     json.String(type.data(), static_cast<rapidjson::SizeType>(type.size()));

@@ -4,6 +4,7 @@
 #include <rapidjson/writer.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/pickle_writer.h"
 #include "base/zip_writer.h"
 #include "formats/torchscript/code_writer.h"
@@ -34,9 +35,8 @@ void write_tensors(PickleWriter& pickle, WeightFiles& storages, const std::vecto
   for (const ScriptTensor& each : tensors) {
     const Tensor& tensor = *each.value->constant;
     pickle.text(each.name);
-    pickle.tensor(torchscript::storage_of(tensor.dtype),
-                  std::to_string(storages.add(*each.value, each.transposed)), tensor.count(), tensor.dims,
-                  each.trainable);
+    pickle.tensor(torchscript::storage_of(tensor.dtype), std::to_string(storages.add(*each.value, each.transposed)),
+                  tensor.count(), tensor.dims, each.trainable);
   }
 }
 
@@ -58,9 +58,7 @@ std::string pickled_model(const ScriptParts& parts, const torchscript::Code& cod
 std::string names_text(const Graph& graph, const ScriptParts& parts, const torchscript::Code& code) {
   rapidjson::StringBuffer buffer;
   rapidjson::Writer<rapidjson::StringBuffer> json(buffer);
-  const auto text = [&](const std::string& value) {
-    json.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-  };
+  const auto text = [&](const std::string& value) { write_json_text(json, value); };
   json.StartObject();
   json.Key("input_names");
   json.StartArray();
