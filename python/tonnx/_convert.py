@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
 from tonnx import _core, _registry
 from tonnx._error import Error, translated
+from tonnx._limits import Limits, budget
 
 if TYPE_CHECKING:
     from torch import nn
@@ -33,6 +34,7 @@ def convert(
     *,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     allow_ops: Sequence[str] = (),
+    limits: Limits | None = None,
 ) -> nn.Module: ...
 
 
@@ -46,6 +48,7 @@ def convert(
     external_data: bool | None = None,
     dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
     allow_ops: Sequence[str] = (),
+    limits: Limits | None = None,
 ) -> None: ...
 
 
@@ -58,6 +61,7 @@ def convert(
     external_data: bool | None = None,
     dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
     allow_ops: Sequence[str] = (),
+    limits: Limits | None = None,
 ) -> nn.Module | None:
     """Converts a model between ONNX and PyTorch.
 
@@ -73,8 +77,9 @@ def convert(
     `{"x": {0: ("batch", 1, 64)}}` says in which range.
     `allow_ops` is for a `.pt2` source: operators that tonnx does not know are refused, unless they are named here as
     `library::name`; the code then calls them through torch.ops.
+    `limits` allows the conversion more, or less, than follows from the size of the model: `{"memory": "1G"}`.
     """
-    with translated():
+    with translated(), budget(limits):
         if isinstance(source, str | os.PathLike) and Path(source).suffix == ".pt2":
             return _convert_program(os.fspath(source), target, opset, input_shapes, external_data, allow_ops)
         conversion, title = _read(source)
@@ -135,9 +140,9 @@ class Unsupported(NamedTuple):
     reason: str
 
 
-def check(source: Source) -> list[Unsupported]:
+def check(source: Source, *, limits: Limits | None = None) -> list[Unsupported]:
     """Every operator of the model that cannot be converted to PyTorch, with its nodes and the reason."""
-    with translated():
+    with translated(), budget(limits):
         conversion, _ = _read(source)
         return [Unsupported(*row) for row in conversion.unsupported(_registry.registered())]
 

@@ -21,6 +21,7 @@ struct Arguments {
   std::vector<std::string> input_shapes;
   std::vector<std::string> dynamic;
   std::vector<std::string> allow_ops;
+  std::vector<std::string> limits;
   bool external_data = false;
   bool no_external_data = false;
 };
@@ -42,6 +43,7 @@ ConvertOptions options_of(const Arguments& a) {
   for (const std::string& text : a.input_shapes) options.input_shapes.insert(parse_shape(text));
   for (const std::string& text : a.dynamic) options.dynamic.push_back(parse_dynamic(text));
   options.allow_ops = AllowedOps(a.allow_ops);
+  options.limits = parse_limits(a.limits);
   if (a.external_data) options.external_data = true;
   if (a.no_external_data) options.external_data = false;
   return options;
@@ -128,6 +130,7 @@ void add_convert(CLI::App& app, Run& run) {
                    "library::name of an operator in a .pt2 that tonnx does not know, and that the code may call")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_limit_option(command, a->limits);
   CLI::Option* external = command->add_flag("--external-data", a->external_data,
                                             "write the weights of an ONNX file to a file of their own");
   command->add_flag("--no-external-data", a->no_external_data, "keep the weights in the ONNX file")->excludes(external);

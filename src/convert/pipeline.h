@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/budget.h"
 #include "convert/lowering.h"
 #include "convert/raising.h"
 #include "convert/support.h"
@@ -29,6 +30,7 @@ struct ConvertOptions {
   std::vector<DynamicDim> dynamic;
   std::optional<bool> external_data;
   AllowedOps allow_ops;  // of a .pt2: operators that are not known, and that the code may call all the same
+  Limits limits;                                     // of what the conversion may use
   std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
 };
 

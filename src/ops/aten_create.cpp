@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/budget.h"
 #include "ops/create.h"
 #include "ops/raises.h"
 
@@ -108,6 +109,7 @@ Values cosine_window(const AtenNode& n, OnnxBuilder& onnx, double a0, double a1,
   const bool is_periodic = n.node().find_attribute("periodic") ? n.flag("periodic") : true;
   if (length < 0 || length > (int64_t{1} << 24)) n.cannot("a window of {} elements", length);
   std::vector<double> values;
+  values.reserve(room_for<double>({length}));
   const double last = static_cast<double>(is_periodic ? length : length - 1);
   for (int64_t i = 0; i < length; ++i) {
     const double angle = 2 * std::numbers::pi * static_cast<double>(i) / last;
@@ -126,6 +128,7 @@ Values raise_bartlett(const AtenNode& n, OnnxBuilder& onnx) {
   const bool is_periodic = n.node().find_attribute("periodic") ? n.flag("periodic") : true;
   if (length < 0 || length > (int64_t{1} << 24)) n.cannot("a window of {} elements", length);
   std::vector<double> values;
+  values.reserve(room_for<double>({length}));
   const double last = static_cast<double>(is_periodic ? length : length - 1);
   for (int64_t i = 0; i < length; ++i)
     values.push_back(length == 1 ? 1.0 : 1 - std::abs(2 * static_cast<double>(i) / last - 1));
