@@ -27,7 +27,7 @@ std::pair<std::string, std::string> run(const std::string& path, unsigned thread
     for (const auto& [name, dims] : shapes) texts.push_back(fmt::format("{}:{}", name, fmt::join(dims, ",")));
     const VerifyOptions& verify = *job.verify;
     return call_for_text(function, job.source, result, verify.times, texts, verify.data, verify.relative,
-                         verify.absolute);
+                         verify.absolute, job.convert.allow_ops.names());
   };
   bool is_interrupted = false;
   options.should_stop = [&] {

@@ -360,7 +360,8 @@ NB_MODULE(_core, m) {
           make_judge = [function = nb::handle(compare)](const cli::JudgeOptions& options) -> cli::CompareFiles {
             return [function, options](const std::string& source, const std::string& result) {
               return python_binding::call_for_text(function, source, result, options.times, options.shapes,
-                                                   options.data, options.relative, options.absolute);
+                                                   options.data, options.relative, options.absolute,
+                                                   options.allow_ops);
             };
           };
         }

@@ -116,6 +116,7 @@ def compare_files(
     relative: float = 1e-4,
     absolute: float = 1e-5,
     fill: str = "random",
+    allow_ops: Sequence[str] = (),
 ) -> str:
     """Runs both files on the same inputs, `times` times, and says what differs; "" where nothing does."""
     if not (source.endswith(".onnx") and result.endswith(".onnx")):
@@ -125,7 +126,9 @@ def compare_files(
         rtol, atol = (relative, absolute) if (relative, absolute) != (1e-4, 1e-5) else (None, None)
         for seed in range(1 if data else max(times, 1)):
             with _ONE_AT_A_TIME:
-                report = verify(source, result, data, shapes=shapes, seed=seed, rtol=rtol, atol=atol)
+                report = verify(
+                    source, result, data, shapes=shapes, seed=seed, rtol=rtol, atol=atol, allow_ops=allow_ops
+                )
             if not report:
                 wrong = next((str(output) for output in report.outputs if not output.ok), "")
                 return wrong or ", ".join(report.missing)
@@ -172,7 +175,14 @@ def parse_shapes(texts: Sequence[str]) -> dict[str, list[int]]:
 
 
 def compare_for_cli(
-    source: str, result: str, times: int, shapes: Sequence[str], data: str, relative: float, absolute: float
+    source: str,
+    result: str,
+    times: int,
+    shapes: Sequence[str],
+    data: str,
+    relative: float,
+    absolute: float,
+    allow_ops: Sequence[str] = (),
 ) -> str:
     """What the command line calls."""
     return compare_files(
@@ -183,4 +193,5 @@ def compare_for_cli(
         data=read_arrays(data) if data else None,
         relative=relative,
         absolute=absolute,
+        allow_ops=allow_ops,
     )

@@ -96,7 +96,7 @@ def guard_signals() -> None: ...
 def write_text(path: str, text: str) -> None: ...
 def run_cli(
     arguments: Sequence[str],
-    compare: Callable[[str, str, int, list[str], str, float, float], str] | None = None,
+    compare: Callable[[str, str, int, list[str], str, float, float, list[str]], str] | None = None,
 ) -> int: ...
 def run_batch(
     path: str,
@@ -105,7 +105,7 @@ def run_batch(
     is_dry: bool,
     verifies: bool,
     limits: dict[str, int],
-    compare: Callable[[str, str, int, list[str], str, float, float], str],
+    compare: Callable[[str, str, int, list[str], str, float, float, list[str]], str],
 ) -> tuple[str, str]: ...
 def simplify(
     source: str | bytes,

@@ -85,6 +85,7 @@ JobJudge judge_of(const JudgeMaker& make_judge) {
     options.relative = job.verify->relative;
     options.absolute = job.verify->absolute;
     options.data = job.verify->data;
+    options.allow_ops = job.convert.allow_ops.names();
     for (const auto& [name, dims] : shapes) options.shapes.push_back(fmt::format("{}:{}", name, fmt::join(dims, ",")));
     return make_judge(options)(job.source, result);
   };

@@ -91,6 +91,7 @@ class Expansion {
     job.source = file;
     job.convert.opset = entry.opset ? entry.opset : defaults.opset;
     job.convert.limits = entry.limits ? *entry.limits : defaults.limits.value_or(Limits());
+    job.convert.allow_ops = entry.allow_ops ? *entry.allow_ops : defaults.allow_ops.value_or(AllowedOps());
     job.convert.external_data = entry.external_data ? entry.external_data : defaults.external_data;
     if (entry.simplifies.value_or(defaults.simplifies.value_or(false)) && fs::path(file).extension() == ".onnx")
       job.simplify = entry.simplify ? *entry.simplify : defaults.simplify.value_or(SimplifyOptions());

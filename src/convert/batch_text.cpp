@@ -121,7 +121,7 @@ class Parser {
       return result;
     }
     const bool is_model = what != "defaults";
-    Keys known{"target", "targets", "input_shapes", "dynamic", "opset", "simplify", "verify", "external_data", "limits"};
+    Keys known{"target", "targets", "input_shapes", "dynamic", "opset", "simplify", "verify", "external_data", "limits", "allow_ops"};
     if (is_model) known.insert(known.begin(), "source");
     bool has_source = false, has_target = false, has_targets = false;
     each_key(node, known, is_model ? "of a model" : "of the defaults",
@@ -152,6 +152,8 @@ class Parser {
       result.external_data = flag(value, key);
     } else if (key == "limits") {
       result.limits = limits(value);
+    } else if (key == "allow_ops") {
+      result.allow_ops = allowed(value);
     } else if (key == "simplify") {
       if (value.IsMap()) result.simplify = simplify(value);
       result.simplifies = value.IsMap() ? true : flag(value, key, "true, false or a map");
@@ -292,6 +294,15 @@ class Parser {
       }
     });
     return result;
+  }
+
+  AllowedOps allowed(const YAML::Node& node) {
+    try {
+      return AllowedOps(names(node, "allow_ops"));
+    } catch (const Error& e) {
+      mistakes_.add(line_of(node), e.text());
+      return {};
+    }
   }
 
   SimplifyOptions simplify(const YAML::Node& node) {

@@ -44,6 +44,7 @@ struct BatchEntry {
   std::optional<int64_t> opset;
   std::optional<bool> external_data;
   std::optional<Limits> limits;
+  std::optional<AllowedOps> allow_ops;
   std::optional<bool> simplifies;
   std::optional<SimplifyOptions> simplify;
   std::optional<Located<bool>> verifies;

@@ -17,6 +17,7 @@ class AllowedOps {
   explicit AllowedOps(const std::vector<std::string>& names);
 
   bool contains(const Node& node) const;
+  std::vector<std::string> names() const { return {names_.begin(), names_.end()}; }
 
  private:
   std::set<std::string, std::less<>> names_;

@@ -174,3 +174,26 @@ def test_a_device_is_a_name(parts: dict[str, bytes], tmp_path: Path, monkeypatch
         graph["nodes"][0]["inputs"].append(argument)
 
     assert_refused_on_all_routes(write(parts, tmp_path / "m.pt2", change), tmp_path, monkeypatch)
+
+
+def test_a_batch_allows_operators(parts: dict[str, bytes], tmp_path: Path) -> None:
+    write(parts, tmp_path / "m.pt2", lambda g: g["nodes"][0].update(target="torch.ops.mine.f.default"))
+    config = tmp_path / "models.yml"
+    config.write_text("models: [{source: m.pt2, target: m.py, allow_ops: ['mine::f']}]")
+    done = run_limited("run", config)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "torch.ops.mine.f.default(x)" in (tmp_path / "m.py").read_text()
+    config.write_text("models: [{source: m.pt2, target: n.py, allow_ops: ['aten::from_file']}]")
+    done = run_limited("run", config)
+    assert done.returncode == 1 and "line 1: 'aten::from_file' cannot be allowed" in done.stderr
+
+
+def test_verify_runs_operators_that_are_allowed(parts: dict[str, bytes], tmp_path: Path) -> None:
+    source = write(parts, tmp_path / "m.pt2", lambda g: g["nodes"][0].update(target="torch.ops.mine.f.default"))
+    with torch.library._scoped_library("mine", "DEF") as library:
+        library.define("f(Tensor self) -> Tensor")
+        library.impl("f", torch.relu, "CompositeExplicitAutograd")
+        tonnx.convert(source, tmp_path / "m.py", allow_ops=["mine::f"])
+        with pytest.raises(tonnx.Error, match="none that is run out of a file"):
+            tonnx.verify(source, tmp_path / "m.py")
+        assert tonnx.verify(source, tmp_path / "m.py", allow_ops=["mine::f"])

@@ -303,7 +303,9 @@ def expression_without_end(parts: Parts) -> bytes:
 
 def changed_node(parts: Parts, op: str, change: Callable[[dict], object]) -> bytes:
     def find(program: dict) -> None:
-        [node] = [n for n in program["graph_module"]["graph"]["nodes"] if n["target"].startswith("torch.ops.aten." + op)]
+        [node] = [
+            n for n in program["graph_module"]["graph"]["nodes"] if n["target"].startswith("torch.ops.aten." + op)
+        ]
         change(node)
 
     return changed_program(parts, find)
