@@ -56,11 +56,14 @@ void OutputFile::look_at_target() {
   struct stat link {
   }, file{};
   const bool is_there = lstat(path_.c_str(), &link) == 0;
-  const bool leads_on = is_there && stat(path_.c_str(), &file) == 0;
+  const bool is_link = is_there && S_ISLNK(link.st_mode);
+  const bool leads_on = is_there && (!is_link || stat(path_.c_str(), &file) == 0);
+  if (!is_link) file = link;
   if (leads_on && S_ISDIR(file.st_mode)) fail(ErrorKind::BadFile, "cannot write '{}': it is a directory", path_);
   if (leads_on && S_ISBLK(file.st_mode)) fail(ErrorKind::BadFile, "cannot write '{}': it is a disk", path_);
-  is_stream_ = leads_on && (!S_ISREG(file.st_mode) || (S_ISLNK(link.st_mode) && is_link_of_system(path_)));
-  if (is_stream_ || !is_there || !S_ISREG(link.st_mode)) return;
+  is_stream_ = leads_on && (!S_ISREG(file.st_mode) || (is_link && is_link_of_system(path_)));
+  is_replacing_ = is_there;
+  if (is_stream_ || !is_there || is_link) return;
   // renaming would not ask
   if (faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0) fail_write(errno);
   kept_ = Attributes{link.st_mode & 0777, link.st_uid, link.st_gid};
@@ -80,10 +83,10 @@ void OutputFile::open_stream() {
 
 /// Without a name where the file system can: then nothing is left behind, however we end.
 void OutputFile::open_new() {
-  const mode_t mode = kept_ ? 0600 : 0666;  // theirs comes at the end
+  static const bool has_proc = access("/proc/self/fd", X_OK) == 0;
+  const mode_t mode = kept_ ? kept_->mode & ~mode_t{S_IRWXG | S_IRWXO} : 0666;  // the rest of theirs comes at the end
   const std::string folder = folder_of(path_);
-  if (access("/proc/self/fd", X_OK) == 0)
-    fd_ = open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+  if (has_proc) fd_ = open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
   constexpr int kTries = 100;
   for (int i = 0; fd_ < 0 && i < kTries; ++i) {
     temporary_ = TemporaryPath(unforeseen_name(folder));
@@ -100,6 +103,7 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::move(other.temporary_)),
       kept_(other.kept_),
+      is_replacing_(other.is_replacing_),
       is_stream_(other.is_stream_),
       fd_(std::exchange(other.fd_, -1)),
       position_(other.position_),
@@ -195,14 +199,16 @@ void OutputFile::keep_attributes() const {
       fchown(fd_, static_cast<uid_t>(-1), kept_->group) != 0) {
     mode &= ~static_cast<unsigned>(S_IRWXG);  // they were those of another group
   }
-  if (fchmod(fd_, mode) != 0) fail_write(errno);
+  if ((info.st_mode & 0777) != mode && fchmod(fd_, mode) != 0) fail_write(errno);
 }
 
 void OutputFile::put_in_place() {
   if (temporary_.empty()) {
     const std::string unnamed = path_of(fd_);
-    if (linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
-    if (errno != EEXIST) fail_write(errno);
+    if (!is_replacing_) {
+      if (linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
+      if (errno != EEXIST) fail_write(errno);
+    }
     TemporaryPath name(unforeseen_name(folder_of(path_)));  // a link replaces nothing, a renaming does
     if (linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, name.path().c_str(), AT_SYMLINK_FOLLOW) != 0) fail_write(errno);
     temporary_ = std::move(name);

@@ -56,6 +56,7 @@ class OutputFile {
   std::string path_;
   TemporaryPath temporary_;  // its name until it is in its place, where it has one
   std::optional<Attributes> kept_;
+  bool is_replacing_ = false;
   bool is_stream_ = false;
   int fd_ = -1;
   uint64_t position_ = 0;

@@ -37,6 +37,8 @@ constexpr uint64_t kMaxEntries = 1'000'000;
 constexpr uint64_t kMaxDeflateRatio = 1032;           // the format has no way to go beyond
 constexpr uint64_t kFreeInflate = uint64_t{1} << 23;  // that much, however small the file is,
 constexpr uint64_t kInflatePerByte = 30;              // and that many times the size of the file
+constexpr uint64_t kFreeDocument = uint64_t{3} << 20;
+constexpr uint64_t kDocumentPerByte = 2;
 
 template <class... Args>
 [[noreturn]] void fail_zip(fmt::format_string<Args...> text, Args&&... args) {
@@ -288,6 +290,7 @@ ZipFile::ZipFile(Bytes bytes) {
   const Reader file(bytes);
   const Directory directory = find_directory(file);
   inflate_budget_ = kFreeInflate + kInflatePerByte * bytes.size();
+  document_budget_ = kFreeDocument + kDocumentPerByte * bytes.size();
   entries_.reserve(directory.count);
   std::vector<Place> places;
   places.reserve(directory.count);
@@ -322,12 +325,22 @@ ZipFile::ZipFile(Bytes bytes) {
 
 ZipFile::ZipFile(Bytes bytes, const ZipFile& outer) : ZipFile(std::move(bytes)) {
   inflate_budget_ = std::min(inflate_budget_, outer.inflate_budget_);
+  document_budget_ = std::min(document_budget_, outer.document_budget_);
 }
 
 const ZipEntry* ZipFile::find(std::string_view name) const {
   const auto found = std::lower_bound(by_name_.begin(), by_name_.end(), name,
                                       [&](size_t i, std::string_view wanted) { return entries_[i].name < wanted; });
   return found == by_name_.end() || entries_[*found].name != name ? nullptr : &entries_[*found];
+}
+
+Bytes ZipFile::read_document(const ZipEntry& entry) {
+  if (entry.deflated) {
+    if (entry.size > document_budget_)
+      fail_zip("entry '{}' inflates to {} bytes to be parsed, which is absurd", entry.name, entry.size);
+    document_budget_ -= entry.size;
+  }
+  return read(entry);
 }
 
 Bytes ZipFile::read(const ZipEntry& entry) {

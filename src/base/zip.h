@@ -36,11 +36,14 @@ class ZipFile {
   /// The content: a part of the file where it is stored, else inflated anew at each call. Throws BadFile where the
   /// content is damaged, or where all that was asked for so far is absurdly larger than the file.
   Bytes read(const ZipEntry& entry);
+  /// The same for a text or a pickle, which takes many times its size when it is parsed: less of it may come out of little.
+  Bytes read_document(const ZipEntry& entry);
 
  private:
   std::vector<ZipEntry> entries_;
   std::vector<size_t> by_name_;  // in the order of the names: no choice of names makes a search slow
   uint64_t inflate_budget_ = 0;
+  uint64_t document_budget_ = 0;
 };
 
 }  // namespace tonnx

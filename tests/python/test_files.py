@@ -215,3 +215,24 @@ def test_external_data_that_is_no_file(cli: Any, tmp_path: Path) -> None:
     for location in ("data", "hard", "soft"):  # files of the folder, whatever their names
         done = cli("convert", save_external(tmp_path, location), tmp_path / "o.pth")
         assert done.returncode == 0, done.stderr
+
+
+def test_one_target_by_two_paths(cli: Any, folder: Path) -> None:
+    (folder / "out").mkdir()
+    (folder / "linked").symlink_to(folder / "out")
+    (folder / "n.onnx").write_bytes((folder / "m.onnx").read_bytes())
+    lines = ["models:", "- {source: m.onnx, target: out/a.py}", "- {source: n.onnx, target: linked/a.py}"]
+    (folder / "config.yml").write_text("\n".join(lines))
+    done = cli("run", folder / "config.yml")
+    assert done.returncode == 1 and "is written from" in done.stderr
+    assert names(folder / "out") == set()
+
+
+def test_a_comparison_leaves_only_its_result(folder: Path) -> None:
+    """The results lie in a folder of their own until they are compared; nothing of it stays, whatever comes out."""
+    tonnx = pytest.importorskip("tonnx")
+    targets = "[o/m.py, o/m.pt2, o/m.pt, o/m.onnx]"
+    (folder / "config.yml").write_text(f"models: [{{source: m.onnx, targets: {targets}, verify: true}}]")
+    report = tonnx.run(folder / "config.yml", jobs=2)
+    assert report and all(result.verified for result in report.results), report
+    assert names(folder / "o") == {"m.py", "m.pt2", "m.pt", "m.onnx"}

@@ -55,7 +55,7 @@ class ArchiveReader {
   std::optional<std::string> find_text(std::string_view name) {
     const ZipEntry* const entry = zip_.find(root_ + std::string(name));
     if (entry == nullptr) return std::nullopt;
-    return std::string(trimmed(zip_.read(*entry).view()));
+    return std::string(trimmed(zip_.read_document(*entry).view()));
   }
 
   Pt2Archive read_new() {
@@ -77,7 +77,7 @@ class ArchiveReader {
       fail_unsupported("the archive has version {} of the schema; version 8 is read", version);
     }
     Pt2Archive archive;
-    archive.program = zip_.read(*zip_.find(kOldProgram));
+    archive.program = zip_.read_document(*zip_.find(kOldProgram));
     const auto read_blob = [&](std::string_view stem) -> std::map<std::string, Pt2Tensor> {
       for (const char* const suffix : {".pt", ".json"}) {
         const ZipEntry* const entry = zip_.find(std::string(stem) + suffix);
@@ -138,7 +138,7 @@ class ArchiveReader {
       fail_unsupported("the archive has {} programs ('{}', '{}'), none of which is models/model.json", found.size(),
                        found[0]->name, found[1]->name);
     }
-    archive.program = zip_.read(*found.front());
+    archive.program = zip_.read_document(*found.front());
     const std::string& name = found.front()->name;
     return name.substr(folder.size(), name.size() - folder.size() - kSuffix.size());
   }
@@ -149,7 +149,7 @@ class ArchiveReader {
     const std::string name = folder + model + config_suffix;
     const ZipEntry* const config = zip_.find(root_ + name);
     if (config == nullptr) fail(ErrorKind::BadFile, "the archive has no {}", name);
-    return read_payloads(zip_, zip_.read(*config).view(), {root_ + folder, name, kind}, tensors_);
+    return read_payloads(zip_, zip_.read_document(*config).view(), {root_ + folder, name, kind}, tensors_);
   }
 
   std::map<std::string, Pt2Tensor> read_saved(const ZipEntry& entry) {
@@ -170,7 +170,7 @@ class ArchiveReader {
   void read_extra(const std::string& folder, Pt2Archive& archive) {
     for (const ZipEntry& entry : zip_.entries()) {
       if (!entry.name.starts_with(folder)) continue;
-      archive.extra.emplace(entry.name.substr(folder.size()), zip_.read(entry));
+      archive.extra.emplace(entry.name.substr(folder.size()), zip_.read_document(entry));
     }
   }
 

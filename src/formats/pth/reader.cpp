@@ -170,7 +170,7 @@ std::map<std::string, PthTensor> read_pth(ZipFile& zip, StridedTensors& tensors,
   if (const ZipEntry* const order = zip.find(root + "byteorder")) {
     if (zip.read(*order).view() != "little") fail_unsupported("{} is not in little-endian byte order", what);
   }
-  const Pickle pickle(zip.read(*zip.find(root + "data.pkl")), what);
+  const Pickle pickle(zip.read_document(*zip.find(root + "data.pkl")), what);
   const PickleValue& dict = pickle.root();
   if (!dict.is(Kind::Dict) && !dict.is_call_of("collections", "OrderedDict")) {
     fail_unsupported("{} holds no dict of tensors", what);
