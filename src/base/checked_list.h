@@ -49,11 +49,13 @@ class CheckedList : public std::vector<T> {
 
  private:
   size_t checked(size_t i) const {
-    if (i >= size()) [[unlikely]] fail_index(i, size());
+    if (i >= size()) [[unlikely]]
+      fail_index(i, size());
     return i;
   }
   std::ptrdiff_t part(int64_t count) const {
-    if (count < 0 || static_cast<size_t>(count) > size()) [[unlikely]] fail_index(static_cast<size_t>(count), size());
+    if (count < 0 || static_cast<size_t>(count) > size()) [[unlikely]]
+      fail_index(static_cast<size_t>(count), size());
     return count;
   }
 };
