@@ -54,7 +54,8 @@ class CheckedList : public std::vector<T> {
     return i;
   }
   std::ptrdiff_t part(int64_t count) const {
-    if (count < 0 || static_cast<size_t>(count) > size()) [[unlikely]] fail_index(static_cast<size_t>(count), size());
+    if (count < 0 || static_cast<size_t>(count) > size()) [[unlikely]]
+      fail_index(static_cast<size_t>(count), size());
     return count;
   }
 };

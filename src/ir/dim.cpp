@@ -234,7 +234,10 @@ Dim ceil_div(const Dim& a, const Dim& b) {
 Dim mod(const Dim& a, const Dim& b) {
   if (b.is(0)) fail_invalid("a dimension is divided by zero");
   if (b.is(-1)) return 0;
-  if (a.is_constant() && b.is_constant()) return a.constant_ - floor_divide(a.constant_, b.constant_) * b.constant_;
+  if (a.is_constant() && b.is_constant()) {
+    const int64_t rest = a.constant_ % b.constant_;
+    return rest != 0 && (rest < 0) != (b.constant_ < 0) ? rest + b.constant_ : rest;
+  }
   if (exact_div(a, b)) return 0;
   return Dim::apply('%', a, b);
 }

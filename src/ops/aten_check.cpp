@@ -15,9 +15,7 @@ bool is_number(const Type& type) {
   return type.kind == Type::Kind::Int || type.kind == Type::Kind::Float || type.kind == Type::Kind::Bool;
 }
 
-bool is_number(const AttrValue& value) {
-  return value.get<bool>() || value.get<int64_t>() || value.get<double>();
-}
+bool is_number(const AttrValue& value) { return value.get<bool>() || value.get<int64_t>() || value.get<double>(); }
 
 /// Whether the schema's word is one for numbers; a number may be given where another kind of number is due, as Python
 /// itself has it.
@@ -33,7 +31,9 @@ bool is_text(std::string_view type) {
 class CallCheck {
  public:
   CallCheck(const Node& node, const ParsedSignature& signature)
-      : node_(node), signature_(signature), is_python_(signature.domain != "aten"),
+      : node_(node),
+        signature_(signature),
+        is_python_(signature.domain != "aten"),
         takes_graphs_(signature.domain == "higher_order") {}
 
   void run() const {
@@ -70,7 +70,8 @@ class CallCheck {
 
   bool fits(std::string_view type, const AttrValue& item) const {
     const Value* value = value_of(item);
-    if (type == "Tensor") return (value && value->type.is_tensor()) || (takes_graphs_ && fits_number("Scalar", item, value));
+    if (type == "Tensor")
+      return (value && value->type.is_tensor()) || (takes_graphs_ && fits_number("Scalar", item, value));
     if (means_number(type)) return fits_number(type, item, value);
     if (is_text(type)) return item.get<std::string>() != nullptr;
     if (type == "ScalarType") return item.get<DType>() != nullptr;
@@ -91,7 +92,8 @@ class CallCheck {
 
   void check_list(const Param& param, const AttrValue& given) const {
     const auto check_length = [&](size_t length) {
-      const bool any = param.list_size == 0 || length == param.list_size || length == 1;
+      // a size of 1 only says that a number may stand for the list
+      const bool any = param.list_size <= 1 || length == param.list_size || length == 1;
       // an empty list stands for a default that only the operator knows
       require(any || (length == 0 && param.has_default), "argument '{}' has {} items, and {} are due", param.name,
               length, param.list_size);

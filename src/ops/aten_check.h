@@ -10,8 +10,8 @@ namespace tonnx {
 /// not have are left to others.
 void check_call(const Node& node, const ParsedSignature& signature);
 
-/// Throws InvalidModel unless the type of a value of a program is complete: a tensor has an element type, and sizes that
-/// can be.
+/// Throws InvalidModel unless the type of a value of a program is complete: a tensor has an element type, and sizes
+/// that can be.
 void check_type(const Value& value);
 
 }  // namespace tonnx

@@ -12,8 +12,8 @@ namespace {
 /// on what it means for windows that reach past the end.
 struct Pool {
   Ints kernel, strides, padding, dilations;
-  Ints behind;  // pads behind
-  bool ceil_mode = false;       // that is left to the runtime
+  Ints behind;             // pads behind
+  bool ceil_mode = false;  // that is left to the runtime
 
   std::vector<Attribute> attributes() const {
     std::vector<int64_t> pads = padding;

@@ -45,7 +45,7 @@ void rule_squeeze(TypeNode& n) {
     for (size_t i = 0; i < shape.size(); ++i) {
       const auto rank = static_cast<int64_t>(shape.size()), at = static_cast<int64_t>(i);
       const bool is_asked =
-          !given || std::any_of(given->begin(), given->end(), [&](int64_t d) { return d == at || d + rank == at; });
+          !given || std::any_of(given->begin(), given->end(), [&](int64_t d) { return d == at || d == at - rank; });
       if (is_asked && !given && !shape[i].is_constant()) return std::nullopt;
       if (!is_asked || !(shape[i].is(1) || !shape[i].is_constant())) result.push_back(shape[i]);
     }

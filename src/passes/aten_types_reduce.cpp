@@ -41,7 +41,7 @@ MaybeShape reduced(TypeNode& n, std::string_view argument) {
   Shape result;
   for (int64_t i = 0; i < rank; ++i) {
     const bool is_gone =
-        dims.empty() || std::any_of(dims.begin(), dims.end(), [&](int64_t d) { return d == i || d + rank == i; });
+        dims.empty() || std::any_of(dims.begin(), dims.end(), [&](int64_t d) { return d == i || d == i - rank; });
     if (!is_gone) result.push_back((*shape)[static_cast<size_t>(i)]);
     if (is_gone && keeps) result.push_back(Dim(1));
   }

@@ -420,7 +420,8 @@ class Rewriting {
     const auto hidden = (*weight->type.shape)[1].constant();
     if (!hidden) fail_unsupported("how many hidden states there are is not known");
     const AtenInt batch = writer_.size(input, input->type, static_cast<size_t>(batch_dim), &node);
-    zeros.with("size", AtenInts{checked_mul(layers, directions), batch, *hidden}).with("dtype", AttrValue(weight->type.dtype));
+    zeros.with("size", AtenInts{checked_mul(layers, directions), batch, *hidden})
+        .with("dtype", AttrValue(weight->type.dtype));
     AttrValue state;
     const auto add_zeros = [&] {
       const auto index = static_cast<uint32_t>(node.inputs().size());

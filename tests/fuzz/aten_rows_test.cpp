@@ -1,5 +1,7 @@
 // aten_rows_test.cpp - every operator of aten's tables, in programs whose arguments and results lie: errors are fine,
 // crashes and our own are not.
+#include <cstdlib>
+
 #include "checks.h"
 #include "convert/pipeline.h"
 #include "convert/to_program.h"
@@ -124,10 +126,10 @@ class OneCall {
   void add_argument(const Param& param) {
     if (param.has_default && draw_.one_in(2)) return;
     if (draw_.one_in(60)) return;
-    AttrValue value = draw_.one_in(25)                         ? anything()
-                      : param.optional && draw_.one_in(3)      ? AttrValue()
-                      : param.is_list                          ? list(param)
-                                                               : one(param.type);
+    AttrValue value = draw_.one_in(25)                    ? anything()
+                      : param.optional && draw_.one_in(3) ? AttrValue()
+                      : param.is_list                     ? list(param)
+                                                          : one(param.type);
     node_->attributes.push_back({param.name, std::move(value), AttrType::None, {}, {}});
   }
 
@@ -179,20 +181,165 @@ class OneCall {
   Node* node_;
 };
 
-/// Nothing where the program was refused.
+/// A program of one operator that takes graphs, which take and give what the node does, but for lies.
+class OneGraphCall {
+ public:
+  OneGraphCall(std::string_view op, uint32_t seed) : draw_(seed, fuzz::Types::OfPyTorch) {
+    program_.model.graph = std::make_shared<Graph>();
+    node_ = graph().add_node("higher_order", op);
+    const std::vector<Type> carried = types(), parts = types(), more = types();
+    if (op == "cond") {
+      const std::vector<uint32_t> picks = picks_of(more);
+      add("pred", operand(Type::tensor(DType::Bool, Shape{})));
+      for (const char* branch : {"true_graph", "false_graph"}) add(branch, made_graph(more, picks));
+      add("operands", operands(more));
+      add_results(more, picks, false);
+    } else if (op == "while_loop") {
+      std::vector<uint32_t> all(carried.size());
+      for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint32_t>(i);
+      add("cond_fn", condition(joined(carried, more)));
+      add("body_fn", made_graph(joined(carried, more), all));
+      add("carried_inputs", operands(carried));
+      add("additional_inputs", operands(more));
+      add_results(carried, all, false);
+    } else if (op == "scan" || op == "map_impl") {
+      const bool is_scan = op == "scan";
+      const std::vector<Type> state = is_scan ? carried : std::vector<Type>(),
+                              inner = joined(joined(state, parts), more);
+      std::vector<uint32_t> all(state.size());
+      for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint32_t>(i);
+      const std::vector<uint32_t> stacked = picks_of(inner);
+      std::vector<uint32_t> both = all;
+      both.insert(both.end(), stacked.begin(), stacked.end());
+      add(is_scan ? "combine_fn" : "f", made_graph(inner, both));
+      if (is_scan) add("init", operands(state));
+      add(is_scan ? "xs" : "mapped_args", operands(parts, true));
+      add(is_scan ? "additional_inputs" : "operands", operands(more));
+      add_results(inner, all, false);
+      add_results(inner, stacked, true);
+    } else {
+      const std::vector<uint32_t> picks = picks_of(more);
+      const bool is_autocast = op == "wrap_with_autocast";
+      if (is_autocast) add("device", std::string("cpu"));
+      if (is_autocast) add("dtype", draw_.one_in(3) ? AttrValue(draw_.dtype()) : AttrValue(DType::BFloat16));
+      add("enabled", draw_.one_in(2));
+      if (is_autocast) add("cache_enabled", true);
+      add(is_autocast ? "arg4" : "graph", made_graph(more, picks));
+      for (size_t i = 0; i < more.size(); ++i) add(fmt::format("arg{}", i + 5), operand(lie(more[i])));
+      add_results(more, picks, false);
+    }
+    for (Value* output : node_->outputs()) {
+      graph().add_output(output);
+      program_.output_names.push_back(output->name);
+    }
+  }
+
+  Program take() { return std::move(program_); }
+  Draw& draw() { return draw_; }
+
+ private:
+  Graph& graph() { return *program_.model.graph; }
+  void add(std::string name, AttrValue value) {
+    if (draw_.one_in(60)) value = draw_.integer();
+    if (draw_.one_in(60)) return;
+    node_->attributes.push_back({std::move(name), std::move(value), AttrType::None, {}, {}});
+  }
+  Type lie(const Type& type) { return draw_.one_in(40) ? draw_.tensor_type() : type; }
+
+  std::vector<Type> types() {
+    std::vector<Type> result;
+    for (uint32_t count = draw_.below(3); count > 0; --count)
+      result.push_back(draw_.one_in(6) ? Type::number(Type::Kind::Int) : draw_.tensor_type());
+    return result;
+  }
+  static std::vector<Type> joined(std::vector<Type> a, const std::vector<Type>& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  }
+  std::vector<uint32_t> picks_of(const std::vector<Type>& from) {
+    std::vector<uint32_t> result;
+    for (uint32_t count = draw_.below(3); count > 0 && !from.empty(); --count)
+      result.push_back(draw_.below(static_cast<uint32_t>(from.size())));
+    return result;
+  }
+
+  AttrValue operand(const Type& type) {
+    Value* made = graph().add_input(graph().unique_name("x"), type);
+    if (type.kind == Type::Kind::Int) made->known_ints = {draw_.size()};
+    node_->add_input(made);
+    return Operand{static_cast<uint32_t>(node_->inputs().size() - 1)};
+  }
+  AttrValue operands(const std::vector<Type>& all, bool is_stacked = false) {
+    AttrList list;
+    for (Type type : all) {
+      if (is_stacked && type.shape) type.shape->insert_at(0, Dim(3));
+      list.push_back(draw_.one_in(40) ? AttrValue(draw_.integer()) : operand(lie(type)));
+    }
+    return list;
+  }
+
+  std::shared_ptr<Graph> with_inputs(const std::vector<Type>& inputs) {
+    auto made = std::make_shared<Graph>();
+    made->owner = node_;
+    for (const Type& type : inputs) made->add_input(made->unique_name("a"), lie(type));
+    return made;
+  }
+  static Value* called(Graph& inner, const char* op, Value* on, Type type) {
+    Node* call = inner.add_node("aten", op);
+    call->add_input(on);
+    call->set_attribute("self", Operand{0});
+    return inner.add_output_to(call, inner.unique_name("b"), std::move(type));
+  }
+  AttrValue made_graph(const std::vector<Type>& inputs, const std::vector<uint32_t>& picks) {
+    const auto made = with_inputs(inputs);
+    for (const uint32_t pick : picks) {
+      Value* value = made->inputs()[pick];
+      const bool is_computed = value->type.is_tensor() && draw_.one_in(2);
+      made->add_output(is_computed ? called(*made, draw_.one_in(5) ? "relu_" : "neg", value, lie(value->type)) : value);
+    }
+    return GraphPtr(made);
+  }
+  AttrValue condition(const std::vector<Type>& inputs) {
+    const auto made = with_inputs(inputs);
+    for (Value* input : made->inputs()) {
+      if (!input->type.is_tensor()) continue;
+      made->add_output(called(*made, "any", input, Type::tensor(DType::Bool, Shape{})));
+      break;
+    }
+    return GraphPtr(made);
+  }
+
+  void add_results(const std::vector<Type>& from, const std::vector<uint32_t>& picks, bool is_stacked) {
+    for (const uint32_t pick : picks) {
+      Type type = lie(from[pick]);
+      if (is_stacked && type.shape) type.shape->insert_at(0, Dim(3));
+      graph().add_output_to(node_, graph().unique_name("y"), type);
+    }
+  }
+
+  Draw draw_;
+  Program program_;
+  Node* node_;
+};
+
+/// False where the program was refused.
 template <class Body>
-void tried(Body&& body) {
+bool tried(Body&& body) {
   try {
     body();
+    return true;
   } catch (const Error& e) {
     if (e.kind() == ErrorKind::Internal) throw;
+    return false;
   }
 }
 
-void convert_all_ways(const ParsedSignature& signature, uint32_t seed) {
-  tried([&] {
+/// `make` gives the same call each time. False where it was refused on all ways.
+template <class Make>
+bool convert_all_ways(const Make& make) {
+  bool is_accepted = tried([&] {
     constexpr int64_t kOpsets[] = {11, 17, 20, kNewestOpset};
-    OneCall call(signature, seed);
+    auto call = make();
     ExportOptions options;
     options.raising.opset = call.draw().of(kOpsets);
     options.raising.training = call.draw().one_in(5);
@@ -203,8 +350,8 @@ void convert_all_ways(const ParsedSignature& signature, uint32_t seed) {
     write_onnx_bytes(onnx_of(program, options));
   });
   for (const bool is_script : {false, true}) {
-    tried([&] {
-      Program program = OneCall(signature, seed).take();
+    is_accepted |= tried([&] {
+      Program program = make().take();
       pt2::check_program(*program.model.graph);
       make_functional(program);
       ready_for_python(program);
@@ -215,7 +362,11 @@ void convert_all_ways(const ParsedSignature& signature, uint32_t seed) {
         write_python(*program.model.graph, program.model, {});
     });
   }
+  return is_accepted;
 }
+
+/// Nothing is tested where everything is refused.
+bool takes_all_rows() { return std::getenv("TONNX_FUZZ_ROW") == nullptr; }
 
 TEST(Fuzz, ProgramsThatLieGiveErrorsAndNothingWorse) {
   std::vector<fuzz::Row> rows;
@@ -224,10 +375,22 @@ TEST(Fuzz, ProgramsThatLieGiveErrorsAndNothingWorse) {
       const AtenOpEntry* entry = find_aten_op(op.sig.name());
       ASSERT_NE(entry, nullptr) << op.sig.name();
       if (entry->signature.domain == "tonnx") continue;  // our own, which no file has
-      rows.push_back({std::string(op.sig.name()), [entry](uint32_t seed) { convert_all_ways(entry->signature, seed); }});
+      rows.push_back({std::string(op.sig.name()), [entry](uint32_t seed) {
+                        return convert_all_ways([&] { return OneCall(entry->signature, seed); });
+                      }});
     }
   }
-  fuzz::run_rows(rows, 10);
+  const size_t accepted = fuzz::run_rows(rows, 10);
+  if (takes_all_rows()) EXPECT_GT(accepted, rows.size() / 4) << accepted;
+}
+
+TEST(Fuzz, GraphsThatLieGiveErrorsAndNothingWorse) {
+  std::vector<fuzz::Row> rows;
+  for (const char* const op :
+       {"cond", "while_loop", "scan", "map_impl", "wrap_with_set_grad_enabled", "wrap_with_autocast"})
+    rows.push_back({op, [op](uint32_t seed) { return convert_all_ways([&] { return OneGraphCall(op, seed); }); }});
+  const size_t accepted = fuzz::run_rows(rows, 200);
+  if (takes_all_rows()) EXPECT_GT(accepted, rows.size() * 10);
 }
 
 }  // namespace

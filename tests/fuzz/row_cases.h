@@ -1,5 +1,5 @@
-// row_cases.h - what a file may say of an operator, true or not: numbers, sizes, types and tensors that are drawn, and a
-// runner that draws cases for every row of a table.
+// row_cases.h - what a file may say of an operator, true or not: numbers, sizes, types and tensors that are drawn, and
+// a runner that draws cases for every row of a table.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -48,14 +48,16 @@ class Draw {
   Type usual_;
 };
 
-/// One row of a table, and what is done with a case of it: it may throw an Error that is not Internal.
+/// One row of a table, and what is done with a case of it: false where it was refused, and nothing is thrown but for
+/// what no file may cause.
 struct Row {
   std::string name;
-  std::function<void(uint32_t seed)> run;
+  std::function<bool(uint32_t seed)> run;
 };
 
 /// Runs cases of each row in a process of its own, so that a crash is a failure that has a name. `rounds` cases for
-/// each, or TONNX_FUZZ_ROUNDS; from seed TONNX_FUZZ_SEED on; only rows that TONNX_FUZZ_ROW is a part of.
-void run_rows(const std::vector<Row>& rows, int rounds);
+/// each, or TONNX_FUZZ_ROUNDS; from seed TONNX_FUZZ_SEED on; only rows that TONNX_FUZZ_ROW is a part of. How many cases
+/// were not refused.
+size_t run_rows(const std::vector<Row>& rows, int rounds);
 
 }  // namespace tonnx::fuzz

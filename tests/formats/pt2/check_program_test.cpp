@@ -39,6 +39,7 @@ void to_python(const std::string& body) {
 TEST(CheckProgram, TakesWhatPyTorchGives) {
   check("%y: float32[4, 4] = aten::add.Tensor(self=%m, other=2)");
   check("%y: float32[4] = aten::sum.dim_IntList(self=%m, dim=[0])");
+  check("%y: float32[] = aten::sum.dim_IntList(self=%m, dim=[0, 1])");
   check("%y: float32[2, 3, 4, 4] = aten::max_pool2d(self=%x, kernel_size=[2, 2], stride=[2], padding=[0])");
   check("%y: float32[2, 3, 4, 4] = aten::max_pool2d(self=%x, kernel_size=[2, 2])");
   check("%y: float32[4, 4] = aten::relu_(self=%m)");
@@ -50,7 +51,8 @@ TEST(CheckProgram, ArgumentsAreOfTheKindsThatTheSchemaSays) {
   EXPECT_ERROR(InvalidModel, "argument 'self' is missing", check("%y: float32[4] = aten::relu()"));
   EXPECT_ERROR(InvalidModel, "argument 'self' is missing", check("%y: float32[4] = aten::relu(self=None)"));
   EXPECT_ERROR(InvalidModel, "argument 'self' is not of the type Tensor", check("%y: float32[4] = aten::relu(self=2)"));
-  EXPECT_ERROR(InvalidModel, "argument 'self' is not of the type Tensor", check("%y: float32[4] = aten::relu_(self=2)"));
+  EXPECT_ERROR(InvalidModel, "argument 'self' is not of the type Tensor",
+               check("%y: float32[4] = aten::relu_(self=2)"));
   EXPECT_ERROR(InvalidModel, "argument 'dim' is not of the type int",
                check("%y: float32[4] = aten::softmax.int(self=%v, dim=0.5)"));
   EXPECT_ERROR(InvalidModel, "argument 'kernel_size' has 3 items, and 2 are due",
@@ -58,13 +60,15 @@ TEST(CheckProgram, ArgumentsAreOfTheKindsThatTheSchemaSays) {
   EXPECT_ERROR(InvalidModel, "argument 'kernel_size' has 0 items, and 2 are due",
                check("%y: float32[2, 3, 4, 4] = aten::max_pool2d(self=%x, kernel_size=[])"));
   EXPECT_ERROR(InvalidModel, "argument 'tensors' is not a list", check("%y: float32[4] = aten::cat(tensors=%v)"));
-  EXPECT_ERROR(InvalidModel, "argument 'tensors' holds something", check("%y: float32[4] = aten::cat(tensors=[%v, None])"));
+  EXPECT_ERROR(InvalidModel, "argument 'tensors' holds something",
+               check("%y: float32[4] = aten::cat(tensors=[%v, None])"));
   EXPECT_ERROR(InvalidModel, "argument 'dtype' is not of the type ScalarType",
                check("%y: float32[4] = aten::to.dtype(self=%v, dtype=\"float\")"));
 }
 
 TEST(CheckProgram, ResultsAreThoseOfTheSchema) {
-  EXPECT_ERROR(InvalidModel, "gives 2 results, and 1 are due", check("%y: float32[4], %z: float32[4] = aten::relu(self=%v)"));
+  EXPECT_ERROR(InvalidModel, "gives 2 results, and 1 are due",
+               check("%y: float32[4], %z: float32[4] = aten::relu(self=%v)"));
   EXPECT_ERROR(InvalidModel, "gives 1 results, and 2 are due", check("%y: float32[4] = aten::max.dim(self=%m, dim=0)"));
   EXPECT_ERROR(InvalidModel, "result 0 is not a tensor", check("%y: int = aten::relu(self=%v)"));
   EXPECT_ERROR(InvalidModel, "sizes of 'y' are not known", check("%y: float32 = aten::relu(self=%v)"));
@@ -105,9 +109,9 @@ TEST(CheckProgram, GraphsFitTheNodesThatTheyAreIn) {
                check("%y: float32[4] = higher_order::map_impl(f=" + one + ", mapped_args=[%v, 1])"));
   EXPECT_ERROR(InvalidModel, "argument 'graph' is not a graph",
                check("%y: float32[4] = higher_order::wrap_with_set_grad_enabled(enabled=True, graph=1, operands=%v)"));
-  EXPECT_ERROR(InvalidModel, "the graph 'graph' has 2 inputs",
-               check("%y: float32[4] = higher_order::wrap_with_set_grad_enabled(enabled=True, graph=" + two +
-                     ", operands=%v)"));
+  EXPECT_ERROR(
+      InvalidModel, "the graph 'graph' has 2 inputs",
+      check("%y: float32[4] = higher_order::wrap_with_set_grad_enabled(enabled=True, graph=" + two + ", operands=%v)"));
 }
 
 /// Each of them once ended the process, or was our own error.
@@ -140,8 +144,7 @@ TEST(CheckProgram, LiesAboutRanksAndNumbersAreErrors) {
 
 TEST(CheckProgram, NumbersForTensorsDoNotReachTheWriters) {
   EXPECT_ERROR(InvalidModel, "argument 'weight'", to_python("%y: float32[4] = aten::prelu(self=%v, weight=0.5)"));
-  EXPECT_ERROR(InvalidModel, "argument 'self'",
-               to_python("%y: float32[] = aten::to.dtype(self=2, dtype=float32)"));
+  EXPECT_ERROR(InvalidModel, "argument 'self'", to_python("%y: float32[] = aten::to.dtype(self=2, dtype=float32)"));
   EXPECT_ERROR(InvalidModel, "argument 'scale_factors'",
                to_python("%y: float32[2, 3, 16, 16] = aten::upsample_nearest2d.vec(input=%x, output_size=None, "
                          "scale_factors=[None, 2.0])"));
