@@ -4,12 +4,29 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "base/error.h"
+#include "fuzz/targets/rows.h"
 
 namespace tonnx::fuzz {
 namespace {
+
+void draw_aten_row(std::string_view bytes) {
+  static const std::vector<Row> rows = aten_rows();
+  run_case(rows, bytes);
+}
+
+void draw_graph_row(std::string_view bytes) {
+  static const std::vector<Row> rows = graph_rows();
+  run_case(rows, bytes);
+}
+
+void draw_onnx_row(std::string_view bytes) {
+  static const std::vector<Row> rows = onnx_rows();
+  run_case(rows, bytes);
+}
 
 constexpr Target kTargets[] = {
     {"onnx", "reads an ONNX file, writes it and reads it again", read_onnx_bytes, damaged_message},
@@ -17,6 +34,9 @@ constexpr Target kTargets[] = {
      damaged_message},
     {"pt2", "reads a .pt2 archive with all that is in it", read_archive},
     {"program", "the program of a .pt2 on every route: .onnx, .py, .pt", route_program, damaged_program},
+    {"aten_rows", "every operator of aten, in programs that lie", draw_aten_row},
+    {"graph_rows", "operators that take graphs, in programs that lie", draw_graph_row},
+    {"onnx_rows", "every operator of ONNX, in models that lie", draw_onnx_row},
     {"zip", "reads a zip file, every entry", read_zip},
     {"pickle", "reads a pickle", read_pickle},
     {"pth", "reads a file of weights", read_weights},
@@ -27,6 +47,15 @@ constexpr Target kTargets[] = {
 };
 
 }  // namespace
+
+void run_case(const std::vector<Row>& rows, std::string_view bytes) {
+  uint16_t row = 0;
+  uint32_t seed = 0;
+  if (bytes.size() < sizeof row + sizeof seed) return;
+  std::memcpy(&row, bytes.data(), sizeof row);
+  std::memcpy(&seed, bytes.data() + sizeof row, sizeof seed);
+  rows[row % rows.size()].run(seed);
+}
 
 std::span<const Target> targets() { return kTargets; }
 

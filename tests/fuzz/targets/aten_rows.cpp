@@ -1,24 +1,20 @@
-// aten_rows_test.cpp - every operator of aten's tables, in programs whose arguments and results lie: errors are fine,
-// crashes and our own are not.
-#include <cstdlib>
-
-#include "checks.h"
+// aten_rows.cpp - every operator of aten's tables, in programs whose arguments and results lie.
 #include "convert/pipeline.h"
 #include "convert/to_program.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/check_program.h"
-#include "fuzz/row_cases.h"
+#include "fuzz/targets/draw.h"
+#include "fuzz/targets/rows.h"
+#include "fuzz/targets/targets.h"
 #include "ops/op_def.h"
 
-namespace tonnx {
+namespace tonnx::fuzz {
 namespace {
-
-using fuzz::Draw;
 
 /// A program of one node, as the reader would give it.
 class OneCall {
  public:
-  OneCall(const ParsedSignature& signature, uint32_t seed) : draw_(seed, fuzz::Types::OfPyTorch) {
+  OneCall(const ParsedSignature& signature, uint32_t seed) : draw_(seed, Types::OfPyTorch) {
     program_.model.graph = std::make_shared<Graph>();
     node_ = graph().add_node(signature.domain, signature.name);
     node_->overload = signature.overload;
@@ -184,7 +180,7 @@ class OneCall {
 /// A program of one operator that takes graphs, which take and give what the node does, but for lies.
 class OneGraphCall {
  public:
-  OneGraphCall(std::string_view op, uint32_t seed) : draw_(seed, fuzz::Types::OfPyTorch) {
+  OneGraphCall(std::string_view op, uint32_t seed) : draw_(seed, Types::OfPyTorch) {
     program_.model.graph = std::make_shared<Graph>();
     node_ = graph().add_node("higher_order", op);
     const std::vector<Type> carried = types(), parts = types(), more = types();
@@ -322,18 +318,6 @@ class OneGraphCall {
   Node* node_;
 };
 
-/// False where the program was refused.
-template <class Body>
-bool tried(Body&& body) {
-  try {
-    body();
-    return true;
-  } catch (const Error& e) {
-    if (e.kind() == ErrorKind::Internal) throw;
-    return false;
-  }
-}
-
 /// `make` gives the same call each time. False where it was refused on all ways.
 template <class Make>
 bool convert_all_ways(const Make& make) {
@@ -357,7 +341,7 @@ bool convert_all_ways(const Make& make) {
       ready_for_python(program);
       check_invariants(*program.model.graph);
       if (is_script)
-        write_torchscript_file(*program.model.graph, program.output_names, testing::TempDir() + "tonnx_rows.pt", {});
+        write_torchscript_file(*program.model.graph, program.output_names, scratch_file("rows.pt"), {});
       else
         write_python(*program.model.graph, program.model, {});
     });
@@ -365,33 +349,28 @@ bool convert_all_ways(const Make& make) {
   return is_accepted;
 }
 
-/// Nothing is tested where everything is refused.
-bool takes_all_rows() { return std::getenv("TONNX_FUZZ_ROW") == nullptr; }
+}  // namespace
 
-TEST(Fuzz, ProgramsThatLieGiveErrorsAndNothingWorse) {
-  std::vector<fuzz::Row> rows;
+std::vector<Row> aten_rows() {
+  std::vector<Row> rows;
   for (const OpFamily* family : op_families()) {
     for (const AtenOp& op : family->aten) {
       const AtenOpEntry* entry = find_aten_op(op.sig.name());
-      ASSERT_NE(entry, nullptr) << op.sig.name();
       if (entry->signature.domain == "tonnx") continue;  // our own, which no file has
       rows.push_back({std::string(op.sig.name()), [entry](uint32_t seed) {
                         return convert_all_ways([&] { return OneCall(entry->signature, seed); });
                       }});
     }
   }
-  const size_t accepted = fuzz::run_rows(rows, 10);
-  if (takes_all_rows()) EXPECT_GT(accepted, rows.size() / 4) << accepted;
+  return rows;
 }
 
-TEST(Fuzz, GraphsThatLieGiveErrorsAndNothingWorse) {
-  std::vector<fuzz::Row> rows;
+std::vector<Row> graph_rows() {
+  std::vector<Row> rows;
   for (const char* const op :
        {"cond", "while_loop", "scan", "map_impl", "wrap_with_set_grad_enabled", "wrap_with_autocast"})
     rows.push_back({op, [op](uint32_t seed) { return convert_all_ways([&] { return OneGraphCall(op, seed); }); }});
-  const size_t accepted = fuzz::run_rows(rows, 200);
-  if (takes_all_rows()) EXPECT_GT(accepted, rows.size() * 10);
+  return rows;
 }
 
-}  // namespace
-}  // namespace tonnx
+}  // namespace tonnx::fuzz

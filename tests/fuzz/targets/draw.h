@@ -2,7 +2,6 @@
 // a runner that draws cases for every row of a table.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -47,17 +46,5 @@ class Draw {
   bool is_small_;  // sizes are small numbers
   Type usual_;
 };
-
-/// One row of a table, and what is done with a case of it: false where it was refused, and nothing is thrown but for
-/// what no file may cause.
-struct Row {
-  std::string name;
-  std::function<bool(uint32_t seed)> run;
-};
-
-/// Runs cases of each row in a process of its own, so that a crash is a failure that has a name. `rounds` cases for
-/// each, or TONNX_FUZZ_ROUNDS; from seed TONNX_FUZZ_SEED on; only rows that TONNX_FUZZ_ROW is a part of. How many cases
-/// were not refused.
-size_t run_rows(const std::vector<Row>& rows, int rounds);
 
 }  // namespace tonnx::fuzz
