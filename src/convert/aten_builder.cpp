@@ -1,6 +1,7 @@
 // aten_builder.cpp - binds arguments to aten schemas and appends the nodes.
 #include <algorithm>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "convert/lowering.h"
 #include "ops/index.h"
@@ -110,7 +111,10 @@ Node* AtenBuilder::call(std::string_view name, std::vector<NamedArg> args) {
   Node* node = graph.add_node(signature.domain, signature.name);
   node->overload = signature.overload;
   const Node* source = lowering_->current();
-  if (source != nullptr) node->name = source->name;
+  if (source != nullptr) {
+    node->name = source->name;
+    budget().take(Resource::Text, static_cast<int64_t>(node->name.size()));
+  }
   bind(*node, signature, args);
   const bool returns_list =
       signature.outputs.size() == 1 && signature.outputs[0].is_list && signature.outputs[0].type == "Tensor";
@@ -164,6 +168,7 @@ Values AtenBuilder::add_outputs(Node& node, const Node& onnx, const std::functio
 }
 
 Value* AtenBuilder::constant(TensorPtr tensor, std::string_view wish) {
+  budget().take(Resource::Memory, static_cast<int64_t>(tensor->data.size()));
   return lowering_->add_constant(std::string(wish), std::move(tensor));
 }
 
@@ -176,20 +181,20 @@ Value* AtenBuilder::reshaped(Value* constant, std::vector<int64_t> dims) {
 IntArg AtenBuilder::number_op(const char* op, const IntArg& a, const IntArg& b) { return (*this)(op, a, b); }
 
 IntArg AtenBuilder::add(const IntArg& a, const IntArg& b) {
-  if (!a.value && !b.value) return a.number + b.number;
+  if (!a.value && !b.value) return checked_add(a.number, b.number);
   if (b.is(0)) return a;
   if (a.is(0)) return b;
-  if (!b.value && b.number < 0) return number_op("_operator::sub", a, -b.number);
+  if (!b.value && b.number < 0) return number_op("_operator::sub", a, checked_sub(0, b.number));
   return number_op("_operator::add", a, b);
 }
 
 IntArg AtenBuilder::sub(const IntArg& a, const IntArg& b) {
-  if (!a.value && !b.value) return a.number - b.number;
+  if (!a.value && !b.value) return checked_sub(a.number, b.number);
   return b.is(0) ? a : number_op("_operator::sub", a, b);
 }
 
 IntArg AtenBuilder::mul(const IntArg& a, const IntArg& b) {
-  if (!a.value && !b.value) return a.number * b.number;
+  if (!a.value && !b.value) return checked_mul(a.number, b.number);
   if (a.is(1)) return b;
   return b.is(1) ? a : number_op("_operator::mul", a, b);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/budget.h"
 #include "base/computed.h"
 #include "ops/eval.h"
 
@@ -79,6 +80,26 @@ bool is_quantization(const Node& node) {
   return std::find(std::begin(kOps), std::end(kOps), node.op) != std::end(kOps);
 }
 
+/// How many steps a walk through a tensor takes: a size of 0 among large ones does not make it shorter.
+int64_t steps_through(const std::vector<int64_t>& dims) {
+  int64_t steps = 1;
+  for (const int64_t dim : dims) steps = checked_mul(steps, std::max<int64_t>(dim, 1));
+  return steps;
+}
+
+/// Whether the conversion has room and time left to compute the outputs, which take that many bytes.
+bool can_afford(const Node& node, int64_t made) {
+  int64_t steps = 0;
+  for (const Value* input : node.inputs()) {
+    if (input != nullptr) steps = checked_add(steps, steps_through(input->constant->dims));
+  }
+  for (const Value* output : node.outputs()) {
+    const auto dims = output ? static_dims(output) : std::nullopt;
+    if (dims) steps = checked_add(steps, steps_through(*dims));
+  }
+  return budget().try_take(Resource::Steps, steps) && budget().try_take(Resource::Memory, made);
+}
+
 bool has_user(const Value* value) {
   return value != nullptr &&
          std::any_of(value->uses.begin(), value->uses.end(), [](const Use& use) { return use.user != nullptr; });
@@ -111,7 +132,7 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const Fol
   const auto made = bytes_to_make(node, is_open);
   if (!made || (is_open && !is_among(kBounded, entry))) return;
   // what the file holds may be turned into another type, but a small file does not become a large one
-  if (!may_make(*made, given)) return;
+  if (!may_make(*made, given) || !can_afford(node, *made)) return;
   const Results results = entry.op->eval(NodeView(node, entry));
   for (size_t i = 0; i < results.size() && i < node.outputs().size(); ++i) {
     Value* output = node.output(i);

@@ -271,6 +271,7 @@ void convert_program(Program& program, const std::string& target, const ConvertO
 
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options) {
   const std::string extension = fs::path(source).extension().string();
+  const BudgetScope scope(options.limits);
   in_context([&] { return "converting " + source; },
              [&] {
                if (extension == ".onnx") {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/budget.h"
 #include "convert/lowering.h"
 #include "convert/raising.h"
 #include "convert/support.h"
@@ -27,6 +28,7 @@ struct ConvertOptions {
   std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
   std::vector<DynamicDim> dynamic;
   std::optional<bool> external_data;
+  Limits limits;                                     // of what the conversion may use
   std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
 };
 

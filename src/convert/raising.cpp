@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "convert/fold.h"
 #include "convert/raised_model.h"
@@ -109,6 +110,7 @@ void Raising::define_list(const Value* aten, Value* onnx) {
 }
 
 Value* Raising::constant(TensorPtr tensor, std::string_view wish) {
+  budget().take(Resource::Memory, static_cast<int64_t>(tensor->data.size()));
   if (tensor->data.size() > kSmallConstant) return root_->add_initializer(std::string(wish), std::move(tensor));
   std::string key = fmt::format("{} {} ", static_cast<int>(tensor->dtype), fmt::join(tensor->dims, ","));
   key += tensor->data.view();
@@ -129,6 +131,7 @@ Node* Raising::append(std::string_view op, const std::vector<Value*>& inputs, st
   for (size_t i = 0; i < last; ++i) made->add_input(inputs[i]);
   if (current_ != nullptr) {
     made->name = current_->name;
+    budget().take(Resource::Text, static_cast<int64_t>(made->name.size()));
     made->metadata = current_->metadata;
   }
   return made;

@@ -3,13 +3,38 @@
 
 #include <fmt/format.h>
 
+#include "base/budget.h"
+
 namespace tonnx {
 namespace {
 
+/// What a copy of an attribute takes. Tensors are shared, but where a function is written out each of its calls has
+/// them in the file that is made.
+int64_t bytes_of(const AttrValue& value, bool with_tensors) {
+  const auto size = [](const auto& list) { return static_cast<int64_t>(list.size() * sizeof(list[0])); };
+  if (const auto* text = value.get<std::string>()) return size(*text);
+  if (const auto* ints = value.get<std::vector<int64_t>>()) return size(*ints);
+  if (const auto* floats = value.get<std::vector<double>>()) return size(*floats);
+  if (const auto* tensor = value.get<TensorPtr>())
+    return with_tensors ? static_cast<int64_t>((*tensor)->data.size()) : 0;
+  int64_t bytes = 0;
+  if (const auto* texts = value.get<std::vector<std::string>>()) {
+    for (const std::string& text : *texts) bytes += static_cast<int64_t>(sizeof(text)) + size(text);
+  }
+  if (const auto* list = value.get<AttrList>()) {
+    for (const AttrValue& item : *list) bytes += static_cast<int64_t>(sizeof(item)) + bytes_of(item, with_tensors);
+  }
+  return bytes;
+}
+
 void clone_attribute(const Attribute& attribute, Node& copy, const ValueMap& map, const AttributeEdit& edit,
                      std::string_view prefix) {
+  const size_t texts = attribute.name.size() + attribute.reference.size() + attribute.doc.size();
+  budget().take(Resource::Memory,
+                static_cast<int64_t>(sizeof(Attribute) + texts) + bytes_of(attribute.value, edit != nullptr));
   Attribute result = attribute;
   if (edit && !edit(result)) return;
+  if (!attribute.reference.empty()) budget().take(Resource::Memory, bytes_of(result.value, true));
   if (const auto* graph = result.value.get<GraphPtr>()) result.value = clone_graph(**graph, copy, map, edit, prefix);
   if (auto* list = result.value.get<AttrList>()) {
     for (AttrValue& item : *list) {
@@ -17,6 +42,12 @@ void clone_attribute(const Attribute& attribute, Node& copy, const ValueMap& map
     }
   }
   copy.attributes.push_back(std::move(result));
+}
+
+void take_text(const Node& copy) {
+  size_t size = copy.name.size();
+  for (const auto& [key, value] : copy.metadata) size += key.size() + value.size();
+  budget().take(Resource::Text, static_cast<int64_t>(size));
 }
 
 }  // namespace
@@ -37,6 +68,7 @@ void clone_nodes(const Graph& from, Graph& to, Node* before, ValueMap& map, cons
     copy->version = node.version;
     copy->name = prefix.empty() ? node.name : fmt::format("{}/{}", prefix, node.name);
     copy->metadata = node.metadata;
+    take_text(*copy);
     for (size_t i = 0; i < node.inputs().size(); ++i) {
       copy->set_input(i, copy_of(node.inputs()[i], map));
     }

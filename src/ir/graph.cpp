@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/budget.h"
 #include "base/error.h"
 
 namespace tonnx {
@@ -119,6 +120,8 @@ AttrValue Node::take_attribute(std::string_view wanted) {
 }
 
 Value* Graph::new_value(std::string value_name, Type type) {
+  budget().take(Resource::Nodes, 1);
+  budget().take(Resource::Text, static_cast<int64_t>(value_name.size()));
   names_.try_emplace(value_name, 1);
   Value& value = value_storage_.emplace_back();
   value.name = std::move(value_name);
@@ -135,16 +138,23 @@ bool Graph::is_taken(const std::string& wanted) const {
 }
 
 std::string Graph::unique_name(std::string_view wish) {
+  std::vector<Graph*> around{this};
+  for (const Node* node = owner; node != nullptr && node->graph != nullptr; node = node->graph->owner)
+    around.push_back(node->graph);
+  // The last number behind the wish up to which all are taken. What is taken around a graph is taken inside it: begun
+  // there, the search of each of many graphs does not try them all again.
   std::string candidate(wish);
-  if (is_taken(candidate)) {
-    unsigned& last_tried = names_.try_emplace(candidate, 1).first->second;
-    do {
-      candidate = fmt::format("{}_{}", wish, ++last_tried);
-    } while (is_taken(candidate));
+  unsigned last = 0;
+  for (auto graph = around.rbegin(); graph != around.rend(); ++graph) {
+    if (last == 0 && !(*graph)->names_.contains(candidate)) continue;
+    unsigned& known = (*graph)->names_.try_emplace(candidate, 1).first->second;
+    known = std::max(known, last);
+    while ((*graph)->is_taken(fmt::format("{}_{}", wish, known + 1))) ++known;
+    last = known;
   }
+  if (last != 0) candidate = fmt::format("{}_{}", wish, last + 1);
   // nobody else gets it, and nodes that come later in the graphs around must not take it either
-  for (Graph* graph = this; graph != nullptr; graph = graph->owner ? graph->owner->graph : nullptr)
-    graph->names_.try_emplace(candidate, 1);
+  for (Graph* graph : around) graph->names_.try_emplace(candidate, 1);
   return candidate;
 }
 
@@ -226,6 +236,7 @@ void Graph::remove_output(size_t i) {
 }
 
 Node* Graph::add_node(Symbol domain, Symbol op, Node* before) {
+  budget().take(Resource::Nodes, 1);
   mark_changed();
   Node& node = node_storage_.emplace_back();
   node.domain = domain;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/budget.h"
 #include "base/error.h"
 
 namespace tonnx {
@@ -14,7 +15,7 @@ bool is_dense(const Strided& strided) {
   int64_t expected = 1;
   for (size_t i = strided.sizes.size(); i-- > 0;) {
     if (strided.sizes[i] != 1 && strided.strides[i] != expected) return false;
-    expected *= strided.sizes[i];
+    expected = checked_mul(expected, strided.sizes[i]);
   }
   return true;
 }
@@ -100,6 +101,7 @@ TensorPtr StridedTensors::get(const Bytes& storage, Strided strided) {
       if (static_cast<uint64_t>(count) > left) {
         fail_unsupported("its {} elements are not stored densely, and are too many to be gathered", count);
       }
+      budget().take(Resource::Memory, count * step);
       budget_ -= static_cast<uint64_t>(count * step);
       tensor->data = Bytes::own(gathered(storage, strided, count, step));
     }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/budget.h"
 #include "base/error.h"
 
 namespace tonnx {
@@ -131,7 +132,7 @@ auto with_element(const Tensor& t, int64_t i, Use&& use) {
     default: break;
   }
   const auto mini = mini_float(t.dtype);
-  ensure(mini.has_value(), "an element of a type that is not a number was asked for");
+  require(mini.has_value(), "a tensor of {} has no numbers", name_of(t.dtype));
   return use(decode(*mini, static_cast<uint32_t>(element_bits(t, i))));
 }
 
@@ -327,7 +328,7 @@ TensorPtr densified(const SparseTensor& sparse) {
   if (bits < 8) fail_unsupported("a sparse tensor of {} cannot be made dense", name_of(sparse.values->dtype));
   if (count > kMaxDense) fail_unsupported("a sparse tensor of {} elements is too large to be made dense", count);
   const auto step = static_cast<size_t>(bits / 8);
-  std::vector<uint8_t> data(static_cast<size_t>(count) * step);
+  std::vector<uint8_t> data(room_for<uint8_t>({count, bits / 8}));
   for_each_place(sparse, [&](int64_t i, int64_t at) {
     std::memcpy(data.data() + static_cast<size_t>(at) * step,
                 sparse.values->data.data() + static_cast<size_t>(i) * step, step);

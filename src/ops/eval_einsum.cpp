@@ -1,6 +1,7 @@
 // eval_einsum.cpp - evaluation of Einsum: all products of elements, in the order of the result, each sum on its own.
 #include <map>
 
+#include "base/budget.h"
 #include "ops/eval_map.h"
 #include "ops/matmul.h"
 
@@ -61,7 +62,7 @@ std::optional<Product> find_product(const Equation& equation, const std::vector<
     if (i < shown)
       product.result_dims.push_back(known->second);
     else
-      product.summed *= known->second;
+      product.summed = checked_mul(product.summed, known->second);
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::vector<int64_t> dense = strides_of(inputs[i]->dims);
@@ -127,6 +128,7 @@ Results eval_einsum(const NodeView& n) {
   for (const int64_t size : product->dims) {
     if (__builtin_mul_overflow(work, size, &work) || work > kMostProducts) return {};
   }
+  if (!budget().try_take(Resource::Steps, checked_mul(work, static_cast<int64_t>(inputs.size())))) return {};
   return is_float(dtype) ? sums_of<double>(*product, inputs, dtype) : sums_of<uint64_t>(*product, inputs, dtype);
 }
 

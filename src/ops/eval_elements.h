@@ -58,9 +58,8 @@ class IndexWalk {
   std::vector<int64_t> dims_, index_;
 };
 
-/// The most multiplications that one evaluation does: a small file can ask for more than anybody waits for.
-inline constexpr int64_t kMostSteps = int64_t{1} << 32;
-/// Whether the product of these numbers, none of them negative, is at most that.
+/// Whether as many multiplications as the product of these numbers may still be done: a small file can ask for more
+/// than anybody waits for.
 bool is_feasible(std::initializer_list<int64_t> factors);
 
 /// `use(i)` for all i below `count`, each of `cost` simple steps, on several threads where they are many.

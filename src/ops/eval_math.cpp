@@ -1,6 +1,7 @@
 // eval_math.cpp - evaluation of arithmetic and comparisons of two and more tensors that are broadcast together.
 #include <cmath>
 
+#include "base/budget.h"
 #include "ops/eval_elements.h"
 #include "ops/eval_map.h"
 
@@ -31,7 +32,10 @@ template <class F>
 TensorPtr all_inputs(const NodeView& n, const F& pair) {
   TensorPtr result = n.node().input(0)->constant;
   if (!contains(kComputed, result->dtype)) return nullptr;
-  for (size_t i = 1; i < n.node().inputs().size() && result; ++i) result = pair(*result, input(n, i));
+  for (size_t i = 1; i < n.node().inputs().size() && result; ++i) {
+    if (!budget().try_take(Resource::Steps, result->count())) return nullptr;
+    result = pair(*result, input(n, i));
+  }
   return result;
 }
 

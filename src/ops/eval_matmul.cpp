@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/budget.h"
 #include "ops/eval_map.h"
 
 namespace tonnx {
@@ -19,28 +20,30 @@ bool is_worth_product(int64_t batches, int64_t rows, int64_t inner, int64_t colu
     if (size == 0) return true;
     if (__builtin_mul_overflow(work, size, &work)) return false;
   }
-  return work <= kMostProducts && rows * inner <= kMostNumbers && inner * columns <= kMostNumbers;
+  return work <= kMostProducts && rows * inner <= kMostNumbers && inner * columns <= kMostNumbers &&
+         budget().try_take(Resource::Steps, work);
 }
 
 template <class T>
 void add_product(const T* a, const T* b, T* c, int64_t rows, int64_t inner, int64_t columns) {
   // some columns at a time, packed one behind the other, and four rows, whose sums stay in the nearest cache
   constexpr int64_t kColumns = 256, kRows = 4;
-  std::vector<T> panel(static_cast<size_t>(inner * kColumns));
+  const int64_t width = std::min(kColumns, columns);  // a long product of few columns needs no more room than they do
+  std::vector<T> panel(static_cast<size_t>(inner * width));
   for (int64_t first = 0; first < columns; first += kColumns) {
     const int64_t count = std::min(kColumns, columns - first);
     for (int64_t k = 0; k < inner; ++k)
-      std::copy(b + k * columns + first, b + k * columns + first + count, panel.data() + k * kColumns);
+      std::copy(b + k * columns + first, b + k * columns + first + count, panel.data() + k * width);
     const auto use = [&](int64_t begin, int64_t end) {
       T sums[kRows][kColumns];
       for (int64_t i = begin; i < end; i += kRows) {
         const int64_t taken = std::min(kRows, end - i);
         for (int64_t r = 0; r < kRows; ++r) std::fill(sums[r], sums[r] + kColumns, T{});
         for (int64_t k = 0; k < inner; ++k) {
-          const T* __restrict line = panel.data() + k * kColumns;
+          const T* __restrict line = panel.data() + k * width;
           T f[kRows];
           for (int64_t r = 0; r < kRows; ++r) f[r] = r < taken ? a[(i + r) * inner + k] : T{};
-          for (int64_t j = 0; j < kColumns; ++j) {
+          for (int64_t j = 0; j < width; ++j) {
             const T element = line[j];
             sums[0][j] += f[0] * element;
             sums[1][j] += f[1] * element;
@@ -53,7 +56,7 @@ void add_product(const T* a, const T* b, T* c, int64_t rows, int64_t inner, int6
         }
       }
     };
-    in_parallel(rows, use, inner * kColumns);
+    in_parallel(rows, use, inner * width);
   }
 }
 template void add_product(const double*, const double*, double*, int64_t, int64_t, int64_t);
@@ -267,7 +270,9 @@ Results eval_det(const NodeView& n) {
   const Tensor& x = *n.node().input(0)->constant;
   const size_t rank = x.dims.size();
   if (!is_float(x.dtype) || rank < 2 || x.dims[rank - 1] != x.dims[rank - 2] || x.dims[rank - 1] > kLargest) return {};
-  if (x.count() * x.dims[rank - 1] > kMostProducts) return {};
+  if (x.count() > kMostNumbers || x.count() * x.dims[rank - 1] > kMostProducts ||
+      !budget().try_take(Resource::Steps, x.count() * x.dims[rank - 1]))
+    return {};
   NewTensor result(x.dtype, {x.dims.begin(), x.dims.end() - 2});
   const int64_t count = x.dims[rank - 1] * x.dims[rank - 1];
   for (int64_t i = 0; i < result.count(); ++i) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/budget.h"
 #include "base/error.h"
 
 namespace tonnx {
@@ -66,7 +67,7 @@ bool FreshDims::is_newer(const Dim& dim, int mark) {
 
 bool FreshDims::take_bytes(int64_t bytes) {
   constexpr int64_t kLargest = int64_t{1} << 26;
-  if (bytes > kLargest || bytes > bytes_left_) return false;
+  if (bytes > kLargest || bytes > bytes_left_ || !budget().try_take(Resource::Memory, bytes)) return false;
   bytes_left_ -= bytes;
   return true;
 }

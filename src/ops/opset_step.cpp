@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "ops/node_view.h"
 
@@ -58,6 +59,7 @@ std::optional<std::vector<double>> OnnxEdit::const_floats(size_t input) const {
 }
 
 Value* OnnxEdit::constant(TensorPtr tensor, std::string_view wish) {
+  budget().take(Resource::Memory, static_cast<int64_t>(tensor->data.size()));
   const std::string base = node_->output(0) ? node_->output(0)->name : node_->name;
   return graph().add_initializer(fmt::format("{}_{}", base, wish), std::move(tensor));
 }
@@ -76,6 +78,7 @@ Node* OnnxEdit::make(std::string_view op, const std::vector<Value*>& inputs, std
     const auto same =
         std::count_if(created_.begin(), created_.end(), [&](const Node* each) { return each->op == made->op; });
     made->name = same == 0 ? fmt::format("{}/{}", node_->name, op) : fmt::format("{}/{}_{}", node_->name, op, same + 1);
+    budget().take(Resource::Text, static_cast<int64_t>(made->name.size()));
   }
   for (Attribute& attribute : attributes)
     made->set_attribute(attribute.name, std::move(attribute.value), attribute.type);

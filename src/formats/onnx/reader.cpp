@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "formats/onnx/fields.h"
 #include "formats/onnx/message.h"
@@ -444,6 +445,7 @@ Model Reader::read_model(const Bytes& bytes) {
 
 Model read_onnx(Bytes bytes, const std::string& folder) {
   if (bytes.empty()) fail(ErrorKind::BadFile, "the file is empty");
+  budget().add_input(bytes.size());
   try {
     Model model = onnx::Reader(folder).read_model(bytes);
     model.bytes = std::move(bytes);

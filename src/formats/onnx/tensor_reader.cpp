@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "formats/onnx/fields.h"
 #include "formats/onnx/message.h"
@@ -120,7 +121,9 @@ const Bytes& TensorReader::mapped(const std::string& location) {
   const fs::path file = fs::weakly_canonical(fs::path(folder_) / relative, error);
   const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), file.begin(), file.end());
   require(!error && end == folder.end(), "external data '{}' lies outside the folder of the model", location);
-  return files_.emplace(location, map_file(file.string())).first->second;
+  const Bytes& mapped = files_.emplace(location, map_file(file.string())).first->second;
+  budget().add_input(mapped.size());
+  return mapped;
 }
 
 Bytes TensorReader::external(const std::vector<std::pair<std::string, std::string>>& entries, int64_t size) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/zip.h"
 #include "formats/pt2/payload.h"
@@ -189,6 +190,7 @@ Pt2Archive read_pt2_archive(Bytes bytes) {
     }
     fail(ErrorKind::BadFile, "this is no .pt2 of torch.export.save: it does not begin as a zip file");
   }
+  budget().add_input(bytes.size());
   return ArchiveReader(bytes).read();
 }
 

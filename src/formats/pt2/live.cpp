@@ -1,6 +1,7 @@
 // live.cpp - the program of a model in memory: JSON as a .pt2 has it, and the tensors at their addresses.
 #include <limits>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "formats/pt2/payload.h"
@@ -19,6 +20,8 @@ const rapidjson::Value* find_table(const rapidjson::Value& json, const char* nam
 }  // namespace
 
 Program read_live_program(const Bytes& json, const std::map<std::string, Bytes>& storages) {
+  budget().add_input(json.size());
+  for (const auto& [name, storage] : storages) budget().add_input(storage.size());
   const rapidjson::Document document = parse_json(json.view(), "the program");
   StridedTensors tensors(std::numeric_limits<uint64_t>::max());
   const auto storage_of = [&](std::string_view file) {

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "formats/python/names.h"
 #include "formats/torchscript/dtype.h"
@@ -120,7 +121,10 @@ class CodeWriter {
     return names_[value] = taken_.add(name.empty() ? "value" : name);
   }
 
-  void add(std::string_view text) { body_ += fmt::format("{:{}}{}\n", "", 2 * level_, text); }
+  void add(std::string_view text) {
+    budget().take(Resource::Text, static_cast<int64_t>(text.size()));
+    body_ += fmt::format("{:{}}{}\n", "", 2 * level_, text);
+  }
 
   // Statements
 
