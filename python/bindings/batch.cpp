@@ -1,6 +1,7 @@
 // batch.cpp - the binding of many conversions at a time.
 #include "convert/batch.h"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 
 #include "bindings.h"
@@ -12,12 +13,14 @@ namespace {
 
 /// The report as JSON and as a table. `compare` is called as the command line calls it.
 std::pair<std::string, std::string> run(const std::string& path, unsigned threads, bool resumes, bool is_dry,
-                                        bool verifies, const nb::object& compare) {
+                                        bool verifies, const std::map<std::string, int64_t>& limits,
+                                        const nb::object& compare) {
   const nb::handle function = compare;
   BatchOptions options;
   options.threads = threads;
   options.resumes = resumes;
   options.is_dry = is_dry;
+  for (const auto& [name, value] : limits) options.limits.set(name, value);
   options.judge = [function](const BatchJob& job, const std::map<std::string, std::vector<int64_t>>& shapes) {
     std::vector<std::string> texts;
     for (const auto& [name, dims] : shapes) texts.push_back(fmt::format("{}:{}", name, fmt::join(dims, ",")));
@@ -46,7 +49,7 @@ std::pair<std::string, std::string> run(const std::string& path, unsigned thread
 
 void bind_batch(nb::module_& m) {
   m.def("run_batch", run, nb::arg("path"), nb::arg("threads"), nb::arg("resumes"), nb::arg("is_dry"),
-        nb::arg("verifies"), nb::arg("compare"));
+        nb::arg("verifies"), nb::arg("limits"), nb::arg("compare"));
 }
 
 }  // namespace tonnx::python_binding

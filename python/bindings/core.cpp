@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "bindings.h"
 #include "cli/commands.h"
+#include "convert/option_text.h"
 #include "convert/pipeline.h"
 #include "convert/raising.h"
 #include "convert/simplify.h"
@@ -229,11 +230,18 @@ class LiveProgram {
       auto memory = std::make_shared<const PythonMemory>(address, size, keep);
       bytes.emplace(name, Bytes(memory, memory->begin(), memory->size()));
     }
+    input_bytes_ = owner->size();
+    for (const auto& [name, storage] : bytes) input_bytes_ += storage.size();
+    const BudgetScope scope;
     program_ = read_live_program(Bytes(owner, owner->begin(), owner->size()), bytes);
     make_functional(program_);
   }
 
-  explicit LiveProgram(const std::string& path) : program_(read_pt2(path)) { make_functional(program_); }
+  explicit LiveProgram(const std::string& path) : input_bytes_(std::filesystem::file_size(path)) {
+    const BudgetScope scope;
+    program_ = read_pt2(path);
+    make_functional(program_);
+  }
 
   nb::list unsupported() const {
     nb::list result;
@@ -243,11 +251,15 @@ class LiveProgram {
     return result;
   }
 
-  Model onnx(const ExportOptions& options) { return onnx_of(program_, options); }
+  Model onnx(const ExportOptions& options) {
+    const BudgetScope scope({}, input_bytes_);
+    return onnx_of(program_, options);
+  }
   std::string text() const { return print(program_.model); }
 
   /// The module's code, and its weights; the program is of no other use afterwards.
   nb::tuple source_and_state(const std::string& title) {
+    const BudgetScope scope({}, input_bytes_);
     ready_for_python(program_);
     PythonOptions options;
     options.title = title;
@@ -257,9 +269,28 @@ class LiveProgram {
   }
 
  private:
+  uint64_t input_bytes_ = 0;
   Program program_;
   BufferTable buffers_;
 };
+
+/// `with BudgetScope({"memory": 1 << 30}):`, the budget of one conversion in Python.
+class PythonBudget {
+ public:
+  explicit PythonBudget(const Limits& limits) : limits_(limits) {}
+  void enter() { scope_.emplace(limits_); }
+  void exit() { scope_.reset(); }
+
+ private:
+  Limits limits_;
+  std::optional<BudgetScope> scope_;
+};
+
+Limits limits_of(const std::map<std::string, int64_t>& given) {
+  Limits limits;
+  for (const auto& [name, value] : given) limits.set(name, value);
+  return limits;
+}
 
 ExportOptions export_options(std::optional<int64_t> opset, bool export_params, bool keep_initializers_as_inputs,
                              const std::map<std::string, int64_t>& custom_opsets, bool training) {
@@ -406,6 +437,12 @@ NB_MODULE(_core, m) {
       nb::arg("source"), nb::arg("folder"), nb::arg("target").none(), nb::arg("input_shapes"));
 
   nb::class_<Buffer>(m, "Buffer", nb::type_slots(kBufferSlots));
+  nb::class_<PythonBudget>(m, "Budget")
+      .def("__init__", [](PythonBudget* self,
+                          const std::map<std::string, int64_t>& limits) { new (self) PythonBudget(limits_of(limits)); })
+      .def("__enter__", &PythonBudget::enter)
+      .def("__exit__", [](PythonBudget& self, const nb::args&) { self.exit(); });
+  m.def("parse_bytes", &parse_bytes);
 
   m.def(
       "convert_file",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tonnx import _compare, _core
 from tonnx._error import translated
+from tonnx._limits import Limits, numbers_of
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ def run(
     dry_run: bool = False,
     verify: bool = True,
     report: str | os.PathLike[str] | None = None,
+    limits: Limits | None = None,
 ) -> BatchReport:
     """Converts the models that a YAML file lists, some at a time.
 
@@ -62,12 +64,15 @@ def run(
 
     `jobs` is how many are done at a time (one for each core). `resume` leaves alone what is done and unchanged,
     `dry_run` only checks the file and says what would be done, `verify=False` compares nothing, whatever the file says,
-    and `report` is a file that the report is written to as JSON.
+    and `report` is a file that the report is written to as JSON. `limits` is what each conversion may use where the
+    file does not say: `{"memory": "1G"}`.
     """
     if jobs is not None and jobs < 1:
         raise ValueError("jobs is a number from 1 on")
     with translated():
-        text, table = _core.run_batch(os.fspath(config), jobs or 0, resume, dry_run, verify, _compare.compare_for_cli)
+        text, table = _core.run_batch(
+            os.fspath(config), jobs or 0, resume, dry_run, verify, numbers_of(limits), _compare.compare_for_cli
+        )
     if report is not None:
         Path(report).write_text(text)
     found = json.loads(text)

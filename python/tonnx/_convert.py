@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
 from tonnx import _core, _registry
 from tonnx._error import Error, translated
+from tonnx._limits import Limits, budget
 
 if TYPE_CHECKING:
     from torch import nn
@@ -32,6 +33,7 @@ def convert(
     target: None = None,
     *,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    limits: Limits | None = None,
 ) -> nn.Module: ...
 
 
@@ -44,6 +46,7 @@ def convert(
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     external_data: bool | None = None,
     dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
+    limits: Limits | None = None,
 ) -> None: ...
 
 
@@ -55,6 +58,7 @@ def convert(
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     external_data: bool | None = None,
     dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
+    limits: Limits | None = None,
 ) -> nn.Module | None:
     """Converts a model between ONNX and PyTorch.
 
@@ -68,8 +72,9 @@ def convert(
     of their own. `input_shapes` fixes the shapes of inputs; -1 leaves a size as it is.
     `dynamic` is for `.pt2`: `{"x": {0: "batch"}}` makes a size of an input one that varies, and
     `{"x": {0: ("batch", 1, 64)}}` says in which range.
+    `limits` allows the conversion more, or less, than follows from the size of the model: `{"memory": "1G"}`.
     """
-    with translated():
+    with translated(), budget(limits):
         if isinstance(source, str | os.PathLike) and Path(source).suffix == ".pt2":
             return _convert_program(os.fspath(source), target, opset, input_shapes, external_data)
         conversion, title = _read(source)
@@ -129,9 +134,9 @@ class Unsupported(NamedTuple):
     reason: str
 
 
-def check(source: Source) -> list[Unsupported]:
+def check(source: Source, *, limits: Limits | None = None) -> list[Unsupported]:
     """Every operator of the model that cannot be converted to PyTorch, with its nodes and the reason."""
-    with translated():
+    with translated(), budget(limits):
         conversion, _ = _read(source)
         return [Unsupported(*row) for row in conversion.unsupported(_registry.registered())]
 

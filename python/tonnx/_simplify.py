@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from tonnx import _compare, _core
 from tonnx._convert import Source
 from tonnx._error import Error, translated
+from tonnx._limits import Limits, budget
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,6 +118,7 @@ def simplify(
     check_atol: float = 1e-5,
     input_fill: str = "random",
     inline_functions: bool = True,
+    limits: Limits | None = None,
 ) -> tuple[onnx.ModelProto, bool] | SimplifyReport:
     """Makes an ONNX model simpler.
 
@@ -132,13 +134,14 @@ def simplify(
     size as it is.
 
     `dynamic_input_shape`, `custom_lib` and `include_subgraph` change nothing: sizes may always be open, operators that
-    are not known stay as they are, and graphs inside nodes are simplified too.
+    are not known stay as they are, and graphs inside nodes are simplified too. `limits` allows it more, or less, than
+    follows from the size of the model: `{"memory": "1G"}`.
     """
     if isinstance(target, int):
         check_n, target = target, None
     if target_opset_version is not None and opset is None:
         opset = _core.newest_opset if target_opset_version == "latest" else int(target_opset_version)
-    with translated():
+    with translated(), budget(limits):
         source, folder = _serialized(model)
         skips = [*skip, *(skipped_optimizers or ())]
         skips += ["fuse_bn"] if skip_fuse_bn else []
@@ -197,15 +200,20 @@ def simplify(
 
 
 def infer(
-    model: Source, target: str | os.PathLike[str] | None = None, *, input_shapes: Shapes | None = None
+    model: Source,
+    target: str | os.PathLike[str] | None = None,
+    *,
+    input_shapes: Shapes | None = None,
+    limits: Limits | None = None,
 ) -> onnx.ModelProto | None:
     """Finds out the types and shapes of all values of an ONNX model.
 
     Sizes are expressions over those of the inputs, such as `2*height`. With a `target`, a path, the model is written
     there with the types as its value_info; without one it comes back as an onnx.ModelProto. A model that declares a
     type which cannot be is an error that names both.
+    `limits` allows it more, or less, than follows from the size of the model: `{"memory": "1G"}`.
     """
-    with translated():
+    with translated(), budget(limits):
         source, folder = _serialized(model)
         data = _core.infer(source, folder, None if target is None else os.fspath(target), _named(input_shapes, source))
     if data is None:

@@ -10,12 +10,14 @@
 
 #include "base/output_file.h"
 #include "cli/commands.h"
+#include "cli/parse.h"
 
 namespace tonnx::cli {
 namespace {
 
 struct Arguments {
   std::string config, report;
+  std::vector<std::string> limits;
   unsigned threads = 0;
   bool resumes = false, is_dry = false, never_verifies = false, is_quiet = false;
 };
@@ -122,6 +124,7 @@ void run_all(const Arguments& a, const JudgeMaker& make_judge) {
   options.threads = a.threads;
   options.resumes = a.resumes;
   options.is_dry = true;
+  options.limits = parse_limits(a.limits);
   options.judge = judge_of(make_judge);
   const BatchReport plan = run_batch(config, options);
   if (a.is_dry) return list_jobs(config, plan);
@@ -154,6 +157,7 @@ void add_batch(CLI::App& app, Run& run, const JudgeMaker& make_judge) {
   command->add_option("--report", a->report, "report.json: what was done, for programs");
   command->add_flag("--no-verify", a->never_verifies, "compare nothing, whatever the file says");
   command->add_flag("-q,--quiet", a->is_quiet, "print failures only");
+  add_limit_option(command, a->limits);
   command->callback([a, &run, make_judge] { run = [a, make_judge] { run_all(*a, make_judge); }; });
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/parse.h"
 #include "convert/opset.h"
 #include "convert/pipeline.h"
 #include "convert/raising.h"
@@ -20,6 +21,7 @@ struct Arguments {
   std::string source;
   std::string to = "py";
   int64_t opset = 0;
+  std::vector<std::string> limits;
 };
 
 void count_nodes(const Graph& graph, size_t& count, std::set<std::string>& ops) {
@@ -57,6 +59,7 @@ void check_program(const Arguments& a) {
 }
 
 void check(const Arguments& a) {
+  const BudgetScope scope(parse_limits(a.limits));
   in_context([&] { return "checking " + a.source; },
              [&] {
                if (std::filesystem::path(a.source).extension() == ".pt2") return check_program(a);
@@ -91,6 +94,7 @@ void add_check(CLI::App& app, Run& run) {
       ->check(CLI::IsMember({"py", "pt2", "pt", "onnx"}));
   command->add_option("--opset", a->opset, "with --to onnx: the opset that is asked for (1 to 28)")
       ->check(CLI::Range(1, 28));
+  add_limit_option(command, a->limits);
   command->callback([a, &run] { run = [a] { check(*a); }; });
 }
 

@@ -20,6 +20,7 @@ struct Arguments {
   int64_t opset = 0;
   std::vector<std::string> input_shapes;
   std::vector<std::string> dynamic;
+  std::vector<std::string> limits;
   bool external_data = false;
   bool no_external_data = false;
 };
@@ -40,6 +41,7 @@ ConvertOptions options_of(const Arguments& a) {
   if (a.opset != 0) options.opset = a.opset;
   for (const std::string& text : a.input_shapes) options.input_shapes.insert(parse_shape(text));
   for (const std::string& text : a.dynamic) options.dynamic.push_back(parse_dynamic(text));
+  options.limits = parse_limits(a.limits);
   if (a.external_data) options.external_data = true;
   if (a.no_external_data) options.external_data = false;
   return options;
@@ -122,6 +124,7 @@ void add_convert(CLI::App& app, Run& run) {
                    "name:0=batch:1..64 makes a size of an input one that varies, in that range where one is given")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_limit_option(command, a->limits);
   CLI::Option* external = command->add_flag("--external-data", a->external_data,
                                             "write the weights of an ONNX file to a file of their own");
   command->add_flag("--no-external-data", a->no_external_data, "keep the weights in the ONNX file")->excludes(external);

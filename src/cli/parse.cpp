@@ -1,10 +1,12 @@
 // parse.cpp - reads shapes and sizes that are given as text.
 #include "cli/parse.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 
 #include "base/error.h"
+#include "convert/option_text.h"
 #include "ir/model.h"
 
 namespace tonnx::cli {
@@ -43,6 +45,24 @@ std::pair<std::string, std::vector<int64_t>> parse_shape(const std::string& text
     start = end + 1;
   }
   return {is_named ? text.substr(0, colon) : only_input(*model, text), dims};
+}
+
+void add_limit_option(CLI::App* command, std::vector<std::string>& into) {
+  std::vector<std::string_view> names;
+  for (const ResourceLimit& limit : resource_limits()) names.emplace_back(limit.name);
+  command
+      ->add_option("--limit", into,
+                   fmt::format("memory=1G, for example: allow the conversion more, or less, of {}; docs/limits.md says "
+                               "what each one is",
+                               fmt::join(names, ", ")))
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+Limits parse_limits(const std::vector<std::string>& texts) {
+  Limits limits;
+  for (const std::string& text : texts) parse_limit(text, limits);
+  return limits;
 }
 
 }  // namespace tonnx::cli

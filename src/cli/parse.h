@@ -5,6 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/budget.h"
+
+namespace CLI {
+class App;
+}
+
 namespace tonnx {
 struct Model;
 }
@@ -14,5 +20,9 @@ namespace tonnx::cli {
 /// `name:1,3,224,224`; -1 or ? leaves a dimension as it is. A name may have colons itself, and may be missing where the
 /// model, if there is one, has a single input.
 std::pair<std::string, std::vector<int64_t>> parse_shape(const std::string& text, const Model* model = nullptr);
+
+/// Adds `--limit NAME=VALUE`, which may be given several times.
+void add_limit_option(CLI::App* command, std::vector<std::string>& into);
+Limits parse_limits(const std::vector<std::string>& texts);
 
 }  // namespace tonnx::cli

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/parse.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/pt2.h"
 #include "ir/text.h"
@@ -23,8 +24,11 @@ void add_print(CLI::App& app, Run& run) {
       ->check(CLI::NonNegativeNumber);
   options->notes = false;
   command->add_flag("--notes", options->notes, "with the documentation and the metadata of nodes");
-  command->callback([source, options, &run] {
-    run = [source, options] {
+  auto limits = std::make_shared<std::vector<std::string>>();
+  add_limit_option(command, *limits);
+  command->callback([source, options, limits, &run] {
+    run = [source, options, limits] {
+      const BudgetScope scope(parse_limits(*limits));
       const bool is_program = std::filesystem::path(*source).extension() == ".pt2";
       const std::string text = print(is_program ? read_pt2(*source).model : read_onnx(*source), *options);
       std::fwrite(text.data(), 1, text.size(), stdout);

@@ -20,7 +20,7 @@ namespace {
 struct Arguments {
   std::string source, target, report, fold_limit = "1MB";
   JudgeOptions judge;
-  std::vector<std::string> input_shapes, skip, only, enable, unused_outputs, skip_optimization;
+  std::vector<std::string> input_shapes, skip, only, enable, unused_outputs, skip_optimization, limits;
   int64_t opset = 0;
   bool skips_all = false, external_data = false, no_external_data = false, verifies_passes = false,
        skips_fusing_bn = false, skips_folding = false, skips_shapes = false, is_quiet = false, lists_passes = false,
@@ -72,6 +72,7 @@ SimplifyFileOptions options_of(const Arguments& a, const Model& model) {
 void simplify_one(const Arguments& a, const JudgeMaker& make_judge) {
   if (a.lists_passes) return list_passes(a.as_markdown);
   require(!a.source.empty() && !a.target.empty(), "simplify needs a source and a target");
+  const BudgetScope scope(parse_limits(a.limits));
   in_context([&] { return "simplifying " + a.source; },
              [&] {
                Model model = read_onnx(a.source);
@@ -164,6 +165,7 @@ void add_simplify(CLI::App& app, Run& run, const JudgeMaker& make_judge) {
   command->add_flag("--skip-constant-folding", a->skips_folding, "compute nothing");
   command->add_flag("--skip-shape-inference", a->skips_shapes, "do not write the types of values between the nodes");
   command->add_flag("-q,--quiet", a->is_quiet, "print no table");
+  add_limit_option(command, a->limits);
   accept_for_others(command);
   command->callback([a, &run, make_judge, skip_optimization] {
     std::erase(a->skip_optimization, "");
@@ -175,13 +177,15 @@ void add_simplify(CLI::App& app, Run& run, const JudgeMaker& make_judge) {
 void add_infer(CLI::App& app, Run& run) {
   CLI::App* command = app.add_subcommand("infer", "Find out the types and shapes of all values of a model of ONNX");
   auto paths = std::make_shared<std::pair<std::string, std::string>>();
-  auto shapes = std::make_shared<std::vector<std::string>>();
+  auto shapes = std::make_shared<std::vector<std::string>>(), limits = std::make_shared<std::vector<std::string>>();
   command->add_option("source", paths->first, "model.onnx")->required();
   command->add_option("target", paths->second, "the same model with the types of all its values")->required();
   add_list(command, "--overwrite-input-shape,--input-shape", *shapes,
            "name:1,3,224,224 fixes the shape of an input; ? leaves a size as it is");
-  command->callback([paths, shapes, &run] {
-    run = [paths, shapes] {
+  add_limit_option(command, *limits);
+  command->callback([paths, shapes, limits, &run] {
+    run = [paths, shapes, limits] {
+      const BudgetScope scope(parse_limits(*limits));
       in_context([&] { return "inferring " + paths->first; },
                  [&] {
                    Model model = read_onnx(paths->first);

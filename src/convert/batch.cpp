@@ -64,6 +64,7 @@ class Job {
 
   JobResult run(BatchState& state) {
     const auto start = Clock::now();
+    const BudgetScope scope(job_.convert.limits.or_else(options_.limits));
     JobResult result;
     state.note_begun(job_);
     const auto note_failure = [&](std::optional<ErrorKind> kind, std::string text) {

@@ -58,6 +58,7 @@ struct BatchOptions {
   unsigned threads = 0;  // 0: one for each core
   bool resumes = false;  // what is done and unchanged is left alone
   bool is_dry = false;   // nothing is done
+  Limits limits;         // of each conversion, where the file does not say
   JobJudge judge;
   /// Called by one thread at a time.
   std::function<void(const BatchJob&)> on_start;

@@ -46,6 +46,12 @@ DynamicDim parse_dynamic(const std::string& text) {
   return dim;
 }
 
+void parse_limit(const std::string& text, Limits& limits) {
+  const size_t equals = text.find('=');
+  require(equals != std::string::npos, "'{}' is not of the form memory=1G", text);
+  limits.set(std::string_view(text).substr(0, equals), parse_bytes(text.substr(equals + 1)));
+}
+
 int64_t parse_bytes(const std::string& text) {
   double number = 0;
   const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), number);

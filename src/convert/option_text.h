@@ -13,6 +13,9 @@ DynamicDim parse_dynamic(const std::string& text);
 /// `batch:1..64`, into the name and the range.
 void parse_dynamic_size(std::string_view text, DynamicDim& dim);
 
+/// `memory=1G`, into the limit of that name. Throws InvalidModel.
+void parse_limit(const std::string& text, Limits& limits);
+
 /// `1MB`, `100KB`, `1.5GB`, `4096`: powers of 1024. Throws InvalidModel.
 int64_t parse_bytes(const std::string& text);
 
