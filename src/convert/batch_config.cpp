@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kMaxBytes = size_t{16} << 20;
 constexpr size_t kMaxJobs = 1'000'000;
+constexpr size_t kMaxValues = 10'000'000;
 
 std::string key_of(const std::string& path) {
   std::error_code error;
@@ -89,6 +90,7 @@ class Expansion {
     BatchJob job;
     job.source = file;
     job.convert.opset = entry.opset ? entry.opset : defaults.opset;
+    job.convert.limits = entry.limits ? *entry.limits : defaults.limits.value_or(Limits());
     job.convert.external_data = entry.external_data ? entry.external_data : defaults.external_data;
     if (entry.simplifies.value_or(defaults.simplifies.value_or(false)) && fs::path(file).extension() == ".onnx")
       job.simplify = entry.simplify ? *entry.simplify : defaults.simplify.value_or(SimplifyOptions());
@@ -113,6 +115,7 @@ class Expansion {
             line, fmt::format("the sizes of the inputs of '{}' are fixed since it was exported", shown(job.source)));
       return false;
     }
+    const BudgetScope scope(job.convert.limits);
     Model model;
     try {
       model = read_onnx(job.source);
@@ -201,6 +204,9 @@ class Expansion {
     }
     sources_.emplace(key_of(job.source), job.source);
     if (jobs_.size() == kMaxJobs) fail_invalid("there are more than {} conversions", kMaxJobs);
+    values_ += values_of(job);
+    if (values_ > kMaxValues)
+      fail_invalid("the conversions repeat lists of options more than {} values long", kMaxValues);
     if (is_free) jobs_.push_back(std::move(job));
   }
 
@@ -244,11 +250,27 @@ class Expansion {
     return (folder_ / result).lexically_normal().string();
   }
 
+  /// How many values of lists the options of a job hold: each job has its own copy.
+  static size_t values_of(const BatchJob& job) {
+    size_t count = job.convert.dynamic.size();
+    for (const auto& [name, dims] : job.convert.input_shapes) count += dims.size();
+    if (job.simplify) {
+      for (const auto* list :
+           {&job.simplify->skip, &job.simplify->only, &job.simplify->enable, &job.simplify->unused_outputs})
+        count += list->size();
+    }
+    if (job.verify) {
+      for (const auto& [name, dims] : job.verify->input_shapes) count += dims.size();
+    }
+    return count;
+  }
+
   const BatchText& text_;
   fs::path folder_;
   Verifying verifying_;
   Mistakes& mistakes_;
   std::vector<BatchJob> jobs_;
+  size_t values_ = 0;
   std::map<std::string, Owner> targets_;        // by path
   std::map<std::string, std::string> sources_;  // by path
 };

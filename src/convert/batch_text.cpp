@@ -39,17 +39,19 @@ size_t distance(std::string_view a, std::string_view b) {
 }
 
 std::string suggestion(std::string_view key, const Keys& known) {
+  constexpr size_t kLongest = 64;
+  const auto all = [&] { return fmt::format("; there are: {}", fmt::join(known, ", ")); };
+  if (key.size() > kLongest) return all();
   const auto nearest = std::min_element(known.begin(), known.end(), [&](std::string_view a, std::string_view b) {
     return distance(key, a) < distance(key, b);
   });
-  const bool is_near = key.size() <= 64 && distance(key, *nearest) <= std::max<size_t>(2, key.size() / 3);
-  return is_near ? fmt::format("; did you mean '{}'?", *nearest)
-                 : fmt::format("; there are: {}", fmt::join(known, ", "));
+  const bool is_near = distance(key, *nearest) <= std::max<size_t>(2, key.size() / 3);
+  return is_near ? fmt::format("; did you mean '{}'?", *nearest) : all();
 }
 
 class Parser {
  public:
-  explicit Parser(Mistakes& mistakes) : mistakes_(mistakes) {}
+  Parser(Mistakes& mistakes, size_t bytes) : mistakes_(mistakes), values_left_(kFreeValues + bytes) {}
 
   BatchText parse(const YAML::Node& root) {
     BatchText text;
@@ -65,13 +67,22 @@ class Parser {
       }
       has_models = true;
       if (!value.IsSequence() || value.size() == 0) return wrong(value, "models", "a list of models");
-      for (const auto& model : value) text.models.push_back(entry(model, "a model"));
+      for (const auto& model : value) {
+        look_at(model);
+        text.models.push_back(entry(model, "a model"));
+      }
     });
     if (!has_models) mistakes_.add(line_of(root), "there is no list 'models'");
     return text;
   }
 
  private:
+  /// Each value of the file is looked at once, but for those that aliases repeat: a short file can repeat them without
+  /// end.
+  void look_at(const YAML::Node& node) {
+    if (values_left_-- == 0) throw YAML::ParserException(node.Mark(), "aliases repeat too many values");
+  }
+
   void wrong(const YAML::Node& node, std::string_view what, std::string_view wanted) {
     const std::string found = node.IsScalar() ? fmt::format("'{}'", shown(node.Scalar())) : std::string(kind_of(node));
     mistakes_.add(line_of(node), fmt::format("'{}' must be {}, not {}", shown(what), wanted, found));
@@ -82,6 +93,7 @@ class Parser {
   void each_key(const YAML::Node& map, const Keys& known, std::string_view where, Body&& body) {
     std::set<std::string> seen;
     for (const auto& pair : map) {
+      look_at(pair.first);
       if (!pair.first.IsScalar()) {
         mistakes_.add(line_of(pair.first), "a key must be a name");
         continue;
@@ -109,7 +121,8 @@ class Parser {
       return result;
     }
     const bool is_model = what != "defaults";
-    Keys known{"target", "targets", "input_shapes", "dynamic", "opset", "simplify", "verify", "external_data"};
+    Keys known{"target",   "targets", "input_shapes",  "dynamic", "opset",
+               "simplify", "verify",  "external_data", "limits"};
     if (is_model) known.insert(known.begin(), "source");
     bool has_source = false, has_target = false, has_targets = false;
     each_key(node, known, is_model ? "of a model" : "of the defaults",
@@ -138,6 +151,8 @@ class Parser {
       result.opset = number(value, key, 1, kNewestOpset, fmt::format("a number from 1 to {}", kNewestOpset));
     } else if (key == "external_data") {
       result.external_data = flag(value, key);
+    } else if (key == "limits") {
+      result.limits = limits(value);
     } else if (key == "simplify") {
       if (value.IsMap()) result.simplify = simplify(value);
       result.simplifies = value.IsMap() ? true : flag(value, key, "true, false or a map");
@@ -175,6 +190,7 @@ class Parser {
   std::vector<Located<std::string>> texts(const YAML::Node& node, std::string_view what) {
     std::vector<Located<std::string>> result;
     const auto add = [&](const YAML::Node& item) {
+      look_at(item);
       if (item.IsScalar() && !item.Scalar().empty()) {
         result.push_back({item.Scalar(), line_of(item)});
       } else {
@@ -207,6 +223,7 @@ class Parser {
       std::vector<int64_t> dims;
       if (!value.IsSequence()) return wrong(value, key, "a shape such as [1, 3, 224, 224]");
       for (const auto& item : value) {
+        look_at(item);
         const bool is_open = item.IsNull() || (item.IsScalar() && item.Scalar() == "?");
         const auto size = is_open ? std::optional<int64_t>(-1) : integer(item);
         if (!size || *size < -1) return wrong(item, key, "a shape of sizes, where ? leaves one as it is");
@@ -244,6 +261,7 @@ class Parser {
     each_key(node, {}, "", [&](std::string_view input, const YAML::Node& axes) {
       if (!axes.IsMap()) return wrong(axes, input, "a map from axes to names of sizes, such as {0: batch}");
       for (const auto& pair : axes) {
+        look_at(pair.first);
         const auto axis = integer(pair.first);
         if (!axis || !pair.second.IsScalar()) {
           wrong(axis ? pair.second : pair.first, input, "a map from axes to names of sizes, such as {0: batch}");
@@ -254,6 +272,24 @@ class Parser {
           parse_dynamic_size(pair.second.Scalar(), dim);
           return dim;
         });
+      }
+    });
+    return result;
+  }
+
+  /// {memory: 1G, nodes: 5000000}
+  Limits limits(const YAML::Node& node) {
+    Limits result;
+    if (!node.IsMap()) {
+      wrong(node, "limits", "a map such as {memory: 1G}");
+      return result;
+    }
+    each_key(node, {}, "", [&](std::string_view key, const YAML::Node& value) {
+      if (!value.IsScalar()) return wrong(value, key, "a size such as 1G");
+      try {
+        result.set(key, parse_bytes(value.Scalar()));
+      } catch (const Error& e) {
+        mistakes_.add(line_of(value), e.text());
       }
     });
     return result;
@@ -318,7 +354,10 @@ class Parser {
     return result;
   }
 
+  static constexpr size_t kFreeValues = 100'000;
+
   Mistakes& mistakes_;
+  size_t values_left_;
 };
 
 }  // namespace
@@ -333,7 +372,7 @@ void Mistakes::report(const std::string& path) {
 
 BatchText parse_batch(std::string_view yaml, Mistakes& mistakes) {
   try {
-    return Parser(mistakes).parse(YAML::Load(std::string(yaml)));
+    return Parser(mistakes, yaml.size()).parse(YAML::Load(std::string(yaml)));
   } catch (const YAML::DeepRecursion& e) {
     mistakes.add(e.mark.line + 1, "lists and maps are nested too deeply");
   } catch (const YAML::Exception& e) {

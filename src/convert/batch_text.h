@@ -43,6 +43,7 @@ struct BatchEntry {
   std::optional<std::vector<Located<DynamicDim>>> dynamic;
   std::optional<int64_t> opset;
   std::optional<bool> external_data;
+  std::optional<Limits> limits;
   std::optional<bool> simplifies;
   std::optional<SimplifyOptions> simplify;
   std::optional<Located<bool>> verifies;
