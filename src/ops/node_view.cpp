@@ -35,6 +35,8 @@ void check_against_signature(const Node& node, const OnnxOpEntry& entry) {
     const Param& param = sig.inputs[i];
     require(param.optional || param.variadic || node.input(i) != nullptr, "input '{}' is missing", param.name);
   }
+  for (size_t i = sig.inputs.size() - 1; variadic && i < node.inputs().size(); ++i)
+    require(node.input(i) != nullptr, "input {} of {}, one of '{}', is absent", i, sig.name, sig.inputs.back().name);
   const bool variadic_outputs = !sig.outputs.empty() && sig.outputs.back().variadic;
   require(variadic_outputs || node.outputs().size() <= sig.outputs.size(), "{} outputs where {} has at most {}",
           node.outputs().size(), sig.name, sig.outputs.size());
