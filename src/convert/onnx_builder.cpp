@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/checked_int.h"
 #include "base/error.h"
 #include "convert/kernel_types.h"
 #include "convert/raising.h"
@@ -138,18 +139,18 @@ Value* OnnxBuilder::scalar(const IntArg& value) {
 }
 
 IntArg OnnxBuilder::add(const IntArg& a, const IntArg& b) {
-  if (!a.value && !b.value) return a.number + b.number;
+  if (!a.value && !b.value) return checked_add(a.number, b.number);
   if (a.is(0)) return b;
   return b.is(0) ? a : IntArg((*this)("Add", {list(a), list(b)}));
 }
 
 IntArg OnnxBuilder::sub(const IntArg& a, const IntArg& b) {
-  if (!a.value && !b.value) return a.number - b.number;
+  if (!a.value && !b.value) return checked_sub(a.number, b.number);
   return b.is(0) ? a : IntArg((*this)("Sub", {list(a), list(b)}));
 }
 
 IntArg OnnxBuilder::mul(const IntArg& a, const IntArg& b) {
-  if (!a.value && !b.value) return a.number * b.number;
+  if (!a.value && !b.value) return checked_mul(a.number, b.number);
   if (a.is(1)) return b;
   return b.is(1) ? a : IntArg((*this)("Mul", {list(a), list(b)}));
 }

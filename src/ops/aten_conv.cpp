@@ -1,4 +1,5 @@
 // aten_conv.cpp - PyTorch's convolutions as ONNX.
+#include "base/checked_int.h"
 #include "ops/aten_window.h"
 #include "ops/raises.h"
 
@@ -20,7 +21,7 @@ std::vector<int64_t> same_pads(const AtenNode& n, int64_t spatial) {
   for (int64_t i = 0; i < spatial; ++i) {
     const auto size = n.shape("weight").at(static_cast<size_t>(i + 2)).constant();
     if (!size) n.cannot("the size of the kernel is not known");
-    const int64_t total = dilation[static_cast<size_t>(i)] * (*size - 1);
+    const int64_t total = checked_mul(dilation[static_cast<size_t>(i)], *size - 1);
     begin.push_back(total / 2);
     end.push_back(total - total / 2);
   }

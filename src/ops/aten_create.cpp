@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/budget.h"
 #include "ops/create.h"
 #include "ops/raises.h"
 
@@ -84,7 +85,9 @@ Values raise_tri_indices(const AtenNode& n, OnnxBuilder& onnx) {
   ignore_placement(n);
   const int64_t rows = n.i("row"), columns = n.i("col"), offset = n.i("offset");
   const bool is_lower = n.node().op.view() == "tril_indices";
-  if (rows < 0 || columns < 0 || (rows > 0 && columns > (int64_t{1} << 24) / rows)) n.cannot("so large a matrix");
+  constexpr int64_t kMost = int64_t{1} << 24;
+  if (rows < 0 || columns < 0 || rows > kMost || columns > kMost / std::max<int64_t>(rows, 1))
+    n.cannot("so large a matrix");
   std::vector<double> row, column;
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < columns; ++c) {
@@ -106,6 +109,7 @@ Values cosine_window(const AtenNode& n, OnnxBuilder& onnx, double a0, double a1,
   const bool is_periodic = n.node().find_attribute("periodic") ? n.flag("periodic") : true;
   if (length < 0 || length > (int64_t{1} << 24)) n.cannot("a window of {} elements", length);
   std::vector<double> values;
+  values.reserve(room_for<double>({length}));
   const double last = static_cast<double>(is_periodic ? length : length - 1);
   for (int64_t i = 0; i < length; ++i) {
     const double angle = 2 * std::numbers::pi * static_cast<double>(i) / last;
@@ -124,6 +128,7 @@ Values raise_bartlett(const AtenNode& n, OnnxBuilder& onnx) {
   const bool is_periodic = n.node().find_attribute("periodic") ? n.flag("periodic") : true;
   if (length < 0 || length > (int64_t{1} << 24)) n.cannot("a window of {} elements", length);
   std::vector<double> values;
+  values.reserve(room_for<double>({length}));
   const double last = static_cast<double>(is_periodic ? length : length - 1);
   for (int64_t i = 0; i < length; ++i)
     values.push_back(length == 1 ? 1.0 : 1 - std::abs(2 * static_cast<double>(i) / last - 1));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/budget.h"
 #include "ops/raises.h"
 
 namespace tonnx {
@@ -38,6 +39,7 @@ Values raise_pdist(const AtenNode& n, OnnxBuilder& onnx) {
   if (is_zero(n.output_shape())) return onnx.numbers(n.output_dtype(), {0}, {});
   if (is_zero(n.shape("self"))) return onnx.expand(onnx.number(n.output_dtype(), 0), n.output_shape());
   std::vector<int64_t> first, second;
+  first.reserve(room_for<int64_t>({*rows, *rows}) / 2);  // half of all pairs, and two numbers for each
   for (int64_t i = 0; i < *rows; ++i) {
     for (int64_t j = i + 1; j < *rows; ++j) {
       first.push_back(i);

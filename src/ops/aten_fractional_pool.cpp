@@ -1,4 +1,5 @@
 // aten_fractional_pool.cpp - pools over windows that random numbers place, as ONNX.
+#include "base/budget.h"
 #include "ops/aten_window.h"
 #include "ops/raises.h"
 
@@ -9,6 +10,7 @@ namespace {
 Value* window_starts(OnnxBuilder& onnx, Value* sample, int64_t in, int64_t out, int64_t kernel) {
   const DType dtype = onnx.dtype(sample);
   std::vector<double> numbers;
+  numbers.reserve(room_for<double>({out}));
   for (int64_t i = 0; i < out; ++i) numbers.push_back(static_cast<double>(i));
   Value* step = onnx.number(
       dtype, out > 1 ? static_cast<double>(static_cast<float>(in - kernel) / static_cast<float>(out - 1)) : 0);
@@ -31,6 +33,7 @@ Value* window_places(const AtenNode& n, OnnxBuilder& onnx, Value* samples, const
     Value* sample = onnx("Gather", {samples, onnx.ints({which})}, {attr("axis", int64_t{2})});
     Value* starts = window_starts(onnx, sample, in[i], out[i], kernel[i]);
     std::vector<double> offsets;
+    offsets.reserve(room_for<double>({kernel[i]}));
     for (int64_t k = 0; k < kernel[i]; ++k) offsets.push_back(static_cast<double>(k));
     std::vector<int64_t> axes;  // [batch, channels, windows ..., elements ...]
     for (int64_t a = 2; a < 2 + 2 * spatial; ++a) {
@@ -43,8 +46,8 @@ Value* window_places(const AtenNode& n, OnnxBuilder& onnx, Value* samples, const
   }
   int64_t windows = 1, elements = 1;
   for (size_t i = 0; i < in.size(); ++i) {
-    windows *= out[i];
-    elements *= kernel[i];
+    windows = checked_mul(windows, out[i]);
+    elements = checked_mul(elements, kernel[i]);
   }
   const Shape& shape = n.output_shape();
   const size_t lead = shape.size() - in.size();

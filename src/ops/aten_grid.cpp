@@ -1,4 +1,5 @@
 // aten_grid.cpp - PyTorch's sampling of images at given places, and windows as columns, as ONNX.
+#include "base/budget.h"
 #include "ops/aten_window.h"
 #include "ops/raises.h"
 
@@ -23,12 +24,15 @@ namespace {
 
 /// For each place in a window and each window the number of the element in the padded input: [kernel, windows].
 Value* window_places(OnnxBuilder& onnx, const IntArg& padded, int64_t kernel, int64_t dilation, int64_t stride) {
-  const int64_t extent = dilation * (kernel - 1) + 1;
+  require(kernel > 0 && stride > 0, "a kernel of {} and a stride of {}", kernel, stride);
+  const int64_t extent = checked_add(checked_mul(dilation, kernel - 1), 1);
   std::vector<double> starts;
+  starts.reserve(room_for<double>({kernel}));
   for (int64_t i = 0; i < kernel; ++i) starts.push_back(static_cast<double>(i * dilation));
   if (padded.value == nullptr) {
-    const int64_t count = (padded.number - extent) / stride + 1;
+    const int64_t count = std::max<int64_t>(checked_sub(padded.number, extent) / stride + 1, 0);
     std::vector<double> places;
+    places.reserve(room_for<double>({kernel, count}));
     for (const double start : starts) {
       for (int64_t i = 0; i < count; ++i) places.push_back(start + static_cast<double>(i * stride));
     }
@@ -49,7 +53,7 @@ Values raise_im2col(const AtenNode& n, OnnxBuilder& onnx) {
     x = onnx("Pad", {x, onnx.ints({0, 0, padding[0], padding[1], 0, 0, padding[0], padding[1]})});
   for (int64_t d = 0; d < 2; ++d) {
     const auto i = static_cast<size_t>(d);
-    const IntArg padded = onnx.add(onnx.size(in.x, d + 2), 2 * padding[i]);
+    const IntArg padded = onnx.add(onnx.size(in.x, d + 2), checked_mul(2, padding[i]));
     x = onnx.gather(x, window_places(onnx, padded, kernel[i], dilation[i], stride[i]), 2 + 2 * d);
   }
   x = onnx.transpose(x, {0, 1, 2, 4, 3, 5});

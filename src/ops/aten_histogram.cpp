@@ -1,4 +1,7 @@
 // aten_histogram.cpp - PyTorch's counts of elements as ONNX.
+#include <array>
+
+#include "base/budget.h"
 #include "ops/aten_move.h"
 
 namespace tonnx {
@@ -124,6 +127,7 @@ class Histogram {
   /// From both ends to the middle, as torch.linspace does.
   Value* between(const Bounds& bounds, int64_t bins) {
     std::vector<double> up, down, is_low;
+    up.reserve(room_for<std::array<double, 3>>({checked_add(bins, 1)}));
     for (int64_t i = 0; i <= bins; ++i) {
       up.push_back(static_cast<double>(i));
       down.push_back(static_cast<double>(bins - i));

@@ -1,5 +1,7 @@
 // aten_join.cpp - PyTorch's ways to make one tensor of many as ONNX.
+#include "base/checked_int.h"
 #include "ops/aten_move.h"
+#include "ops/node_view.h"
 
 namespace tonnx {
 namespace {
@@ -104,6 +106,7 @@ Values raise_block_diag(const AtenNode& n, OnnxBuilder& onnx) {
 Values raise_cartesian_prod(const AtenNode& n, OnnxBuilder& onnx) {
   const std::vector<Value*> tensors = n.inputs("tensors");
   if (tensors.size() == 1) return tensors[0];
+  if (tensors.size() > static_cast<size_t>(kMaxRank)) n.cannot("a product of {} tensors", tensors.size());
   const auto rank = static_cast<int64_t>(tensors.size());
   IntArgs sizes;
   for (Value* x : tensors) sizes.push_back(onnx.size(x, 0));
@@ -124,7 +127,7 @@ Values raise_cartesian_prod(const AtenNode& n, OnnxBuilder& onnx) {
 Values raise_combinations(const AtenNode& n, OnnxBuilder& onnx) {
   const int64_t r = n.i("r");
   const bool repeats = n.flag("with_replacement");
-  if (r < 1) n.cannot("combinations of {}", r);
+  if (r < 1 || r > kMaxRank) n.cannot("combinations of {}", r);
   Value* x = n.input("self");
   if (r == 1) return onnx.unsqueeze(x, {1});
   // the places of a grid of r axes whose coordinates ascend
@@ -147,10 +150,10 @@ Values raise_chunk_cat(const AtenNode& n, OnnxBuilder& onnx) {
   for (Value*& part : parts) {
     const auto size = onnx.shape(part).at(static_cast<size_t>(dim)).constant();
     if (!size) n.cannot("_chunk_cat along a size that is not known");
-    const int64_t each = (*size + chunks - 1) / chunks;
+    const int64_t each = checked_add(*size, chunks - 1) / chunks, all = checked_mul(each, chunks);
     std::vector<int64_t> pads(static_cast<size_t>(2 * onnx.rank(part)), 0);
-    pads[static_cast<size_t>(onnx.rank(part) + dim)] = each * chunks - *size;
-    if (each * chunks != *size) {
+    pads[static_cast<size_t>(onnx.rank(part) + dim)] = all - *size;
+    if (all != *size) {
       Value* zero = onnx.number(kernel_dtype("Pad", onnx.dtype(part)), 0);
       part = moved(onnx, "Pad", {part}, {onnx.ints(pads), zero});
     }

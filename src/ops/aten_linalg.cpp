@@ -1,6 +1,7 @@
 // aten_linalg.cpp - inverses, solutions and determinants, which ONNX has no operators for: elimination in a Loop.
 #include <cmath>
 
+#include "base/checked_int.h"
 #include "ops/aten_window.h"
 #include "ops/raises.h"
 
@@ -298,7 +299,7 @@ Values raise_matrix_power(const AtenNode& n, OnnxBuilder& onnx) {
     const DType kernel = !is_float(dtype) ? DType::Int64 : dtype;
     return onnx.cast(power(onnx, onnx.cast(x, kernel), exponent), dtype);
   }
-  return onnx.cast(power(onnx, inverse(onnx, as_wide(n, onnx, x)), -exponent), dtype);
+  return onnx.cast(power(onnx, inverse(onnx, as_wide(n, onnx, x)), checked_sub(0, exponent)), dtype);
 }
 
 /// Halved until it is small, the series of exp, and squared as often as it was halved.

@@ -1,4 +1,5 @@
 // aten_norm.cpp - PyTorch's normalisations as ONNX.
+#include "base/checked_int.h"
 #include "ops/aten_window.h"
 #include "ops/raises.h"
 
@@ -206,7 +207,7 @@ Value* layer_scale(const AtenNode& n, OnnxBuilder& onnx, int64_t count) {
   for (const Dim& size : sizes) {
     if (!size.is_constant() || *size.constant() > int64_t{1} << 20) return onnx.expand(onnx.number(dtype, 1), sizes);
     dims.push_back(*size.constant());
-    all *= dims.back();
+    all = checked_mul(all, dims.back());
   }
   if (all > int64_t{1} << 20) return onnx.expand(onnx.number(dtype, 1), sizes);
   return onnx.numbers(dtype, dims, std::vector<double>(static_cast<size_t>(all), 1));

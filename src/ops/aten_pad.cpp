@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/budget.h"
 #include "ops/aten_move.h"
 
 namespace tonnx {
@@ -32,10 +33,12 @@ Value* cut_and_padded(const AtenNode& n, OnnxBuilder& onnx, const IntArgs& pad, 
     const int64_t axis = n.rank("self") - 1 - static_cast<int64_t>(i);
     const auto size = onnx.shape(x)[static_cast<size_t>(axis)].constant();
     if (!size || pad[2 * i].value || pad[2 * i + 1].value) n.cannot("padding of a negative size, of an unknown size");
+    const int64_t begin = checked_sub(0, pad[2 * i].number), end = checked_add(*size, pad[2 * i + 1].number);
     std::vector<int64_t> places;
-    for (int64_t at = -pad[2 * i].number; at < *size + pad[2 * i + 1].number; ++at) {
+    places.reserve(room_for<int64_t>({std::max<int64_t>(checked_sub(end, begin), 0)}));
+    for (int64_t at = begin; at < end; ++at) {
       const int64_t mirrored = at < 0 ? -at : at >= *size ? 2 * (*size - 1) - at : at;
-      places.push_back(std::clamp<int64_t>(reflects ? mirrored : at, 0, *size - 1));
+      places.push_back(std::clamp<int64_t>(reflects ? mirrored : at, 0, std::max<int64_t>(*size - 1, 0)));
     }
     if (!pad[2 * i].is(0) || !pad[2 * i + 1].is(0)) x = onnx.gather(x, onnx.ints(places), axis);
   }

@@ -1,6 +1,7 @@
 // aten_pool.cpp - PyTorch's pools over sliding windows as ONNX.
 #include <numeric>
 
+#include "base/budget.h"
 #include "ops/aten_window.h"
 #include "ops/raises.h"
 
@@ -30,9 +31,11 @@ struct Pool {
 
 /// As many windows as PyTorch has: none starts in the pads behind.
 int64_t window_count(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil) {
-  const int64_t room = size + 2 * padding - dilation * (kernel - 1) - 1;
-  int64_t count = (room + (ceil ? stride - 1 : 0)) / stride + 1;
-  if (ceil && (count - 1) * stride >= size + padding) --count;
+  require(stride > 0, "a stride of {}", stride);
+  const int64_t span = checked_mul(dilation, checked_sub(kernel, 1));
+  const int64_t room = checked_sub(checked_add(size, checked_mul(2, padding)), checked_add(span, 1));
+  int64_t count = checked_add(room, ceil ? stride - 1 : 0) / stride + 1;
+  if (ceil && checked_mul(count - 1, stride) >= checked_add(size, padding)) --count;
   return count;
 }
 
@@ -55,11 +58,12 @@ Pool pool_of(const AtenNode& n, bool has_dilation) {
     }
     const int64_t count =
         window_count(*size, pool.kernel[i], pool.strides[i], pool.padding[i], pool.dilations[i], true);
-    const int64_t reach = (count - 1) * pool.strides[i] + pool.dilations[i] * (pool.kernel[i] - 1) + 1;
-    pool.behind[i] = std::max(reach - *size - pool.padding[i], pool.padding[i]);
+    const int64_t reach = checked_add(checked_mul(count - 1, pool.strides[i]),
+                                      checked_add(checked_mul(pool.dilations[i], pool.kernel[i] - 1), 1));
+    pool.behind[i] = std::max(checked_sub(checked_sub(reach, *size), pool.padding[i]), pool.padding[i]);
     // no more windows than PyTorch has, and no pads of a whole window
-    if (window_count(*size + pool.behind[i] - pool.padding[i], pool.kernel[i], pool.strides[i], pool.padding[i],
-                     pool.dilations[i], false) != count ||
+    if (window_count(checked_add(*size, checked_sub(pool.behind[i], pool.padding[i])), pool.kernel[i], pool.strides[i],
+                     pool.padding[i], pool.dilations[i], false) != count ||
         pool.behind[i] >= pool.kernel[i]) {
       pool.behind[i] = pool.padding[i];
       pool.ceil_mode = true;
@@ -128,10 +132,11 @@ Value* find_share(const AtenNode& n, OnnxBuilder& onnx, const Pool& pool, DType 
     if (!size) return nullptr;
     const int64_t count = window_count(*size, pool.kernel[i], pool.strides[i], pool.padding[i], 1, true);
     std::vector<double> more;
+    more.reserve(room_for<double>({static_cast<int64_t>(shares.size()), std::max<int64_t>(count, 0)}));
     for (const double share : shares) {
       for (int64_t at = 0; at < count; ++at) {
-        const int64_t start = at * pool.strides[i] - pool.padding[i];
-        const int64_t end = std::min(start + pool.kernel[i], *size + pool.padding[i]);
+        const int64_t start = checked_sub(checked_mul(at, pool.strides[i]), pool.padding[i]);
+        const int64_t end = std::min(checked_add(start, pool.kernel[i]), checked_add(*size, pool.padding[i]));
         more.push_back(share * static_cast<double>(pool.kernel[i]) / static_cast<double>(end - start));
       }
     }
@@ -157,7 +162,7 @@ Values raise_avg_pool(const AtenNode& n, OnnxBuilder& onnx) {
   Value* y = onnx("AveragePool", {in.x}, std::move(attributes));
   if (divisor != 0) {
     if (pool.ceil_mode) n.cannot("divisor_override with ceil_mode and sizes that are not known");
-    const int64_t all = std::accumulate(pool.kernel.begin(), pool.kernel.end(), int64_t{1}, std::multiplies<>());
+    const int64_t all = std::accumulate(pool.kernel.begin(), pool.kernel.end(), int64_t{1}, checked_mul);
     if (divisor != all)
       y = onnx("Mul", {y, onnx.number(dtype, static_cast<double>(all) / static_cast<double>(divisor))});
   } else if (counts_pads && pool.is_extended()) {
@@ -176,6 +181,8 @@ struct Span {
 };
 std::vector<Span> adaptive_spans(int64_t in, int64_t out) {
   std::vector<Span> spans;
+  spans.reserve(room_for<Span>({out}));
+  checked_add(checked_mul(in, out), checked_add(in, out));  // beyond all that is computed here
   for (int64_t i = 0; i < out; ++i) spans.push_back({i * in / out, ((i + 1) * in + out - 1) / out});
   return spans;
 }
@@ -188,9 +195,17 @@ struct WindowTable {
 };
 
 WindowTable table_of(const AtenNode& n, const std::vector<int64_t>& in, const std::vector<int64_t>& out) {
+  constexpr int64_t kMost = int64_t{1} << 22;
   std::vector<std::vector<int64_t>> windows{{0}};
+  int64_t window_count = 1, place_count = 1;
   for (size_t d = 0; d < in.size(); ++d) {
     const std::vector<Span> spans = adaptive_spans(in[d], out[d]);
+    int64_t covered = 0;
+    for (const Span& span : spans) covered += span.end - span.start;
+    if (in[d] == 0) n.cannot("an adaptive pool of no elements");
+    window_count = checked_mul(window_count, out[d]);
+    place_count = checked_mul(place_count, covered);
+    if (window_count > kMost || place_count > kMost) n.cannot("an adaptive pool with so many and large windows");
     std::vector<std::vector<int64_t>> next;
     for (const std::vector<int64_t>& window : windows) {
       for (const Span& span : spans) {
@@ -205,7 +220,7 @@ WindowTable table_of(const AtenNode& n, const std::vector<int64_t>& in, const st
   WindowTable table;
   table.windows = static_cast<int64_t>(windows.size());
   for (const auto& window : windows) table.longest = std::max(table.longest, static_cast<int64_t>(window.size()));
-  if (table.windows * table.longest > int64_t{1} << 22) n.cannot("an adaptive pool with so many and large windows");
+  if (checked_mul(table.windows, table.longest) > kMost) n.cannot("an adaptive pool with so many and large windows");
   for (const auto& window : windows) {
     table.places.insert(table.places.end(), window.begin(), window.end());
     table.places.insert(table.places.end(), static_cast<size_t>(table.longest) - window.size(), window.front());

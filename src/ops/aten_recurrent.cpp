@@ -1,4 +1,5 @@
 // aten_recurrent.cpp - PyTorch's recurrent layers and cells as ONNX.
+#include "base/budget.h"
 #include "ops/aten_window.h"
 #include "ops/raises.h"
 
@@ -54,6 +55,7 @@ class Recurrent {
     if (kind_.gates.size() == 1) return weight;
     const int64_t each = *rows / static_cast<int64_t>(kind_.gates.size());
     std::vector<int64_t> order;
+    order.reserve(room_for<int64_t>({*rows}));
     for (const int64_t gate : kind_.gates) {
       for (int64_t i = 0; i < each; ++i) order.push_back(gate * each + i);
     }

@@ -1,6 +1,8 @@
 // aten_resize.cpp - PyTorch's interpolation of images as ONNX.
 #include <cmath>
 
+#include "base/budget.h"
+#include "base/whole.h"
 #include "ops/aten_window.h"
 #include "ops/raises.h"
 
@@ -49,8 +51,8 @@ std::optional<float> scale_for(const ResizedAxis& axis) {
   float scale = axis.factor ? static_cast<float>(*axis.factor) : static_cast<float>(*axis.out) / in;
   for (int tries = 0; tries < 4; ++tries) {
     // some compute it in 32 bits, and some in 64
-    const auto size = static_cast<int64_t>(std::floor(in * scale));
-    const auto exact = static_cast<int64_t>(std::floor(static_cast<double>(*axis.in) * static_cast<double>(scale)));
+    const int64_t size = whole(std::floor(in * scale));
+    const int64_t exact = whole(std::floor(static_cast<double>(*axis.in) * static_cast<double>(scale)));
     if (size == *axis.out && exact == *axis.out) return scale;
     scale = std::nextafter(scale, std::min(size, exact) < *axis.out ? 1e30F : 0.0F);
   }
@@ -62,11 +64,12 @@ std::vector<int64_t> nearest_in_pytorch(const ResizedAxis& axis, bool is_exact) 
   const float ratio = axis.factor && *axis.factor > 0 ? static_cast<float>(1.0 / *axis.factor)
                                                       : static_cast<float>(*axis.in) / static_cast<float>(*axis.out);
   std::vector<int64_t> sources;
+  sources.reserve(room_for<int64_t>({*axis.out}));
   for (int64_t i = 0; i < *axis.out; ++i) {
     const auto x = static_cast<float>(i);
-    auto at = static_cast<int64_t>(std::floor(is_exact ? (x + 0.5F) * ratio : x * ratio));
+    int64_t at = whole(std::floor(is_exact ? (x + 0.5F) * ratio : x * ratio));
     if (!is_exact && *axis.out == *axis.in) at = i;
-    if (!is_exact && *axis.out == 2 * *axis.in) at = i / 2;
+    if (!is_exact && *axis.out % 2 == 0 && *axis.out / 2 == *axis.in) at = i / 2;
     sources.push_back(std::min(at, *axis.in - 1));
   }
   return sources;
@@ -75,10 +78,11 @@ std::vector<int64_t> nearest_in_pytorch(const ResizedAxis& axis, bool is_exact) 
 /// The same in a runtime that is given this scale.
 std::vector<int64_t> nearest_in_runtime(const ResizedAxis& axis, float scale, bool is_exact) {
   std::vector<int64_t> sources;
+  sources.reserve(room_for<int64_t>({*axis.out}));
   for (int64_t i = 0; i < *axis.out; ++i) {
     const auto x = static_cast<float>(i);
     const float at = is_exact ? std::floor((x + 0.5F) / scale - 0.5F + 0.5F) : std::floor(x / scale);
-    sources.push_back(std::clamp<int64_t>(static_cast<int64_t>(at), 0, *axis.in - 1));
+    sources.push_back(std::clamp<int64_t>(whole(at), 0, *axis.in - 1));
   }
   return sources;
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "ops/expansion.h"
 
@@ -39,6 +40,7 @@ Value* inlined(OnnxEdit& edit, const Graph& graph, Value* x) {
 Value* repeated(Expansion& make, Value* x, int64_t heads, int64_t times) {
   if (times == 1) return x;
   std::vector<int64_t> order;
+  order.reserve(room_for<int64_t>({heads, times}));
   for (int64_t h = 0; h < heads * times; ++h) order.push_back(h / times);
   return make("Gather", {x, make.ints(std::move(order))}, {{"axis", int64_t{1}}});
 }

@@ -26,7 +26,7 @@ struct Heads {
 std::optional<Heads> heads_of(const Tensor& x, int64_t heads) {
   if (!is_float(x.dtype) || !is_plain_number(x.dtype)) return std::nullopt;
   if (x.dims.size() == 4) return Heads{numbers_of(x), x.dims[0], x.dims[1], x.dims[2], x.dims[3]};
-  if (x.dims.size() != 3 || heads < 1 || x.dims[2] % heads != 0) return std::nullopt;
+  if (x.dims.size() != 3 || heads < 1 || heads > x.dims[2] || x.dims[2] % heads != 0) return std::nullopt;
   Heads result{{}, x.dims[0], heads, x.dims[1], x.dims[2] / heads};
   const std::vector<double> numbers = numbers_of(x);
   result.numbers.resize(numbers.size());

@@ -1,7 +1,9 @@
 // ml_linear.cpp - linear models and support vector machines: LinearRegressor, LinearClassifier, SVMRegressor,
 // SVMClassifier.
+#include <array>
 #include <cmath>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "ops/ml.h"
 
@@ -111,6 +113,7 @@ std::vector<double> pair_coefficients(const std::vector<double>& given, const st
   std::vector<int64_t> starts{0};
   for (const int64_t count : per_class) starts.push_back(starts.back() + count);
   std::vector<double> result;
+  result.reserve(room_for<double>({classes * (classes - 1) / 2, total}));
   for (int64_t i = 0; i < classes; ++i) {
     for (int64_t j = i + 1; j < classes; ++j) {
       std::vector<double> row(static_cast<size_t>(total), 0.0);
@@ -130,7 +133,7 @@ std::vector<double> pair_coefficients(const std::vector<double>& given, const st
 Value* most_votes(OnnxEdit& edit, Value* scores, int64_t classes) {
   std::vector<double> for_first, for_second;  // [classes, pairs]
   const int64_t pairs = classes * (classes - 1) / 2;
-  for_first.assign(static_cast<size_t>(classes * pairs), 0.0);
+  for_first.assign(room_for<std::array<double, 2>>({classes, pairs}), 0.0);
   for_second = for_first;
   int64_t pair = 0;
   for (int64_t i = 0; i < classes; ++i) {
@@ -158,9 +161,8 @@ Value* coupled(OnnxEdit& edit, Value* first, int64_t classes) {
   Value* nothing =
       edit.before("Mul", {edit.before("Slice", {first, edit.ints({0}), edit.ints({1}), edit.ints({1})}), number(0)});
   Value* all = edit.before("Concat", {first, second, nothing}, {{"axis", int64_t{1}}});
-  std::vector<int64_t> places(static_cast<size_t>(classes * classes),
-                              2 * pairs);  // of a class and itself there is none
-  std::vector<double> diagonal(static_cast<size_t>(classes * classes), 0.0);
+  std::vector<int64_t> places(room_for<int64_t>({classes, classes}), 2 * pairs);  // of a class and itself there is none
+  std::vector<double> diagonal(room_for<double>({classes, classes}), 0.0);
   int64_t pair = 0;
   for (int64_t i = 0; i < classes; ++i) {
     diagonal[static_cast<size_t>(i * classes + i)] = 1;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "ops/expansion.h"
 #include "ops/ml_tree.h"
@@ -125,8 +126,8 @@ class TreeWalk {
   void make_members() {
     const size_t width = std::max<size_t>(members_, 1);
     const size_t rows = order_.inner.size() + order_.leaves.size();
-    require(rows * width < (size_t{1} << 28), "sets of {} members for {} nodes", width, rows);
-    std::vector<double> values(rows * width, std::numeric_limits<double>::quiet_NaN());
+    std::vector<double> values(room_for<double>({static_cast<int64_t>(rows), static_cast<int64_t>(width)}),
+                               std::numeric_limits<double>::quiet_NaN());
     for (size_t row = 0; row < order_.inner.size(); ++row) {
       const auto& members = ensemble_.nodes[static_cast<size_t>(order_.inner[row])].members;
       std::copy(members.begin(), members.end(), values.begin() + static_cast<std::ptrdiff_t>(row * width));
@@ -184,8 +185,7 @@ class TreeWalk {
 /// What each leaf says of each target, [leaves, targets], and whether it says anything.
 TensorPtr weight_table(const TreeEnsemble& ensemble, const Order& order, double otherwise, TreeAggregate aggregate) {
   const auto rows = static_cast<int64_t>(order.leaves.size());
-  require(rows * ensemble.targets < (int64_t{1} << 30), "{} leaves for {} targets", rows, ensemble.targets);
-  std::vector<double> values(static_cast<size_t>(rows * ensemble.targets), otherwise);
+  std::vector<double> values(room_for<double>({rows, ensemble.targets}), otherwise);
   for (int64_t row = 0; row < rows; ++row) {
     for (const auto& [target, weight] :
          ensemble.nodes[static_cast<size_t>(order.leaves[static_cast<size_t>(row)])].weights) {

@@ -1,6 +1,7 @@
 // roi.cpp - parts of feature maps brought to one size: RoiAlign, MaxRoiPool.
 #include <cmath>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/emission.h"
@@ -90,6 +91,7 @@ class RoiAlign {
     Value* steps = nullptr;  // from the start of the region, in bins
     if (axis.count == nullptr) {
       std::vector<double> numbers;
+      numbers.reserve(room_for<double>({axis.pooled, samples_}));
       for (int64_t i = 0; i < axis.pooled * samples_; ++i) {
         numbers.push_back((static_cast<double>(i) + 0.5) / static_cast<double>(samples_));
       }
