@@ -120,7 +120,12 @@ std::string path_of_weight(std::string_view name) {
 
 std::string NameSet::add(const std::string& wish) {
   std::string name = wish;
-  for (int i = 2; taken_.contains(name); ++i) name = wish + "_" + std::to_string(i);
+  if (taken_.contains(name)) {
+    int& last_tried = last_tried_.try_emplace(wish, 1).first->second;  // those up to it are taken for ever
+    do {
+      name = wish + "_" + std::to_string(++last_tried);
+    } while (taken_.contains(name));
+  }
   taken_.insert(name);
   return name;
 }

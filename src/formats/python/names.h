@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace tonnx::python {
 
@@ -28,6 +29,7 @@ class NameSet {
 
  private:
   std::set<std::string, std::less<>> taken_;
+  std::unordered_map<std::string, int> last_tried_;  // the number behind a wish
 };
 
 /// What an attribute of the model must not be called, as nn.Module has it.

@@ -5,11 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_set>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "formats/python/control_flow.h"
+#include "formats/python/variables.h"
 
 namespace tonnx::python {
 namespace {
@@ -30,7 +33,7 @@ struct Scope {
 /// The statements of one graph: forward itself, a branch, or the body of a loop.
 class BlockWriter {
  public:
-  BlockWriter(const Graph& graph, Scope& scope, const BlockWriter* parent = nullptr, const Node* owner = nullptr,
+  BlockWriter(const Graph& graph, Scope& scope, BlockWriter* parent = nullptr, const Node* owner = nullptr,
               int level = 0)
       : graph_(graph), scope_(scope), structure_(scope.structure), parent_(parent), owner_(owner), level_(level) {
     if (parent == nullptr) name_parameters();
@@ -85,7 +88,10 @@ class BlockWriter {
   size_t statement_count() const { return scope_.result.statements.size(); }
 
  private:
-  void add(std::string text, int deeper = 0) { scope_.result.statements.push_back({level_ + deeper, std::move(text)}); }
+  void add(std::string text, int deeper = 0) {
+    budget().take(Resource::Text, static_cast<int64_t>(text.size()));
+    scope_.result.statements.push_back({level_ + deeper, std::move(text)});
+  }
 
   // Phase 1: which nodes are nested into the expression that uses them.
 
@@ -283,14 +289,43 @@ class BlockWriter {
     return parent_ != nullptr && parent_->is_live(name, parent_->position_.at(owner_) - 1);
   }
 
-  std::string free_name(int position) const {
+  /// Up to which position of this block a name is needed.
+  int needed_until(const std::string& name) const {
+    if (scope_.parameters.contains(name) || reserved_.contains(name)) return Numbers::kAlways;
+    if (parent_ != nullptr && parent_->is_live(name, parent_->position_.at(owner_) - 1)) return Numbers::kAlways;
+    const auto held = holder_.find(name);
+    const auto last = held == holder_.end() ? last_use_.end() : last_use_.find(held->second);
+    return last == last_use_.end() ? -1 : last->second;
+  }
+
+  /// The numbers behind a word, of which the first is `first`.
+  Numbers& numbers_of(const std::string& word, int first) {
+    if (const auto at = numbers_.find({word, first}); at != numbers_.end()) return at->second;
+    Numbers* outer = nullptr;
+    if (parent_ != nullptr) {
+      outer = &parent_->numbers_of(word, first);
+      outer->release(parent_->position_.at(owner_) - 1);
+    }
+    return numbers_.try_emplace({word, first}, first, outer).first->second;
+  }
+
+  /// The word with the lowest number, from `first` on, that is not needed behind the position and not among `others`.
+  std::string numbered(const std::string& word, int first, int position, ChosenNames* others = nullptr) {
+    const auto name = [&](int number) { return fmt::format("{}{}", word, number); };
+    const int number =
+        numbers_of(word, first)
+            .find(
+                position, others ? others->last_number(word) : 0, [&](int i) { return needed_until(name(i)); },
+                [&](int i) { return others == nullptr || !others->contains(name(i)); });
+    if (others != nullptr) others->last_number(word) = number;
+    return name(number);
+  }
+
+  std::string free_name(int position) {
     for (const std::string_view name : kPool) {
       if (!scope_.parameters.contains(name) && !is_live(std::string(name), position)) return std::string(name);
     }
-    for (int i = 1;; ++i) {
-      std::string name = fmt::format("x{}", i);
-      if (!scope_.parameters.contains(name) && !is_live(name, position)) return name;
-    }
+    return numbered("x", 1, position);
   }
 
   /// A plain number or a list of them.
@@ -301,7 +336,7 @@ class BlockWriter {
   }
 
   /// The name of a size, as `batch`, where the model has one for it.
-  std::string number_name(const Value* value, int position) const {
+  std::string number_name(const Value* value, int position) {
     std::string wish = identifier(value->name);
     if (wish.empty() || wish.size() > 24 || is_made_up(value->name) || value->name.find('/') != std::string::npos)
       wish = "n";
@@ -309,10 +344,7 @@ class BlockWriter {
       if (wish.starts_with(plain) && wish.find_first_not_of("_0123456789", plain.size()) == std::string::npos)
         wish = plain;
     }
-    std::string name = wish;
-    for (int i = 2; scope_.parameters.contains(name) || is_live(name, position); ++i)
-      name = fmt::format("{}{}", wish, i);
-    return name;
+    return needed_until(wish) <= position ? wish : numbered(wish, 2, position);
   }
 
   std::string choose_name(const Value* output, const Node& node, int position) {
@@ -407,8 +439,9 @@ class BlockWriter {
     }
     // the names are chosen first, and set at the end of each branch
     std::vector<std::string> names;
+    ChosenNames chosen;
     for (const Value* output : node.outputs())
-      names.push_back(last_use_.contains(output) ? new_name(*output, position, names) : "");
+      names.push_back(last_use_.contains(output) ? new_name(*output, position, chosen) : "");
     for (const char* name : {"then_branch", "else_branch"}) {
       BlockWriter branch(graph_of(node, name), scope_, this, &node, level_ + 1);
       add(name[0] == 't' ? fmt::format("if {}:", condition) : "else:");
@@ -423,32 +456,35 @@ class BlockWriter {
   }
 
   void set_outputs(const Node& node, int position) {
-    std::vector<std::string> names;
+    ChosenNames names;
     for (const Value* output : node.outputs()) {
-      if (!last_use_.contains(output)) continue;
-      names.push_back(new_name(*output, position, names));
-      set_variable(output, names.back());
+      if (last_use_.contains(output)) set_variable(output, new_name(*output, position, names));
     }
   }
 
-  /// A name that nothing has which is needed at that position or behind it, and that is not among `others`.
-  std::string new_name(const Value& value, int position, const std::vector<std::string>& others) const {
+  /// A name that nothing has which is needed at that position or behind it, and that is not among `others`, where it is
+  /// added.
+  std::string new_name(const Value& value, int position, ChosenNames& others) {
+    std::string name = find_name(value, position, others);
+    others.add(name);
+    return name;
+  }
+
+  std::string find_name(const Value& value, int position, ChosenNames& others) {
     const auto is_free = [&](const std::string& name) {
-      return !scope_.parameters.contains(name) && !is_live(name, position - 1) &&
-             std::find(others.begin(), others.end(), name) == others.end();
+      return needed_until(name) < position && !others.contains(name);
     };
     if (value.type.kind == Type::Kind::Tensor || value.type.kind == Type::Kind::Unknown) {
       for (const std::string_view name : kPool) {
         if (is_free(std::string(name))) return std::string(name);
       }
+      return numbered("x", 1, position - 1, &others);
     }
-    const char* base = value.type.kind == Type::Kind::Sequence ? "items"
+    const char* word = value.type.kind == Type::Kind::Sequence ? "items"
                        : value.type.kind == Type::Kind::Int    ? "i"
                                                                : "x";
-    if (base[0] != 'x' && is_free(base)) return base;
-    for (int i = base[0] == 'x' ? 1 : 2;; ++i) {
-      if (std::string name = fmt::format("{}{}", base, i); is_free(name)) return name;
-    }
+    if (word[0] == 'x') return numbered(word, 1, position - 1, &others);
+    return is_free(word) ? word : numbered(word, 2, position - 1, &others);
   }
 
   // Loops
@@ -499,22 +535,26 @@ class BlockWriter {
   void write_while(const Node& node, const LoopParts& parts) {
     const int position = position_.at(&node);
     BlockWriter inner(parts.body, scope_, this, &node, level_ + 1);
-    std::vector<std::string> names{free_word("i", {}, position)};
-    if (parts.keep_on != nullptr) names.push_back(free_word("keep_on", names, position));
+    ChosenNames chosen;
+    std::vector<std::string> names{free_word("i", chosen, position)};
+    if (parts.keep_on != nullptr) names.push_back(free_word("keep_on", chosen, position));
     const std::string keep = parts.keep_on != nullptr ? names[1] : "";
+    std::unordered_set<std::string> given;  // texts among the initial values
     std::vector<std::string> initial{
         fmt::format("torch.tensor(0{})", scope_.device.empty() ? "" : ", device=" + scope_.device)};
     if (parts.keep_on != nullptr) initial.push_back(text_of(parts.keep_on, 0));
+    given.insert(initial.begin(), initial.end());
     for (const std::string& name : names) inner.reserve(name);
     inner.set_variable(parts.body.inputs()[0], names[0]);
     inner.tensor_counter_ = parts.body.inputs()[0];
     for (size_t i = 0; i < parts.initial.size(); ++i) {
       const Value* value = node.input(parts.initial[i].get<Operand>()->index);
       std::string text = text_of(value, 0);
-      const bool is_twice = std::find(initial.begin(), initial.end(), text) != initial.end();
-      names.push_back(new_name(*node.output(i), position, names));
+      const bool is_twice = given.contains(text);
+      names.push_back(new_name(*node.output(i), position, chosen));
       initial.push_back(is_twice || is_constant(value) ? text_of(value, precedence::kAtom) + ".clone()"
                                                        : std::move(text));
+      given.insert(initial.back());
       inner.set_variable(parts.body.inputs()[i + 1], names.back());
     }
     if (!scope_.result.statements.empty() && scope_.result.statements.back().level == level_) add("");
@@ -525,7 +565,7 @@ class BlockWriter {
     inner.write_statements();
     inner.write_return(true, names[0] + " + 1");
     add("");
-    const std::string state = free_word("state", names, position);
+    const std::string state = free_word("state", chosen, position);
     add(fmt::format("{} = ({}{})", state, join(initial), initial.size() == 1 ? "," : ""));
     add("if torch.compiler.is_compiling():");
     add(fmt::format("{} = torch.while_loop(condition, body, {})", state, state), 1);
@@ -548,27 +588,28 @@ class BlockWriter {
     const Graph& body = parts.body;
     const size_t carried = parts.initial.size();
     BlockWriter inner(body, scope_, this, &node, level_ + 1);
+    ChosenNames chosen;
     std::vector<std::string> names;  // of what is carried, then of the lists
     for (size_t i = 0; i < carried; ++i) {
       const Value* initial = node.input(parts.initial[i].get<Operand>()->index);
-      names.push_back(new_name(*node.output(i), position, names));
+      names.push_back(new_name(*node.output(i), position, chosen));
       add(fmt::format("{} = {}", names[i], text_of(initial, 0)));
       inner.set_variable(body.inputs()[i + 1], names[i]);
     }
     for (size_t i = 0; i < parts.scans; ++i) {
-      names.push_back(list_name(names, position));
+      names.push_back(free_word("steps", chosen, position));
       add(names.back() + " = []");
       inner.reserve(names.back());
     }
     std::string keep;
     if (parts.keep_on != nullptr) {
-      keep = free_word("keep_on", names, position);
+      keep = free_word("keep_on", chosen, position);
       inner.reserve(keep);
       add(fmt::format("{} = {}", keep, text_of(parts.keep_on, 0)));
     }
     std::string counter = "_";
     if (!body.inputs()[0]->uses.empty()) {
-      counter = new_name(*body.inputs()[0], position, names);
+      counter = new_name(*body.inputs()[0], position, chosen);
       inner.set_variable(body.inputs()[0], counter);
       inner.reserve(counter);
     }
@@ -610,23 +651,17 @@ class BlockWriter {
     return fmt::format("{} = torch.stack({}) if {} else torch.empty({})", name, name, name, join(arguments));
   }
 
-  std::string free_word(const std::string& wish, const std::vector<std::string>& others, int position) const {
-    std::string name = wish;
-    for (int i = 2; scope_.parameters.contains(name) || is_live(name, position - 1) ||
-                    std::find(others.begin(), others.end(), name) != others.end();
-         ++i) {
-      name = fmt::format("{}{}", wish, i);
-    }
+  std::string free_word(const std::string& wish, ChosenNames& others, int position) {
+    const bool is_free = needed_until(wish) < position && !others.contains(wish);
+    std::string name = is_free ? wish : numbered(wish, 2, position - 1, &others);
+    others.add(name);
     return name;
-  }
-  std::string list_name(const std::vector<std::string>& others, int position) const {
-    return free_word("steps", others, position);
   }
 
   const Graph& graph_;
   Scope& scope_;
   const Structure& structure_;
-  const BlockWriter* parent_;
+  BlockWriter* parent_;
   const Node* owner_;
   int level_;
   std::unordered_map<const Node*, int> position_;
@@ -635,7 +670,8 @@ class BlockWriter {
   std::unordered_map<const Value*, std::string> variable_;
   std::unordered_map<std::string, const Value*> holder_;  // variable -> the value it has now
   std::set<std::string, std::less<>> reserved_;
-  const Value* tensor_counter_ = nullptr;  // the number of the iteration, where that is a tensor
+  std::map<std::pair<std::string, int>, Numbers> numbers_;  // by the word in front of them, and the first
+  const Value* tensor_counter_ = nullptr;                   // the number of the iteration, where that is a tensor
 };
 
 }  // namespace
