@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <string>
 #include <unordered_map>
 
+#include "base/budget.h"
 #include "base/error.h"
 
 namespace tonnx {
@@ -17,6 +19,32 @@ using Item = PickleValue::Item;
 constexpr size_t kMaxValues = size_t{1} << 22;
 constexpr size_t kMaxItems = size_t{1} << 26;
 constexpr int kMaxProtocol = 5;
+
+/// The values that a pickle numbers. Pickles of good faith count from 0 on; numbers with gaps go to a tree, whose time
+/// no choice of numbers spoils.
+class Memo {
+ public:
+  size_t size() const { return dense_.size() + sparse_.size(); }
+  void set(uint32_t index, PickleValue* value) {
+    if (index < dense_.size()) {
+      dense_[index] = value;
+    } else if (index == dense_.size()) {
+      dense_.push_back(value);
+      sparse_.erase(index);
+    } else {
+      sparse_[index] = value;
+    }
+  }
+  PickleValue* find(uint32_t index) const {
+    if (index < dense_.size()) return dense_[index];
+    const auto at = sparse_.find(index);
+    return at == sparse_.end() ? nullptr : at->second;
+  }
+
+ private:
+  std::vector<PickleValue*> dense_;
+  std::map<uint32_t, PickleValue*> sparse_;
+};
 
 class Machine {
  public:
@@ -38,7 +66,8 @@ class Machine {
  private:
   template <class... Args>
   [[noreturn]] void fail_pickle(fmt::format_string<Args...> text, Args&&... args) const {
-    throw Error(ErrorKind::BadFile, error_text("{} is a bad pickle: ", what_) + format_error(text, fmt::make_format_args(args...)) +
+    throw Error(ErrorKind::BadFile, error_text("{} is a bad pickle: ", what_) +
+                                        format_error(text, fmt::make_format_args(args...)) +
                                         error_text(" (byte {})", at_));
   }
   [[noreturn]] void fail_opcode(uint8_t op) const {
@@ -74,6 +103,7 @@ class Machine {
 
   PickleValue& make(Kind kind) {
     if (values_.size() >= kMaxValues) fail_pickle("it has more than {} values", kMaxValues);
+    budget().take(Resource::Memory, sizeof(PickleValue));
     PickleValue& value = values_.emplace_back();
     value.kind = kind;
     return value;
@@ -307,22 +337,18 @@ class Machine {
 
   bool memo(uint8_t op) {
     switch (op) {
-      case 'q': memo_[number<uint8_t>()] = &top(); return true;
-      case 'r': memo_[number<uint32_t>()] = &top(); return true;
-      case 0x94: {
-        const auto index = static_cast<uint32_t>(memo_.size());
-        memo_[index] = &top();
-        return true;
-      }
+      case 'q': memo_.set(number<uint8_t>(), &top()); return true;
+      case 'r': memo_.set(number<uint32_t>(), &top()); return true;
+      case 0x94: memo_.set(static_cast<uint32_t>(memo_.size()), &top()); return true;
       case 'h': return push_memo(number<uint8_t>());
       case 'j': return push_memo(number<uint32_t>());
       default: return false;
     }
   }
   bool push_memo(uint32_t index) {
-    const auto found = memo_.find(index);
-    if (found == memo_.end()) fail_pickle("it fetches value {} of its memo, which is not there", index);
-    stack_.push_back(found->second);
+    PickleValue* found = memo_.find(index);
+    if (found == nullptr) fail_pickle("it fetches value {} of its memo, which is not there", index);
+    stack_.push_back(found);
     return true;
   }
 
@@ -333,7 +359,7 @@ class Machine {
   size_t items_ = 0;
   std::vector<PickleValue*> stack_;
   std::vector<size_t> marks_;
-  std::unordered_map<uint32_t, PickleValue*> memo_;
+  Memo memo_;
 };
 
 /// The part of a value with that number, over all the ways in which it can hold others; nothing past the last.
