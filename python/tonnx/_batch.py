@@ -64,8 +64,8 @@ def run(
 
     `jobs` is how many are done at a time (one for each core). `resume` leaves alone what is done and unchanged,
     `dry_run` only checks the file and says what would be done, `verify=False` compares nothing, whatever the file says,
-    and `report` is a file that the report is written to as JSON. `limits` is what each conversion may use where the file
-    does not say: `{"memory": "1G"}`.
+    and `report` is a file that the report is written to as JSON. `limits` is what each conversion may use where the
+    file does not say: `{"memory": "1G"}`.
     """
     if jobs is not None and jobs < 1:
         raise ValueError("jobs is a number from 1 on")
