@@ -468,9 +468,8 @@ NB_MODULE(_core, m) {
 
   nb::class_<Buffer>(m, "Buffer", nb::type_slots(kBufferSlots));
   nb::class_<PythonBudget>(m, "Budget")
-      .def("__init__", [](PythonBudget* self, const std::map<std::string, int64_t>& limits) {
-        new (self) PythonBudget(limits_of(limits));
-      })
+      .def("__init__", [](PythonBudget* self,
+                          const std::map<std::string, int64_t>& limits) { new (self) PythonBudget(limits_of(limits)); })
       .def("__enter__", &PythonBudget::enter)
       .def("__exit__", [](PythonBudget& self, const nb::args&) { self.exit(); });
   m.def("parse_bytes", &parse_bytes);

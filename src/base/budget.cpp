@@ -74,8 +74,7 @@ Budget& budget() {
   return current != nullptr ? *current : alone;
 }
 
-BudgetScope::BudgetScope(const Limits& limits, uint64_t input_bytes)
-    : own_(limits), is_outermost_(current == nullptr) {
+BudgetScope::BudgetScope(const Limits& limits, uint64_t input_bytes) : own_(limits), is_outermost_(current == nullptr) {
   if (!is_outermost_) return;
   own_.add_input(input_bytes);
   current = &own_;

@@ -50,7 +50,8 @@ class Budget {
   bool try_take(Resource resource, int64_t amount);
   /// Throws Unsupported, with a text that names the limit, where there is not enough left.
   void take(Resource resource, int64_t amount) {
-    if (!try_take(resource, amount)) [[unlikely]] fail(resource);
+    if (!try_take(resource, amount)) [[unlikely]]
+      fail(resource);
   }
 
  private:
@@ -84,7 +85,8 @@ template <class T>
 size_t room_for(std::initializer_list<int64_t> sizes) {
   int64_t count = 1;
   for (const int64_t size : sizes) {
-    if (size < 0) [[unlikely]] fail_overflow();
+    if (size < 0) [[unlikely]]
+      fail_overflow();
     count = checked_mul(count, size);
   }
   budget().take(Resource::Memory, checked_mul(count, static_cast<int64_t>(sizeof(T))));

@@ -66,7 +66,8 @@ class Machine {
  private:
   template <class... Args>
   [[noreturn]] void fail_pickle(fmt::format_string<Args...> text, Args&&... args) const {
-    throw Error(ErrorKind::BadFile, error_text("{} is a bad pickle: ", what_) + format_error(text, fmt::make_format_args(args...)) +
+    throw Error(ErrorKind::BadFile, error_text("{} is a bad pickle: ", what_) +
+                                        format_error(text, fmt::make_format_args(args...)) +
                                         error_text(" (byte {})", at_));
   }
   [[noreturn]] void fail_opcode(uint8_t op) const {

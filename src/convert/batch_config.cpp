@@ -206,7 +206,8 @@ class Expansion {
     sources_.emplace(key_of(job.source), job.source);
     if (jobs_.size() == kMaxJobs) fail_invalid("there are more than {} conversions", kMaxJobs);
     values_ += values_of(job);
-    if (values_ > kMaxValues) fail_invalid("the conversions repeat lists of options more than {} values long", kMaxValues);
+    if (values_ > kMaxValues)
+      fail_invalid("the conversions repeat lists of options more than {} values long", kMaxValues);
     if (is_free) jobs_.push_back(std::move(job));
   }
 
@@ -255,7 +256,8 @@ class Expansion {
     size_t count = job.convert.dynamic.size();
     for (const auto& [name, dims] : job.convert.input_shapes) count += dims.size();
     if (job.simplify) {
-      for (const auto* list : {&job.simplify->skip, &job.simplify->only, &job.simplify->enable, &job.simplify->unused_outputs})
+      for (const auto* list :
+           {&job.simplify->skip, &job.simplify->only, &job.simplify->enable, &job.simplify->unused_outputs})
         count += list->size();
     }
     if (job.verify) {

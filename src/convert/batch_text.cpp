@@ -121,7 +121,8 @@ class Parser {
       return result;
     }
     const bool is_model = what != "defaults";
-    Keys known{"target", "targets", "input_shapes", "dynamic", "opset", "simplify", "verify", "external_data", "limits", "allow_ops"};
+    Keys known{"target",   "targets", "input_shapes",  "dynamic", "opset",
+               "simplify", "verify",  "external_data", "limits",  "allow_ops"};
     if (is_model) known.insert(known.begin(), "source");
     bool has_source = false, has_target = false, has_targets = false;
     each_key(node, known, is_model ? "of a model" : "of the defaults",

@@ -15,7 +15,8 @@ int64_t bytes_of(const AttrValue& value, bool with_tensors) {
   if (const auto* text = value.get<std::string>()) return size(*text);
   if (const auto* ints = value.get<std::vector<int64_t>>()) return size(*ints);
   if (const auto* floats = value.get<std::vector<double>>()) return size(*floats);
-  if (const auto* tensor = value.get<TensorPtr>()) return with_tensors ? static_cast<int64_t>((*tensor)->data.size()) : 0;
+  if (const auto* tensor = value.get<TensorPtr>())
+    return with_tensors ? static_cast<int64_t>((*tensor)->data.size()) : 0;
   int64_t bytes = 0;
   if (const auto* texts = value.get<std::vector<std::string>>()) {
     for (const std::string& text : *texts) bytes += static_cast<int64_t>(sizeof(text)) + size(text);

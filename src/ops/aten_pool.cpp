@@ -61,8 +61,8 @@ Pool pool_of(const AtenNode& n, bool has_dilation) {
                                       checked_add(checked_mul(pool.dilations[i], pool.kernel[i] - 1), 1));
     pool.behind[i] = std::max(checked_sub(checked_sub(reach, *size), pool.padding[i]), pool.padding[i]);
     // no more windows than PyTorch has, and no pads of a whole window
-    if (window_count(checked_add(*size, checked_sub(pool.behind[i], pool.padding[i])), pool.kernel[i], pool.strides[i], pool.padding[i],
-                     pool.dilations[i], false) != count ||
+    if (window_count(checked_add(*size, checked_sub(pool.behind[i], pool.padding[i])), pool.kernel[i], pool.strides[i],
+                     pool.padding[i], pool.dilations[i], false) != count ||
         pool.behind[i] >= pool.kernel[i]) {
       pool.behind[i] = pool.padding[i];
       pool.ceil_mode = true;

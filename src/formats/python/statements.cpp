@@ -312,11 +312,11 @@ class BlockWriter {
   /// The word with the lowest number, from `first` on, that is not needed behind the position and not among `others`.
   std::string numbered(const std::string& word, int first, int position, ChosenNames* others = nullptr) {
     const auto name = [&](int number) { return fmt::format("{}{}", word, number); };
-    const int number = numbers_of(word, first)
-                           .find(
-                               position, others ? others->last_number(word) : 0,
-                               [&](int i) { return needed_until(name(i)); },
-                               [&](int i) { return others == nullptr || !others->contains(name(i)); });
+    const int number =
+        numbers_of(word, first)
+            .find(
+                position, others ? others->last_number(word) : 0, [&](int i) { return needed_until(name(i)); },
+                [&](int i) { return others == nullptr || !others->contains(name(i)); });
     if (others != nullptr) others->last_number(word) = number;
     return name(number);
   }
@@ -671,7 +671,7 @@ class BlockWriter {
   std::unordered_map<std::string, const Value*> holder_;  // variable -> the value it has now
   std::set<std::string, std::less<>> reserved_;
   std::map<std::pair<std::string, int>, Numbers> numbers_;  // by the word in front of them, and the first
-  const Value* tensor_counter_ = nullptr;  // the number of the iteration, where that is a tensor
+  const Value* tensor_counter_ = nullptr;                   // the number of the iteration, where that is a tensor
 };
 
 }  // namespace

@@ -32,8 +32,8 @@ class Numbers {
   int first_from(int number) const;
 
   const Numbers* outer_;
-  int next_;            // from here on nothing is known
-  std::set<int> free_;  // below that; some may have been taken since
+  int next_;                         // from here on nothing is known
+  std::set<int> free_;               // below that; some may have been taken since
   using Held = std::pair<int, int>;  // a position, and the number that is needed up to it
   std::priority_queue<Held, std::vector<Held>, std::greater<>> held_;
 };
