@@ -1,6 +1,7 @@
 // aten_pool.cpp - PyTorch's pools over sliding windows as ONNX.
 #include <numeric>
 
+#include "base/checked_int.h"
 #include "ops/aten_window.h"
 #include "ops/raises.h"
 
@@ -173,7 +174,8 @@ struct Span {
 };
 std::vector<Span> adaptive_spans(int64_t in, int64_t out) {
   std::vector<Span> spans;
-  for (int64_t i = 0; i < out; ++i) spans.push_back({i * in / out, ((i + 1) * in + out - 1) / out});
+  for (int64_t i = 0; i < out; ++i)
+    spans.push_back({checked_mul(i, in) / out, checked_add(checked_mul(i + 1, in), out - 1) / out});
   return spans;
 }
 
