@@ -131,7 +131,8 @@ TEST(Fuzz, ModelsThatLieGiveErrorsAndNothingWorse) {
                     }});
   }
   const size_t accepted = fuzz::run_rows(rows, 20);
-  if (std::getenv("TONNX_FUZZ_ROW") == nullptr) EXPECT_GT(accepted, rows.size());
+  const bool is_all = std::getenv("TONNX_FUZZ_ROW") == nullptr && std::getenv("TONNX_FUZZ_ROUNDS") == nullptr;
+  if (is_all) EXPECT_GT(accepted, rows.size());
 }
 
 }  // namespace
