@@ -7,7 +7,6 @@
 namespace tonnx {
 namespace {
 
-
 /// ONNX Runtime's transforms of other lengths than powers of two add up an error in float32 that PyTorch's do not have.
 DType transformed_in(DType dtype, const IntArg& length) {
   const bool is_power = length.value == nullptr && length.number > 0 && (length.number & (length.number - 1)) == 0;
@@ -225,7 +224,7 @@ Value* window_of(const AtenNode& n, OnnxBuilder& onnx, int64_t length, DType dty
   Value* window = n.find_input("window");
   const int64_t given = n.find_i("win_length").value_or(length);
   if (window == nullptr) {
-    if (given > int64_t{1} << 20) n.cannot("so long a window");
+    if (given < 0 || given > int64_t{1} << 20) n.cannot("a window of {} elements", given);
     window = onnx.numbers(dtype, {given}, std::vector<double>(static_cast<size_t>(given), 1));
   }
   if (given == length) return onnx.cast(window, dtype);
@@ -237,7 +236,8 @@ Values raise_stft(const AtenNode& n, OnnxBuilder& onnx) {
   n.ignore({"return_complex"});
   if (n.find_flag("align_to_window").value_or(false)) n.cannot("align_to_window");
   if (is_complex(n.dtype("self"))) n.cannot("the short-time transform of complex numbers");
-  const int64_t length = n.i("n_fft"), hop = n.find_i("hop_length").value_or(length / 4);
+  const int64_t length = n.positive("n_fft"), hop = n.find_i("hop_length").value_or(length / 4);
+  require(n.rank("self") == 1 || n.rank("self") == 2, "a signal of {} dimensions", n.rank("self"));
   const DType dtype = transformed_in(n.dtype("self"), length);
   Value* x = n.input_as("self", dtype);
   const bool is_single = n.rank("self") == 1;

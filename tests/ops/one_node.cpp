@@ -1,6 +1,8 @@
 // one_node.cpp - writes the text of one-node models.
 #include "ops/one_node.h"
 
+#include <fmt/format.h>
+
 #include "ir/text.h"
 
 namespace tonnx {

@@ -133,6 +133,9 @@ constexpr const char* kLies[] = {
     "%y: float32[2, 3, 8, 8] = aten::conv2d(input=%x, weight=%s)",
     "%y: int64[2, 0] = aten::tril_indices(row=9223372036854775807, col=0)",
     "%y: float32[4] = aten::prelu(self=%v, weight=0.5)",
+    "%y: float32[4] = aten::stft.center(self=%s, n_fft=4, pad_mode=\"reflect\", normalized=False)",
+    "%y: float32[2, 3, 3, 9223372036854775807] = aten::adaptive_avg_pool2d(self=%x, output_size=[3, "
+    "9223372036854775807])",
 };
 
 TEST(CheckProgram, LiesAboutRanksAndNumbersAreErrors) {
