@@ -3,6 +3,8 @@
 
 #include <rapidjson/document.h>
 
+#include <algorithm>
+#include <climits>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -283,15 +285,34 @@ class GraphReader {
   std::unordered_map<std::string_view, Value*> values_;
 };
 
+/// As the schema has them, whatever the file does: the first operand of a node is what it computes with or writes to.
+void put_in_order(const Node& node, std::vector<std::pair<std::string, const Json*>>& arguments) {
+  const AtenOpEntry* entry = find_entry(node);
+  const auto place_of = [&](const std::string& name) {
+    // those that write, and other names of operators, have no row of their own
+    if (entry == nullptr) return name == "self" ? 0 : 1;
+    const int at = entry->signature.find_input(name);
+    return at < 0 ? INT_MAX : at;
+  };
+  std::stable_sort(arguments.begin(), arguments.end(),
+                   [&](const auto& a, const auto& b) { return place_of(a.first) < place_of(b.first); });
+}
+
 void GraphReader::add_node(const Json& json, std::string_view target) {
   Node& node = *graph_.add_node("", "");
   set_target(node, target, origin_);
-  size_t position = 0;
+  std::vector<std::pair<std::string, const Json*>> arguments;
   for (const Json& input : get_list(json, "inputs").GetArray()) {
-    std::string name = argument_name(node, text_of(get(input, "name"), "the name of an argument"), position++);
+    const std::string_view given = text_of(get(input, "name"), "the name of an argument");
+    arguments.emplace_back(argument_name(node, given, arguments.size()), &input);
+  }
+  constexpr size_t kMostArguments = 256;  // the longest schema has a few dozen
+  require(arguments.size() <= kMostArguments, "a node has {} arguments", arguments.size());
+  put_in_order(node, arguments);
+  for (auto& [name, input] : arguments) {
     require(node.find_attribute(name) == nullptr, "the argument '{}' is given twice", name);
     AttrValue value = in_context([&] { return fmt::format("reading its argument '{}'", shown(name)); },
-                                 [&] { return argument(node, get(input, "arg")); });
+                                 [&, &input = input] { return argument(node, get(*input, "arg")); });
     node.attributes.push_back({std::move(name), std::move(value), AttrType::None, {}, {}});
   }
   if (node.domain == Symbol("tonnx")) read_onnx_op(node, archive_);

@@ -8,12 +8,13 @@
 #include "ops/op_def.h"
 
 namespace tonnx::pt2 {
-namespace {
 
 const AtenOpEntry* find_entry(const Node& node) {
   return find_aten_op(fmt::format("{}::{}{}{}", node.domain.view(), node.op.view(), node.overload.empty() ? "" : ".",
                                   node.overload.view()));
 }
+
+namespace {
 
 /// Libraries of operators that only tonnx makes, on its way to code or out of the user's own functions.
 bool is_ours(std::string_view library) { return library == "tonnx" || library == "tonnx_function"; }
