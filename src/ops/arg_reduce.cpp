@@ -39,7 +39,7 @@ Values lower_arg_reduce(const OnnxNode& n, AtenBuilder& aten) {
   const auto rank = n.find_rank("data");
   const int64_t dim = rank ? axis_of(n, *rank) : n.i("axis");
   if (!n.flag("select_last_index")) return aten(Op.value, x, dim, keep);
-  Value* from_behind = aten(Op.value, aten("flip", x, IntArgs{dim}), dim, keep);
+  Value* from_behind = aten(Op.value, aten("flip", x, IntArgs{IntArg(dim)}), dim, keep);
   if (rank == 0) return from_behind;
   const IntArg last = aten.sub(rank ? n.size("data", dim) : aten.size(x, dim), 1);
   return aten("rsub.Scalar", from_behind, last);

@@ -179,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(
             "[]}\n"
             "models:\n- {source: open.onnx, target: o.py, simplify: false}",
             "  line 2: unknown key 'source' of the defaults; there are: target, targets, input_shapes, dynamic, opset, "
-            "simplify, verify, external_data, limits\n"
+            "simplify, verify, external_data, limits, allow_ops\n"
             "  line 3: 'big' is not a size such as 1MB\n"
             "  line 3: unknown key 'skipp' of 'simplify'; did you mean 'skip'?\n"
             "  line 4: 'times' must be a number from 1 on, not '0'\n"

@@ -28,6 +28,7 @@ BUILTINS = {
     "bool", "complex", "enumerate", "float", "int", "isinstance", "len", "list", "max", "min", "range", "reversed",
     "slice", "super", "tuple", "zip",
 }  # fmt: skip
+KNOWN_WORDS = MODULES | BUILTINS | {"__file__", "load_file", "EXTERNAL"}
 SCRIPT_WORDS = {
     "CONSTANTS", "Dict", "List", "Module", "NoneType", "Optional", "Tensor", "Tuple", "annotate", "bool", "float",
     "getattr", "inf", "int", "isinstance", "len", "nan", "ops", "range", "str", "torch", "unchecked_cast",
@@ -75,12 +76,19 @@ def is_plain(name: str) -> bool:
     )
 
 
+def declarations(tree: ast.AST) -> set[ast.Name]:
+    """Attributes that a class of TorchScript declares: they are known as such only, and self.Tensor is no type."""
+    return {n.target for n in ast.walk(tree) if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
+
+
 def bound_names(tree: ast.AST) -> set[str]:
     """Every name that the code itself gives a value: assigned, a parameter, or the name of a function."""
     names = set()
+    declared = declarations(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
+            if node not in declared:
+                names.add(node.id)
         elif isinstance(node, ast.arg):
             names.add(node.arg)
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -125,15 +133,15 @@ class Checker(ast.NodeVisitor):
         require(ast.unparse(node) in IMPORTS, ast.unparse(node))
 
     def visit_Name(self, node: ast.Name) -> None:
-        known = self.bound | MODULES | BUILTINS | {"__file__", "load_file", "EXTERNAL"}
-        require(isinstance(node.ctx, ast.Store) or node.id in known, f"the name {node.id!r}")
+        is_known = node.id in self.bound or node.id in KNOWN_WORDS
+        require(isinstance(node.ctx, ast.Store) or is_known, f"the name {node.id!r}")
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         path = dotted(node)
         root = path.split(".")[0] if path else ""
         if path in ("self", "cls") or (root == "self" and path and path.count(".") == 1):
             require(is_plain(node.attr), f"the attribute {path!r}")
-        elif root in MODULES - self.bound:
+        elif root in MODULES and root not in self.bound:
             self.require_known(str(path))
             return
         elif node.attr == "__init__":
@@ -156,15 +164,11 @@ class ScriptChecker(Checker):
     """TorchScript is Python in its syntax, with words and types of its own."""
 
     def __init__(self, tree: ast.Module, allow_ops: frozenset[str] = frozenset()) -> None:
-        # attributes of a class are known as such only: self.Tensor is no type
-        declared = {
-            n.target.id for n in ast.walk(tree) if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
-        }
-        self.bound = bound_names(tree) - declared
+        self.bound = bound_names(tree)
         self.allow_ops = allow_ops
         self.learned = None
-        for name in declared:
-            require(is_plain(name), f"the attribute {name!r}")
+        for declared in declarations(tree):
+            require(is_plain(declared.id), f"the attribute {declared.id!r}")
         for name in self.bound - {"__parameters__", "__buffers__", "__annotations__"}:
             require(is_plain(name), f"the name {name!r}")
             require(name not in SCRIPT_WORDS, f"{name!r} hides what the code needs")
@@ -187,8 +191,8 @@ class ScriptChecker(Checker):
         self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> None:
-        known = self.bound | SCRIPT_WORDS | {"__annotations__"}
-        require(isinstance(node.ctx, ast.Store) or node.id in known, f"the name {node.id!r}")
+        is_known = node.id in self.bound or node.id in SCRIPT_WORDS or node.id == "__annotations__"
+        require(isinstance(node.ctx, ast.Store) or is_known, f"the name {node.id!r}")
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         path = dotted(node) or ""
@@ -202,8 +206,8 @@ class ScriptChecker(Checker):
         elif isinstance(node.value, ast.Name) and node.value.id == "self":
             require(is_plain(node.attr), f"the attribute {path!r}")
         else:
-            known = self.bound | {node.attr} if path.startswith("self.") else self.bound
-            if node.attr not in known:
+            require(is_plain(node.attr), f"the attribute {node.attr!r}")
+            if not path.startswith("self.") and node.attr not in self.bound:  # methods of submodules are bound elsewhere
                 self.require_known("script ." + node.attr)
             self.visit(node.value)
 

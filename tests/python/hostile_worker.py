@@ -10,6 +10,7 @@ from pathlib import Path
 
 import tonnx
 from tonnx import _core
+from tonnx._error import translated
 
 
 def to(ending: str) -> Callable[[Path, Path], object]:
@@ -42,7 +43,8 @@ def main(route: str, folder: str, megabytes: str, seconds: str) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
         print(source.stem, end=" ", flush=True)
         try:
-            ROUTES[route](source, out)
+            with translated():
+                ROUTES[route](source, out)
             print("done", flush=True)
         except tonnx.Error as e:
             print(e.kind, " ".join(str(e).split())[:200], flush=True)
