@@ -375,7 +375,7 @@ NB_MODULE(_core, m) {
       [](const std::string& source, const std::string& target, const std::vector<std::string>& allow_ops) {
         write_vetted_copy(source, target, AllowedOps(allow_ops));
       },
-      nb::arg("source"), nb::arg("target"), nb::arg("allow_ops"));
+      nb::arg("source"), nb::arg("target"), nb::arg("allow_ops") = std::vector<std::string>());
   m.def("guard_signals", cli::guard_signals);
   m.def(
       "write_text",
