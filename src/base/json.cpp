@@ -5,6 +5,11 @@
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+
 #include "base/error.h"
 
 namespace tonnx {
@@ -12,7 +17,7 @@ namespace {
 
 constexpr int kMaxDepth = 256;
 constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag |
-                            rapidjson::kParseFullPrecisionFlag | rapidjson::kParseNanAndInfFlag;
+                            rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
 
 /// Passes all events on to the document, and stops where they nest too deep.
 class DepthCheck {
@@ -27,7 +32,20 @@ class DepthCheck {
   bool Int64(int64_t value) { return target_.Int64(value); }
   bool Uint64(uint64_t value) { return target_.Uint64(value); }
   bool Double(double value) { return target_.Double(value); }
-  bool RawNumber(const char* text, rapidjson::SizeType size, bool copy) { return target_.RawNumber(text, size, copy); }
+  /// Numbers come as they stand in the text: RapidJSON's own conversion has assertions that long ones fail.
+  bool RawNumber(const char* text, rapidjson::SizeType size, bool) {
+    const char* const end = text + size;
+    const auto is_all = [&](std::from_chars_result result) { return result.ec == std::errc() && result.ptr == end; };
+    if (int64_t whole = 0; is_all(std::from_chars(text, end, whole))) return target_.Int64(whole);
+    if (uint64_t large = 0; is_all(std::from_chars(text, end, large))) return target_.Uint64(large);
+    double real = 0;
+    const std::from_chars_result result = std::from_chars(text, end, real);
+    if (is_all(result)) return target_.Double(real);
+    // too near to zero, or too far from it
+    real =
+        result.ec == std::errc::result_out_of_range ? std::strtod(std::string(text, size).c_str(), nullptr) : HUGE_VAL;
+    return std::abs(real) < 1 && target_.Double(real);
+  }
   bool String(const char* text, rapidjson::SizeType size, bool copy) { return target_.String(text, size, copy); }
   bool Key(const char* text, rapidjson::SizeType size, bool copy) { return target_.Key(text, size, copy); }
   bool StartObject() { return ++depth_ <= kMaxDepth && target_.StartObject(); }
