@@ -1,5 +1,5 @@
 // batch.cpp - the binding of many conversions at a time.
-#include "convert/batch.h"
+#include "batch/batch.h"
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>

@@ -1,5 +1,5 @@
 // batch.cpp - tonnx run: many conversions, as a YAML file lists them.
-#include "convert/batch.h"
+#include "batch/batch.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/join.h"
 #include "base/output_file.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
@@ -16,7 +17,7 @@
 namespace tonnx::cli {
 namespace {
 
-struct Arguments {
+struct BatchArguments {
   std::string config, report;
   std::vector<std::string> limits;
   unsigned threads = 0;
@@ -86,7 +87,7 @@ JobJudge judge_of(const JudgeMaker& make_judge) {
     options.absolute = job.verify->absolute;
     options.data = job.verify->data;
     options.allow_ops = job.convert.allow_ops.names();
-    for (const auto& [name, dims] : shapes) options.shapes.push_back(fmt::format("{}:{}", name, fmt::join(dims, ",")));
+    for (const auto& [name, dims] : shapes) options.shapes.push_back(fmt::format("{}:{}", name, joined(dims, ",")));
     return make_judge(options)(job.source, result);
   };
 }
@@ -122,7 +123,7 @@ void throw_failures(const BatchReport& report) {
   throw Error(*worst->kind, text);
 }
 
-void run_all(const Arguments& a, const JudgeMaker& make_judge) {
+void run_all(const BatchArguments& a, const JudgeMaker& make_judge) {
   const Verifying verifying = a.never_verifies ? Verifying::Never
                               : make_judge     ? Verifying::Asked
                                                : Verifying::Impossible;
@@ -155,7 +156,7 @@ void run_all(const Arguments& a, const JudgeMaker& make_judge) {
 
 void add_batch(CLI::App& app, Run& run, const JudgeMaker& make_judge) {
   CLI::App* command = app.add_subcommand("run", "Convert the models that a YAML file lists, some at a time");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<BatchArguments>();
   command->add_option("config", a->config, "config.yml: defaults and models")->required();
   command->add_option("-j,--jobs", a->threads, "how many at a time; one for each core where it is not given")
       ->check(CLI::Range(1, 1024));

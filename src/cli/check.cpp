@@ -17,7 +17,7 @@
 namespace tonnx::cli {
 namespace {
 
-struct Arguments {
+struct CheckArguments {
   std::string source;
   std::string to = "py";
   int64_t opset = 0;
@@ -38,7 +38,7 @@ void count_nodes(const Graph& graph, size_t& count, std::set<std::string>& ops) 
 }
 
 /// A program of PyTorch, on its way to ONNX or to Python.
-void check_program(const Arguments& a) {
+void check_program(const CheckArguments& a) {
   Program program = read_pt2(a.source);
   make_functional(program);
   size_t count = 0;
@@ -58,7 +58,7 @@ void check_program(const Arguments& a) {
   fmt::print("{}: all {} nodes ({} operators) can be converted\n", shown(a.source), count, ops.size());
 }
 
-void check(const Arguments& a) {
+void check(const CheckArguments& a) {
   const BudgetScope scope(parse_limits(a.limits));
   in_context([&] { return "checking " + a.source; },
              [&] {
@@ -87,7 +87,7 @@ void check(const Arguments& a) {
 void add_check(CLI::App& app, Run& run) {
   CLI::App* command =
       app.add_subcommand("check", "List every operator that cannot be converted, with its nodes, and convert nothing");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<CheckArguments>();
   command->add_option("source", a->source, "model.onnx or model.pt2")->required();
   command->add_option("--to", a->to, "py, pt2, pt or onnx; for a .pt2 py, pt or onnx")
       ->capture_default_str()

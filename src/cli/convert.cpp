@@ -15,7 +15,7 @@
 namespace tonnx::cli {
 namespace {
 
-struct Arguments {
+struct ConvertArguments {
   std::string source, target, list;
   int64_t opset = 0;
   std::vector<std::string> input_shapes;
@@ -37,7 +37,7 @@ void show_progress(uint64_t done, uint64_t total) {
   if (done == total) std::fprintf(stderr, "\n");
 }
 
-ConvertOptions options_of(const Arguments& a) {
+ConvertOptions options_of(const ConvertArguments& a) {
   ConvertOptions options;
   if (a.opset != 0) options.opset = a.opset;
   for (const std::string& text : a.input_shapes) options.input_shapes.insert(parse_shape(text));
@@ -51,7 +51,7 @@ ConvertOptions options_of(const Arguments& a) {
 
 /// `source<TAB>target` on each line. A failure is written to TARGET.err, and the others are still converted; the first
 /// one's kind is what the program ends with.
-void convert_list(const Arguments& a) {
+void convert_list(const ConvertArguments& a) {
   const ConvertOptions options = options_of(a);
   const Bytes text = map_file(a.list);
   size_t count = 0, failed = 0, line_number = 0;
@@ -89,7 +89,7 @@ void convert_list(const Arguments& a) {
     throw Error(*worst, fmt::format("{} of {} conversions failed; each has its reason in TARGET.err", failed, count));
 }
 
-void convert(const Arguments& a) {
+void convert(const ConvertArguments& a) {
   if (!a.list.empty()) {
     require(a.source.empty(), "--list names the files; none is given beside it");
     return convert_list(a);
@@ -105,7 +105,7 @@ void convert(const Arguments& a) {
 void add_convert(CLI::App& app, Run& run) {
   CLI::App* command =
       app.add_subcommand("convert", "Convert a model; the endings of the two names say from what and to what");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ConvertArguments>();
   command->add_option("source", a->source, "model.onnx or model.pt2");
   command->add_option("target", a->target,
                       "model.py (its weights go to model.safetensors), model.pt2, model.pt (TorchScript) or "

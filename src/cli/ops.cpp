@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "ops/op_def.h"
+#include "ops/frame/op_def.h"
 
 namespace tonnx::cli {
 namespace {

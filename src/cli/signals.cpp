@@ -17,7 +17,7 @@ constexpr int kBadInput = 1;
 void remove_and_end(int signal) {
   remove_temporaries();
   std::signal(signal, SIG_DFL);
-  raise(signal);  // comes when this handler returns
+  std::raise(signal);  // comes when this handler returns
 }
 
 void tell_and_end(int) {

@@ -17,7 +17,7 @@
 namespace tonnx::cli {
 namespace {
 
-struct Arguments {
+struct SimplifyArguments {
   std::string source, target, report, fold_limit = "1MB";
   JudgeOptions judge;
   std::vector<std::string> input_shapes, skip, only, enable, unused_outputs, skip_optimization, limits;
@@ -48,7 +48,7 @@ void list_passes(bool as_markdown) {
   }
 }
 
-SimplifyFileOptions options_of(const Arguments& a, const Model& model) {
+SimplifyFileOptions simplify_options_of(const SimplifyArguments& a, const Model& model) {
   SimplifyFileOptions options;
   SimplifyOptions& passes = options.simplify;
   for (const std::string& text : a.input_shapes) passes.input_shapes.insert(parse_shape(text, &model));
@@ -69,14 +69,14 @@ SimplifyFileOptions options_of(const Arguments& a, const Model& model) {
   return options;
 }
 
-void simplify_one(const Arguments& a, const JudgeMaker& make_judge) {
+void simplify_one(const SimplifyArguments& a, const JudgeMaker& make_judge) {
   if (a.lists_passes) return list_passes(a.as_markdown);
   require(!a.source.empty() && !a.target.empty(), "simplify needs a source and a target");
   const BudgetScope scope(parse_limits(a.limits));
   in_context([&] { return "simplifying " + a.source; },
              [&] {
                Model model = read_onnx(a.source);
-               SimplifyFileOptions options = options_of(a, model);
+               SimplifyFileOptions options = simplify_options_of(a, model);
                if (a.judge.times > 0 || a.verifies_passes) {
                  if (!make_judge)
                    fail_unsupported("comparing outputs needs ONNX Runtime: run `python -m tonnx simplify` instead");
@@ -129,7 +129,7 @@ CLI::Option* add_list(CLI::App* command, const std::string& names, std::vector<s
 
 void add_simplify(CLI::App& app, Run& run, const JudgeMaker& make_judge) {
   CLI::App* command = app.add_subcommand("simplify", "Make a model of ONNX simpler, and say what was done");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<SimplifyArguments>();
   command->add_option("source", a->source, "model.onnx");
   command->add_option("target", a->target, "the simpler model.onnx");
   command->add_option("check_n", a->judge.times, "compare the outputs on so many random inputs (needs ONNX Runtime)")

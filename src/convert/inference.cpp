@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "ir/clone.h"
-#include "ops/node_view.h"
-#include "ops/op_def.h"
-#include "ops/opset_step.h"
+#include "ops/frame/node_view.h"
+#include "ops/frame/op_def.h"
+#include "ops/frame/opset_step.h"
 
 namespace tonnx {
 

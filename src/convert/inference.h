@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "convert/fold.h"
+#include "convert/evaluate.h"
 #include "ir/model.h"
-#include "ops/infer.h"
+#include "ops/frame/infer.h"
 
 namespace tonnx {
 

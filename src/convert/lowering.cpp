@@ -6,7 +6,7 @@
 
 #include "base/checked_int.h"
 #include "base/error.h"
-#include "convert/fold.h"
+#include "convert/evaluate.h"
 #include "convert/support.h"
 
 namespace tonnx {

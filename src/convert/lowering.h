@@ -10,7 +10,7 @@
 
 #include "convert/scoped_map.h"
 #include "ir/model.h"
-#include "ops/lowering.h"
+#include "ops/frame/onnx_to_aten.h"
 
 namespace tonnx {
 

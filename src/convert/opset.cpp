@@ -7,10 +7,10 @@
 #include "base/error.h"
 #include "convert/inference.h"
 #include "formats/onnx/onnx.h"
-#include "ops/infer.h"
-#include "ops/node_view.h"
-#include "ops/op_def.h"
-#include "ops/opset_step.h"
+#include "ops/frame/infer.h"
+#include "ops/frame/node_view.h"
+#include "ops/frame/op_def.h"
+#include "ops/frame/opset_step.h"
 
 namespace tonnx {
 namespace {

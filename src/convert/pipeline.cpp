@@ -10,14 +10,14 @@
 #include "convert/opset.h"
 #include "convert/raising.h"
 #include "convert/simplify.h"
-#include "convert/spelling.h"
 #include "convert/support.h"
-#include "convert/to_program.h"
+#include "convert/write_torch.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/check_program.h"
 #include "formats/pt2/pt2.h"
 #include "formats/pth/pth.h"
 #include "formats/safetensors/safetensors.h"
+#include "passes/aten/to_code.h"
 #include "passes/passes.h"
 
 namespace tonnx {

@@ -11,7 +11,7 @@
 #include "convert/support.h"
 #include "formats/pt2/pt2.h"
 #include "formats/python/python.h"
-#include "ops/allowed_ops.h"
+#include "ops/frame/allowed_ops.h"
 
 namespace tonnx {
 
@@ -30,7 +30,7 @@ struct ConvertOptions {
   std::vector<DynamicDim> dynamic;
   std::optional<bool> external_data;
   AllowedOps allow_ops;  // of a .pt2: operators that are not known, and that the code may call all the same
-  Limits limits;                                     // of what the conversion may use
+  Limits limits;         // of what the conversion may use
   std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
 };
 

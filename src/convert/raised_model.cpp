@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
-#include "convert/fold.h"
-#include "ops/op_def.h"
+#include "convert/evaluate.h"
+#include "ops/frame/op_def.h"
 #include "passes/passes.h"
 
 namespace tonnx {

@@ -7,7 +7,8 @@
 #include "base/budget.h"
 #include "base/checked_int.h"
 #include "base/error.h"
-#include "convert/fold.h"
+#include "base/join.h"
+#include "convert/evaluate.h"
 #include "convert/raised_model.h"
 
 namespace tonnx {
@@ -113,7 +114,7 @@ void Raising::define_list(const Value* aten, Value* onnx) {
 Value* Raising::constant(TensorPtr tensor, std::string_view wish) {
   budget().take(Resource::Memory, static_cast<int64_t>(tensor->data.size()));
   if (tensor->data.size() > kSmallConstant) return root_->add_initializer(std::string(wish), std::move(tensor));
-  std::string key = fmt::format("{} {} ", static_cast<int>(tensor->dtype), fmt::join(tensor->dims, ","));
+  std::string key = fmt::format("{} {} ", static_cast<int>(tensor->dtype), joined(tensor->dims, ","));
   key += tensor->data.view();
   auto [at, fresh] = constants_.try_emplace(std::move(key), nullptr);
   if (fresh) at->second = root_->add_initializer(std::string(wish), std::move(tensor));

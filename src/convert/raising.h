@@ -7,8 +7,8 @@
 
 #include "convert/scoped_map.h"
 #include "ir/model.h"
-#include "ops/infer.h"
-#include "ops/raising.h"
+#include "ops/frame/aten_to_onnx.h"
+#include "ops/frame/infer.h"
 
 namespace tonnx {
 

@@ -3,7 +3,7 @@
 #include "base/temporary.h"
 #include "convert/simplify.h"
 #include "formats/onnx/onnx.h"
-#include "passes/rewriter.h"
+#include "passes/onnx/rewriter.h"
 
 namespace tonnx {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ops/infer.h"
-#include "ops/node_view.h"
+#include "ops/frame/infer.h"
+#include "ops/frame/node_view.h"
 
 namespace tonnx {
 namespace {

@@ -28,6 +28,13 @@ struct AttrValue
     : std::variant<std::monostate, bool, int64_t, double, std::string, DType, Operand, Type, TensorPtr, SparseTensorPtr,
                    GraphPtr, std::vector<int64_t>, std::vector<double>, std::vector<std::string>, AttrList> {
   using variant::variant;
+  // Out of line, as those of the types below: they are many, and are needed everywhere.
+  AttrValue() noexcept;
+  AttrValue(const AttrValue& other);
+  AttrValue(AttrValue&& other) noexcept;
+  AttrValue& operator=(const AttrValue& other);
+  AttrValue& operator=(AttrValue&& other) noexcept;
+  ~AttrValue();
 
   template <class T>
   const T* get() const {
@@ -65,9 +72,21 @@ struct Attribute {
   AttrType type = AttrType::None;  // None: follows from the value
   std::string reference;           // in a function: the attribute of the caller that gives the value
   std::string doc;
+
+  Attribute();
+  Attribute(std::string_view name, AttrValue value, AttrType type = AttrType::None, std::string_view reference = {},
+            std::string_view doc = {});
+  Attribute(const Attribute& other);
+  Attribute(Attribute&& other) noexcept;
+  Attribute& operator=(const Attribute& other);
+  Attribute& operator=(Attribute&& other) noexcept;
+  ~Attribute();
 };
 
 /// The type that ONNX gives such a value; None for what only aten has, and for an empty list.
 AttrType attr_type_of(const AttrValue& value);
 
 }  // namespace tonnx
+
+extern template class std::vector<tonnx::AttrValue>;
+extern template class std::vector<tonnx::Attribute>;

@@ -9,6 +9,12 @@
 #include "base/quote.h"
 
 namespace tonnx {
+
+Dim::Dim(const Dim& other) noexcept = default;
+Dim::Dim(Dim&& other) noexcept = default;
+Dim& Dim::operator=(const Dim& other) noexcept = default;
+Dim& Dim::operator=(Dim&& other) noexcept = default;
+Dim::~Dim() = default;
 namespace {
 
 int64_t add(int64_t a, int64_t b) {
@@ -321,3 +327,6 @@ std::string text_of(const Shape& shape) {
 }
 
 }  // namespace tonnx
+
+template class std::vector<tonnx::Dim>;
+template class tonnx::CheckedList<tonnx::Dim>;

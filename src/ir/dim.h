@@ -22,8 +22,13 @@ class Dim {
   /// A product of atoms, sorted by their text. The empty product is the constant term.
   using Product = std::vector<AtomPtr>;
 
-  Dim() = default;
-  Dim(int64_t value) : constant_(value) {}  // NOLINT: a number is a dimension
+  Dim() noexcept {}                                  // NOLINT
+  Dim(int64_t value) noexcept : constant_(value) {}  // NOLINT: a number is a dimension
+  Dim(const Dim& other) noexcept;
+  Dim(Dim&& other) noexcept;
+  Dim& operator=(const Dim& other) noexcept;
+  Dim& operator=(Dim&& other) noexcept;
+  ~Dim();
   static Dim symbol(std::string_view name);
 
   bool is_constant() const { return !terms_; }
@@ -87,6 +92,13 @@ std::optional<Dim> exact_div(const Dim& a, const Dim& b);
 /// Checked: a file that lies about a rank is found where a dimension is asked for.
 using Dims = CheckedList<Dim>;
 using Shape = Dims;
+
+}  // namespace tonnx
+
+extern template class std::vector<tonnx::Dim>;
+extern template class tonnx::CheckedList<tonnx::Dim>;
+
+namespace tonnx {
 
 /// The product of all dimensions.
 Dim count_of(const Shape& shape);

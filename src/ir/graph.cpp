@@ -8,6 +8,9 @@
 #include "base/error.h"
 
 namespace tonnx {
+
+Graph::Graph() = default;
+Graph::~Graph() = default;
 AttrType attr_type_of(const AttrValue& value) {
   if (value.get<double>()) return AttrType::Float;
   if (value.get<int64_t>() || value.get<bool>()) return AttrType::Int;

@@ -32,7 +32,7 @@ struct Value {
   SparseTensorPtr sparse;  // set beside `constant` where the file had it in sparse form
   std::vector<Use> uses;
   std::optional<Dims> known_ints;  // its elements, where they follow from shapes; filled by inference
-  bool trainable = false;                      // in aten: a parameter, and not a constant
+  bool trainable = false;          // in aten: a parameter, and not a constant
 };
 
 struct Node {
@@ -93,7 +93,8 @@ class Graph {
   std::vector<Bytes> output_declarations;
   std::vector<std::pair<Value*, Bytes>> value_declarations;
 
-  Graph() = default;
+  Graph();
+  ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 

@@ -13,12 +13,7 @@ using Opsets = std::vector<std::pair<std::string, int64_t>>;
 inline constexpr size_t kMaxOpsets = 1024;  // of one model or function; more are refused
 
 /// The version that nodes of the domain follow: 1 where it is not imported, as before IR version 3.
-inline int64_t imported_version(const Opsets& opsets, std::string_view domain) {
-  for (const auto& [name, version] : opsets) {
-    if (name == domain) return version;
-  }
-  return 1;
-}
+int64_t imported_version(const Opsets& opsets, std::string_view domain);
 
 /// A function that the model defines for itself.
 struct Function {
@@ -49,14 +44,12 @@ struct Model {
   std::string folder;
   std::string path;  // where it was read from; empty for bytes in memory
 
+  Model();
+  Model(Model&& other) noexcept;
+  Model& operator=(Model&& other) noexcept;
+  ~Model();
+
   int64_t opset(std::string_view domain) const;  // 0 where it is not imported
 };
-
-inline int64_t Model::opset(std::string_view wanted) const {
-  for (const auto& [name, version] : opsets) {
-    if (name == wanted || (wanted.empty() && name == "ai.onnx")) return version;
-  }
-  return 0;
-}
 
 }  // namespace tonnx

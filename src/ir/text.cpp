@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/join.h"
 #include "base/quote.h"
 #include "ir/text_lexer.h"
 
@@ -141,7 +142,7 @@ void Printer::print_notes(const std::string& doc, const Metadata& metadata, cons
 
 void Printer::print_tensor(const Tensor& tensor, bool with_name) {
   const int64_t count = tensor.count();
-  add("{}[{}]", name_of(tensor.dtype), fmt::join(tensor.dims, ", "));
+  add("{}[{}]", name_of(tensor.dtype), joined(tensor.dims, ", "));
   if (count > options_.max_elements) {
     add(" {}", size_text(tensor));
   } else {
@@ -165,7 +166,7 @@ void Printer::print_tensor(const Tensor& tensor, bool with_name) {
 }
 
 void Printer::print_sparse(const SparseTensor& sparse, bool with_name) {
-  add("sparse[{}](", fmt::join(sparse.dims, ", "));
+  add("sparse[{}](", joined(sparse.dims, ", "));
   print_tensor(*sparse.values, with_name);
   out_ += ", ";
   print_tensor(*sparse.indices, with_name);

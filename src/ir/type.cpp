@@ -3,6 +3,22 @@
 
 namespace tonnx {
 
+Type::Type() = default;
+Type::Type(Kind kind, DType dtype, std::optional<Shape> shape, std::vector<Type> elements)
+    : kind(kind), dtype(dtype), shape(std::move(shape)), elements(std::move(elements)) {}
+Type::Type(const Type& other) = default;
+Type::Type(Type&& other) noexcept = default;
+Type& Type::operator=(const Type& other) = default;
+Type& Type::operator=(Type&& other) noexcept = default;
+Type::~Type() = default;
+
+Type Type::tensor(DType dtype, std::optional<Shape> shape) { return {Kind::Tensor, dtype, std::move(shape), {}}; }
+Type Type::sequence(Type element) { return {Kind::Sequence, DType::Undefined, std::nullopt, {std::move(element)}}; }
+Type Type::optional(Type element) { return {Kind::Optional, DType::Undefined, std::nullopt, {std::move(element)}}; }
+Type Type::number(Kind kind) { return {kind, DType::Undefined, std::nullopt, {}}; }
+
+bool Type::operator==(const Type& other) const = default;
+
 std::string text_of(const Type& type) {
   const auto element = [&] { return type.elements.empty() ? std::string("?") : text_of(type.elements[0]); };
   const auto array = [&] { return std::string(name_of(type.dtype)) + (type.shape ? text_of(*type.shape) : ""); };
@@ -23,3 +39,5 @@ std::string text_of(const Type& type) {
 }
 
 }  // namespace tonnx
+
+template class std::vector<tonnx::Type>;

@@ -29,22 +29,30 @@ struct Type {
   std::optional<Shape> shape;  // nothing: the rank is unknown
   std::vector<Type> elements;
 
-  static Type tensor(DType dtype, std::optional<Shape> shape = std::nullopt) {
-    return {Kind::Tensor, dtype, std::move(shape), {}};
-  }
-  static Type sequence(Type element) { return {Kind::Sequence, DType::Undefined, std::nullopt, {std::move(element)}}; }
-  static Type optional(Type element) { return {Kind::Optional, DType::Undefined, std::nullopt, {std::move(element)}}; }
-  static Type number(Kind kind) { return {kind, DType::Undefined, std::nullopt, {}}; }
+  Type();
+  Type(Kind kind, DType dtype, std::optional<Shape> shape, std::vector<Type> elements);
+  Type(const Type& other);
+  Type(Type&& other) noexcept;
+  Type& operator=(const Type& other);
+  Type& operator=(Type&& other) noexcept;
+  ~Type();
+
+  static Type tensor(DType dtype, std::optional<Shape> shape = std::nullopt);
+  static Type sequence(Type element);
+  static Type optional(Type element);
+  static Type number(Kind kind);
 
   bool is_tensor() const { return kind == Kind::Tensor; }
   std::optional<int64_t> rank() const {
     return shape ? std::optional(static_cast<int64_t>(shape->size())) : std::nullopt;
   }
 
-  bool operator==(const Type&) const = default;
+  bool operator==(const Type& other) const;
 };
 
 /// `float32[batch, 3]`, `float32` where the rank is unknown, `seq(int64[])`, `optional(...)`, `map(int64, ...)`, `?`.
 std::string text_of(const Type& type);
 
 }  // namespace tonnx
+
+extern template class std::vector<tonnx::Type>;

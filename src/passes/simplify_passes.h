@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "ir/model.h"
-#include "passes/rewriter.h"
+#include "passes/onnx/rewriter.h"
 
 namespace tonnx {
 

@@ -1,5 +1,5 @@
 // batch_test.cpp - the YAML file of a batch: what it asks for, and every mistake with its line.
-#include "convert/batch.h"
+#include "batch/batch.h"
 
 #include <future>
 

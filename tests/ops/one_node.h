@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "ir/model.h"
-#include "ops/op_def.h"
+#include "ops/frame/op_def.h"
 
 namespace tonnx {
 

@@ -1,5 +1,5 @@
 // signature_test.cpp - one-line signatures of both vocabularies.
-#include "ops/signature.h"
+#include "ops/frame/signature.h"
 
 #include "checks.h"
 

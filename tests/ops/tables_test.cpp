@@ -5,9 +5,9 @@
 
 #include "checks.h"
 #include "convert/pipeline.h"
-#include "ops/allowed_ops.h"
+#include "ops/frame/allowed_ops.h"
+#include "ops/frame/op_def.h"
 #include "ops/one_node.h"
-#include "ops/op_def.h"
 
 namespace tonnx {
 namespace {

@@ -2,9 +2,9 @@
 #include "formats/pt2/check_program.h"
 
 #include "base/error.h"
-#include "ops/aten_check.h"
-#include "ops/aten_names.h"
-#include "ops/op_def.h"
+#include "ops/frame/aten_check.h"
+#include "ops/frame/aten_names.h"
+#include "ops/frame/op_def.h"
 
 namespace tonnx::pt2 {
 namespace {

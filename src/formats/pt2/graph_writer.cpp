@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "formats/pt2/dtype.h"
-#include "ops/op_def.h"
+#include "ops/frame/op_def.h"
 
 namespace tonnx::pt2 {
 namespace {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/join.h"
 #include "formats/pt2/graph_writer.h"
 
 namespace tonnx::pt2 {
@@ -16,7 +17,7 @@ constexpr std::string_view kLeaf = R"({"type": null, "context": null, "children_
 
 std::string tree(std::string_view type, std::string_view context, const std::vector<std::string>& children) {
   return fmt::format(R"({{"type": "{}", "context": "{}", "children_spec": [{}]}})", type, context,
-                     fmt::join(children, ", "));
+                     joined(children, ", "));
 }
 
 class ProgramWriter {

@@ -5,13 +5,15 @@
 
 #include <algorithm>
 
+#include "base/join.h"
+
 namespace tonnx::pt2 {
 namespace {
 
 std::string integer(int64_t value) { return fmt::format("Integer({})", value); }
 
 std::string call(std::string_view name, const std::vector<std::string>& items) {
-  return items.size() == 1 ? items[0] : fmt::format("{}({})", name, fmt::join(items, ", "));
+  return items.size() == 1 ? items[0] : fmt::format("{}({})", name, joined(items, ", "));
 }
 
 }  // namespace

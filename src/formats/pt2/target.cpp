@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/identifier.h"
-#include "ops/op_def.h"
+#include "ops/frame/op_def.h"
 
 namespace tonnx::pt2 {
 

@@ -6,7 +6,7 @@
 
 #include "formats/pt2/program.h"
 #include "ir/graph.h"
-#include "ops/op_def.h"
+#include "ops/frame/op_def.h"
 
 namespace tonnx::pt2 {
 

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/identifier.h"
+#include "base/join.h"
 #include "base/json.h"
 #include "base/quote.h"
 #include "base/utf8.h"
@@ -13,7 +14,7 @@
 #include "formats/pt2/graph_writer.h"
 #include "formats/pt2/json_access.h"
 #include "formats/pt2/target.h"
-#include "ops/op_def.h"
+#include "ops/frame/op_def.h"
 
 namespace tonnx::pt2 {
 namespace {
@@ -57,8 +58,8 @@ std::string_view target_of(const Json& node, const AllowedOps& allowed) {
   if (is_one_of(kNumbers, target)) return target;
   constexpr std::string_view kOps = "torch.ops.", kGraphs = "torch.ops.higher_order.";
   if (target.starts_with(kGraphs) && is_one_of(kWithGraphs, target.substr(kGraphs.size()))) return target;
-  const bool is_op = target.starts_with(kOps) && !target.starts_with(kGraphs) &&
-                     std::count(target.begin(), target.end(), '.') == 4;
+  const bool is_op =
+      target.starts_with(kOps) && !target.starts_with(kGraphs) && std::count(target.begin(), target.end(), '.') == 4;
   if (!is_op) fail_unsupported("the operator '{}' is none that is run out of a file", target);
   require_operator(target, allowed);
   return target;
@@ -406,7 +407,7 @@ class Trees {
     if (type == nullptr) return R"({"type": null, "context": null, "children_spec": []})";
     const std::string_view name = text_of(*type, "a tree spec");
     if (name == "builtins.dict" || name == "collections.OrderedDict") {
-      if (const auto keys = find_keys(node)) return print(name, fmt::format("[{}]", fmt::join(*keys, ", ")), node);
+      if (const auto keys = find_keys(node)) return print(name, fmt::format("[{}]", joined(*keys, ", ")), node);
     } else if (name == "builtins.list" || name == "builtins.tuple") {
       return print(name, "null", node);
     }
@@ -418,14 +419,14 @@ class Trees {
   std::string copy_keywords(const Json& node) {
     const auto keys = find_keys(node);
     require(keys.has_value(), "the arguments by name have no names");
-    return print("builtins.dict", fmt::format("[{}]", fmt::join(*keys, ", ")), node);
+    return print("builtins.dict", fmt::format("[{}]", joined(*keys, ", ")), node);
   }
 
   std::string print(std::string_view type, std::string_view context, const Json& node) {
     std::vector<std::string> children;
     for (const Json& child : get_list(node, "children_spec").GetArray()) children.push_back(copy(child));
     return fmt::format(R"({{"type": "{}", "context": "{}", "children_spec": [{}]}})", type, context,
-                       fmt::join(children, ", "));
+                       joined(children, ", "));
   }
 
  private:

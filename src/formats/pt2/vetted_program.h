@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "ops/allowed_ops.h"
+#include "ops/frame/allowed_ops.h"
 
 namespace tonnx::pt2 {
 

@@ -7,7 +7,7 @@
 
 #include "formats/python/names.h"
 #include "formats/python/python.h"
-#include "ops/emission.h"
+#include "ops/frame/emission.h"
 
 namespace tonnx::python {
 

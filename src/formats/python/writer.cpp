@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/join.h"
 #include "base/utf8.h"
 #include "formats/python/layout.h"
 #include "formats/python/python.h"
@@ -64,7 +65,7 @@ std::string docstring(const Graph& graph, const Model& origin, const PythonOptio
   std::vector<std::string> notes;
   if (!origin.opsets.empty()) notes.push_back(fmt::format("opset {}", origin.opset("")));
   if (!made_by.empty()) notes.push_back("made by " + made_by);
-  const std::string about = notes.empty() ? "" : fmt::format(" ({})", fmt::join(notes, ", "));
+  const std::string about = notes.empty() ? "" : fmt::format(" ({})", joined(notes, ", "));
   text += shorten(fmt::format("Converted by tonnx from {}{}.", from, about), kLineWidth) + "\n\n";
   std::vector<std::pair<std::string, std::string>> inputs, outputs;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {

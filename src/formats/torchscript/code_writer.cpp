@@ -12,7 +12,7 @@
 #include "formats/python/names.h"
 #include "formats/torchscript/dtype.h"
 #include "formats/torchscript/spelling.h"
-#include "ops/emission.h"
+#include "ops/frame/emission.h"
 
 namespace tonnx::torchscript {
 namespace {

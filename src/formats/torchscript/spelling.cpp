@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "formats/torchscript/dtype.h"
-#include "ops/emission.h"
-#include "ops/op_def.h"
+#include "ops/frame/emission.h"
+#include "ops/frame/op_def.h"
 
 namespace tonnx::torchscript {
 namespace {

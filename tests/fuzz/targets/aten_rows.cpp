@@ -1,12 +1,12 @@
 // aten_rows.cpp - every operator of aten's tables, in programs whose arguments and results lie.
 #include "convert/pipeline.h"
-#include "convert/to_program.h"
+#include "convert/write_torch.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/check_program.h"
 #include "fuzz/targets/draw.h"
 #include "fuzz/targets/rows.h"
 #include "fuzz/targets/targets.h"
-#include "ops/op_def.h"
+#include "ops/frame/op_def.h"
 
 namespace tonnx::fuzz {
 namespace {

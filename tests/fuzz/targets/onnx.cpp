@@ -4,7 +4,7 @@
 #include "convert/opset.h"
 #include "convert/pipeline.h"
 #include "convert/simplify.h"
-#include "convert/to_program.h"
+#include "convert/write_torch.h"
 #include "fuzz/mutate.h"
 #include "fuzz/targets/targets.h"
 #include "ir/text.h"

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "convert/pipeline.h"
-#include "convert/to_program.h"
+#include "convert/write_torch.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/dtype.h"
 #include "fuzz/mutate.h"

@@ -1,7 +1,7 @@
 // texts.cpp - YAML, the text form of models, expressions of sizes, JSON.
 #include "base/error.h"
 #include "base/json.h"
-#include "convert/batch_text.h"
+#include "batch/text.h"
 #include "formats/pt2/sympy.h"
 #include "fuzz/targets/targets.h"
 #include "ir/text.h"

@@ -1,0 +1,291 @@
+// config.cpp - the conversions that a YAML file asks for, each checked before any is done.
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "base/bytes.h"
+#include "base/glob.h"
+#include "batch/text.h"
+#include "formats/onnx/onnx.h"
+
+namespace tonnx {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr size_t kMaxBytes = size_t{16} << 20;
+constexpr size_t kMaxJobs = 1'000'000;
+constexpr size_t kMaxValues = 10'000'000;
+
+std::string key_of(const std::string& path) {
+  std::error_code error;
+  const fs::path canonical = fs::weakly_canonical(path, error);
+  return (error ? fs::absolute(path).lexically_normal() : canonical).string();
+}
+
+class Expansion {
+ public:
+  Expansion(const BatchText& text, const std::string& path, Verifying verifying, Mistakes& mistakes)
+      : text_(text), folder_(fs::path(path).parent_path()), verifying_(verifying), mistakes_(mistakes) {}
+
+  std::vector<BatchJob> run() {
+    check_verification();
+    for (const BatchEntry& entry : text_.models) add(entry);
+    for (const auto& [key, job] : sources_) {
+      const auto target = targets_.find(key);
+      if (target != targets_.end())
+        mistakes_.add(target->second.line, fmt::format("the target '{}' is a source too", shown(job)));
+    }
+    return std::move(jobs_);
+  }
+
+ private:
+  struct Owner {
+    std::string source;
+    int line;
+  };
+
+  void check_verification() {
+    if (verifying_ != Verifying::Impossible) return;
+    const auto check = [&](const BatchEntry& entry) {
+      if (entry.verifies && entry.verifies->value)
+        mistakes_.add(
+            entry.verifies->line,
+            "'verify' needs ONNX Runtime and PyTorch: run `python -m tonnx run` instead, or with --no-verify");
+    };
+    check(text_.defaults);
+    for (const BatchEntry& entry : text_.models) check(entry);
+  }
+
+  void add(const BatchEntry& entry) {
+    const std::vector<Located<std::string>>& targets = entry.has_targets ? entry.targets : text_.defaults.targets;
+    if (!entry.has_targets && !text_.defaults.has_targets)
+      mistakes_.add(entry.line, "the model has no 'target' or 'targets'");
+    std::set<std::string> used;  // inputs of options that some model has
+    bool is_read = false;
+    for (const Located<std::string>& source : entry.sources) {
+      const std::vector<std::string> files = files_matching((folder_ / source.value).string());
+      if (files.empty()) {
+        mistakes_.add(source.line, is_pattern(source.value)
+                                       ? fmt::format("no file matches '{}'", shown(source.value))
+                                       : fmt::format("there is no file '{}'", shown(source.value)));
+      }
+      for (const std::string& file : files) {
+        if (!is_convertible(file, source)) continue;
+        BatchJob job = job_of(entry, file);
+        is_read |= fit_inputs(entry, source.line, job, used);
+        for (const Located<std::string>& target : targets) add_job(job, target);
+      }
+    }
+    if (is_read) check_inputs(entry, used);
+  }
+
+  bool is_convertible(const std::string& file, const Located<std::string>& source) {
+    if (!target_endings(fs::path(file).extension().string()).empty()) return true;
+    mistakes_.add(source.line, fmt::format("cannot read '{}': tonnx reads .onnx and .pt2", shown(file)));
+    return false;
+  }
+
+  BatchJob job_of(const BatchEntry& entry, const std::string& file) const {
+    const BatchEntry& defaults = text_.defaults;
+    BatchJob job;
+    job.source = file;
+    job.convert.opset = entry.opset ? entry.opset : defaults.opset;
+    job.convert.limits = entry.limits ? *entry.limits : defaults.limits.value_or(Limits());
+    job.convert.allow_ops = entry.allow_ops ? *entry.allow_ops : defaults.allow_ops.value_or(AllowedOps());
+    job.convert.external_data = entry.external_data ? entry.external_data : defaults.external_data;
+    if (entry.simplifies.value_or(defaults.simplifies.value_or(false)) && fs::path(file).extension() == ".onnx")
+      job.simplify = entry.simplify ? *entry.simplify : defaults.simplify.value_or(SimplifyOptions());
+    const auto& verifies = entry.verifies ? entry.verifies : defaults.verifies;
+    if (verifies && verifies->value && verifying_ == Verifying::Asked) {
+      job.verify = entry.verify ? *entry.verify : defaults.verify.value_or(VerifyOptions());
+      if (!job.verify->data.empty()) job.verify->data = (folder_ / job.verify->data).string();
+    }
+    return job;
+  }
+
+  /// Gives the job the shapes and sizes of inputs that its model has. False where the model cannot be read, which is
+  /// no mistake of the file: the conversion will fail.
+  bool fit_inputs(const BatchEntry& entry, int line, BatchJob& job, std::set<std::string>& used) {
+    const BatchEntry& defaults = text_.defaults;
+    const auto& dynamic = entry.dynamic ? entry.dynamic : defaults.dynamic;
+    const bool has_sizes = !entry.input_shapes.empty() || !defaults.input_shapes.empty() || dynamic;
+    if (!has_sizes && !job.simplify) return false;
+    if (fs::path(job.source).extension() != ".onnx") {
+      if (!entry.input_shapes.empty() || entry.dynamic)
+        mistakes_.add(
+            line, fmt::format("the sizes of the inputs of '{}' are fixed since it was exported", shown(job.source)));
+      return false;
+    }
+    const BudgetScope scope(job.convert.limits);
+    Model model;
+    try {
+      model = read_onnx(job.source);
+    } catch (const Error&) {
+      return false;
+    }
+    std::vector<std::string_view> shapeless;
+    for (const Value* input : model.graph->inputs()) {
+      if (input->constant || input->sparse) continue;
+      used.insert(input->name);
+      take_shape(entry, *input, job);
+      if (dynamic) take_sizes(*dynamic, *input, job);
+      const bool is_open = input->type.is_tensor() && !input->type.shape;
+      if (is_open && job.simplify && !job.convert.input_shapes.contains(input->name)) shapeless.push_back(input->name);
+    }
+    for (const std::string_view name : shapeless) {
+      mistakes_.add(line, fmt::format("input '{}' of '{}' has no shape, and simplification needs one: give it in "
+                                      "'input_shapes'",
+                                      shown(name), shown(job.source)));
+    }
+    return true;
+  }
+
+  void take_shape(const BatchEntry& entry, const Value& input, BatchJob& job) {
+    const bool is_own = entry.input_shapes.contains(input.name);
+    const auto& shapes = is_own ? entry.input_shapes : text_.defaults.input_shapes;
+    const auto at = shapes.find(input.name);
+    if (at == shapes.end()) return;
+    const std::vector<int64_t>& dims = at->second.value;
+    if (input.type.shape && input.type.shape->size() != dims.size()) {
+      mistakes_.add(at->second.line,
+                    fmt::format("input '{}' of '{}' has {} dimensions, and {} are given", shown(input.name),
+                                shown(job.source), input.type.shape->size(), dims.size()));
+      return;
+    }
+    job.convert.input_shapes[input.name] = dims;
+  }
+
+  void take_sizes(const std::vector<Located<DynamicDim>>& dynamic, const Value& input, BatchJob& job) {
+    for (const Located<DynamicDim>& dim : dynamic) {
+      if (dim.value.input != input.name) continue;
+      const auto given = job.convert.input_shapes.find(input.name);
+      const bool has_rank = input.type.shape || given != job.convert.input_shapes.end();
+      const auto rank = static_cast<int64_t>(input.type.shape ? input.type.shape->size()
+                                             : has_rank       ? given->second.size()
+                                                              : 0);
+      if (!has_rank || dim.value.axis < -rank || dim.value.axis >= rank) {
+        mistakes_.add(dim.line, has_rank ? fmt::format("input '{}' of '{}' has {} dimensions, and none of number {}",
+                                                       shown(input.name), shown(job.source), rank, dim.value.axis)
+                                         : fmt::format("input '{}' of '{}' has no shape: give it in 'input_shapes'",
+                                                       shown(input.name), shown(job.source)));
+        continue;
+      }
+      job.convert.dynamic.push_back(dim.value);
+    }
+  }
+
+  /// What the entry itself, not the defaults, says of inputs must be said of an input that one of its models has.
+  void check_inputs(const BatchEntry& entry, const std::set<std::string>& used) {
+    const auto check = [&](const std::string& name, int line) {
+      if (used.contains(name)) return;
+      mistakes_.add(line, fmt::format("no model has an input '{}'; there are: {}", shown(name),
+                                      shown(fmt::format("{}", fmt::join(used, ", ")))));
+    };
+    for (const auto& [name, shape] : entry.input_shapes) check(name, shape.line);
+    if (!entry.dynamic) return;
+    for (const Located<DynamicDim>& dim : *entry.dynamic) check(dim.value.input, dim.line);
+  }
+
+  void add_job(BatchJob job, const Located<std::string>& target) {
+    const auto path = expand(target, job.source);
+    if (!path) return;
+    job.target = *path;
+    const std::vector<std::string> endings = target_endings(fs::path(job.source).extension().string());
+    const std::string ending = fs::path(job.target).extension().string();
+    if (std::find(endings.begin(), endings.end(), ending) == endings.end()) {
+      mistakes_.add(target.line, fmt::format("cannot write '{}' from '{}': tonnx writes {} from it", shown(job.target),
+                                             shown(job.source), fmt::join(endings, ", ")));
+      return;
+    }
+    if (ending != ".onnx") job.convert.opset.reset();
+    bool is_free = claim(job, job.target, target.line);
+    if (ending == ".py") {
+      const std::string weights = fs::path(job.target).replace_extension(".safetensors").string();
+      is_free = claim(job, weights, target.line) && is_free;
+    }
+    sources_.emplace(key_of(job.source), job.source);
+    if (jobs_.size() == kMaxJobs) fail_invalid("there are more than {} conversions", kMaxJobs);
+    values_ += values_of(job);
+    if (values_ > kMaxValues)
+      fail_invalid("the conversions repeat lists of options more than {} values long", kMaxValues);
+    if (is_free) jobs_.push_back(std::move(job));
+  }
+
+  bool claim(const BatchJob& job, const std::string& path, int line) {
+    const auto [at, is_free] = targets_.try_emplace(key_of(path), Owner{job.source, line});
+    if (!is_free) {
+      mistakes_.add(line, fmt::format("'{}' is written from '{}', and from '{}' as line {} says", shown(path),
+                                      shown(job.source), shown(at->second.source), at->second.line));
+    }
+    return is_free;
+  }
+
+  /// Puts the parts of the source's name in.
+  std::optional<std::string> expand(const Located<std::string>& target, const std::string& source) {
+    const fs::path path(source);
+    fs::path inner =
+        folder_.empty() || path.is_absolute() != folder_.is_absolute() ? path : path.lexically_relative(folder_);
+    if (inner.empty()) inner = path;
+    std::string dir = inner.parent_path().string();
+    if (dir.empty()) dir = ".";
+    const std::map<std::string_view, std::string> parts{
+        {"stem", path.stem().string()}, {"name", path.filename().string()}, {"dir", dir}};
+    std::string result;
+    for (std::string_view rest = target.value; !rest.empty();) {
+      const size_t open = rest.find('{');
+      result += rest.substr(0, open);
+      if (open == std::string_view::npos) break;
+      const size_t close = rest.find('}', open);
+      const std::string_view word = close == std::string_view::npos ? "" : rest.substr(open + 1, close - open - 1);
+      const auto part = parts.find(word);
+      if (part == parts.end()) {
+        mistakes_.add(
+            target.line,
+            fmt::format("'{}' in a target: there are {{stem}}, {{name}} and {{dir}}",
+                        shown(rest.substr(open, close == std::string_view::npos ? close : close - open + 1))));
+        return std::nullopt;
+      }
+      result += part->second;
+      rest.remove_prefix(close + 1);
+    }
+    return (folder_ / result).lexically_normal().string();
+  }
+
+  /// How many values of lists the options of a job hold: each job has its own copy.
+  static size_t values_of(const BatchJob& job) {
+    size_t count = job.convert.dynamic.size();
+    for (const auto& [name, dims] : job.convert.input_shapes) count += dims.size();
+    if (job.simplify) {
+      for (const auto* list :
+           {&job.simplify->skip, &job.simplify->only, &job.simplify->enable, &job.simplify->unused_outputs})
+        count += list->size();
+    }
+    if (job.verify) {
+      for (const auto& [name, dims] : job.verify->input_shapes) count += dims.size();
+    }
+    return count;
+  }
+
+  const BatchText& text_;
+  fs::path folder_;
+  Verifying verifying_;
+  Mistakes& mistakes_;
+  std::vector<BatchJob> jobs_;
+  size_t values_ = 0;
+  std::map<std::string, Owner> targets_;        // by path
+  std::map<std::string, std::string> sources_;  // by path
+};
+
+}  // namespace
+
+BatchConfig read_batch(const std::string& path, Verifying verifying) {
+  const Bytes bytes = map_file(path);
+  if (bytes.size() > kMaxBytes) fail(ErrorKind::BadFile, "'{}' is too large for a list of models", path);
+  Mistakes mistakes;
+  const BatchText text = parse_batch(bytes.view(), mistakes);
+  BatchConfig config{path, Expansion(text, path, verifying, mistakes).run()};
+  mistakes.report(path);
+  return config;
+}
+
+}  // namespace tonnx

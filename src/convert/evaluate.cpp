@@ -1,0 +1,163 @@
+// evaluate.cpp - calls the evaluation of operators, within limits.
+#include "convert/evaluate.h"
+
+#include <algorithm>
+
+#include "base/budget.h"
+#include "base/computed.h"
+#include "ops/frame/eval.h"
+
+namespace tonnx {
+namespace {
+
+/// Known integers as a tensor, where all are numbers.
+TensorPtr constant_of(const Value& value) {
+  std::vector<double> numbers;
+  for (const Dim& dim : *value.known_ints) {
+    const auto number = dim.constant();
+    if (!number || *number > int64_t{1} << 52 || *number < -(int64_t{1} << 52)) return nullptr;
+    numbers.push_back(static_cast<double>(*number));
+  }
+  const auto rank = value.type.rank();
+  if (!rank || *rank > 1 || value.type.dtype == DType::Undefined) return nullptr;
+  return make_floats(value.type.dtype,
+                     *rank == 0 ? std::vector<int64_t>() : std::vector{static_cast<int64_t>(numbers.size())}, numbers);
+}
+
+/// What the elements of a tensor take. A string takes some room even where it is empty.
+int64_t size_of(const Tensor& tensor) {
+  auto bytes = static_cast<int64_t>(tensor.data.size());
+  for (const std::string& text : tensor.strings) bytes += static_cast<int64_t>(sizeof(std::string) + text.size());
+  return bytes;
+}
+
+/// What the outputs take whose sizes are known; nothing where they are no tensors, or are known already.
+std::optional<int64_t> bytes_to_make(const Node& node, bool& is_open) {
+  int64_t bytes = 0, string = sizeof(std::string);  // the longest that can be made
+  for (const Value* input : node.inputs()) {
+    int64_t longest = 0;
+    for (size_t i = 0; input && i < input->constant->strings.size(); ++i)
+      longest = std::max(longest, static_cast<int64_t>(input->constant->strings[i].size()));
+    string += longest;
+  }
+  bool is_done = true;
+  for (const Value* output : node.outputs()) {
+    if (output == nullptr) continue;
+    if (!output->type.is_tensor() || output->type.dtype == DType::Undefined) return std::nullopt;
+    is_done = is_done && output->constant != nullptr;
+    const auto dims = static_dims(output);
+    is_open = is_open || !dims;
+    if (!dims) continue;
+    const int64_t count = count_of(*dims);
+    if (output->type.dtype == DType::String && count > INT64_MAX / 2 / string) return std::nullopt;
+    const int64_t more = output->type.dtype == DType::String ? count * string : byte_size(output->type.dtype, count);
+    if (__builtin_add_overflow(bytes, more, &bytes)) return std::nullopt;
+  }
+  return is_done ? std::nullopt : std::optional(bytes);
+}
+
+/// Operators whose results are at most a few times as large as the inputs, whatever these hold: they may be computed
+/// before their size is known.
+constexpr std::string_view kBounded[] = {"Compress",         "NonMaxSuppression", "NonZero",
+                                         "StringNormalizer", "StringSplit",       "Unique"};
+
+/// Operators that move, compare or read strings, and whose evaluations look at the types of their inputs.
+constexpr std::string_view kTakeStrings[] = {
+    "Cast",         "CastLike", "Compress",       "Concat",          "DepthToSpace",     "Equal",       "Expand",
+    "Flatten",      "Gather",   "GatherElements", "GatherND",        "Identity",         "NonZero",     "OneHot",
+    "Pad",          "Reshape",  "Resize",         "ReverseSequence", "ScatterElements",  "ScatterND",   "Slice",
+    "SpaceToDepth", "Split",    "Squeeze",        "StringConcat",    "StringNormalizer", "StringSplit", "Tile",
+    "Transpose",    "Unique",   "Unsqueeze",      "Where",
+};
+
+bool is_among(std::span<const std::string_view> names, const OnnxOpEntry& entry) {
+  return entry.signature.domain.empty() && std::find(names.begin(), names.end(), entry.signature.name) != names.end();
+}
+
+/// Nodes that say how numbers are to be stored and computed with.
+bool is_quantization(const Node& node) {
+  static const Symbol kOps[] = {Symbol("QuantizeLinear"), Symbol("DequantizeLinear"), Symbol("DynamicQuantizeLinear")};
+  return std::find(std::begin(kOps), std::end(kOps), node.op) != std::end(kOps);
+}
+
+/// How many steps a walk through a tensor takes: a size of 0 among large ones does not make it shorter.
+int64_t steps_through(const std::vector<int64_t>& dims) {
+  int64_t steps = 1;
+  for (const int64_t dim : dims) steps = checked_mul(steps, std::max<int64_t>(dim, 1));
+  return steps;
+}
+
+/// Whether the conversion has room and time left to compute the outputs, which take that many bytes.
+bool can_afford(const Node& node, int64_t made) {
+  int64_t steps = 0;
+  for (const Value* input : node.inputs()) {
+    if (input != nullptr) steps = checked_add(steps, steps_through(input->constant->dims));
+  }
+  for (const Value* output : node.outputs()) {
+    const auto dims = output ? static_dims(output) : std::nullopt;
+    if (dims) steps = checked_add(steps, steps_through(*dims));
+  }
+  return budget().try_take(Resource::Steps, steps) && budget().try_take(Resource::Memory, made);
+}
+
+bool has_user(const Value* value) {
+  return value != nullptr &&
+         std::any_of(value->uses.begin(), value->uses.end(), [](const Use& use) { return use.user != nullptr; });
+}
+
+}  // namespace
+
+void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const FoldLimits& limits) {
+  for (Value* output : node.outputs()) {
+    if (output && !output->constant && output->known_ints) output->constant = constant_of(*output);
+  }
+  if (entry.op->eval == nullptr || node.inputs().empty() || node.outputs().empty()) return;
+  // weights that a model holds in few bits stay so: engines know them by the nodes around them
+  const bool is_quantised = is_quantization(node);
+  if (is_quantised && has_user(node.output(0))) return;
+  const auto may_make = [&](int64_t bytes, int64_t from) {
+    const bool is_small = static_cast<double>(bytes) <= limits.times * static_cast<double>(from);
+    return is_small || (bytes - from <= limits.bytes && fresh.take_bytes(bytes));
+  };
+  int64_t given = 0;
+  bool is_trained = false;
+  for (const Value* input : node.inputs()) {
+    if (input == nullptr) continue;
+    if (!input->constant || input->sparse || is_computed(input->constant->data)) return;
+    if (input->constant->dtype == DType::String && !is_among(kTakeStrings, entry)) return;
+    given += size_of(*input->constant);
+    is_trained = is_trained || ((input->producer == nullptr || input->trainable) && is_float(input->constant->dtype));
+  }
+  bool is_open = false;
+  const auto made = bytes_to_make(node, is_open);
+  if (!made || (is_open && !is_among(kBounded, entry))) return;
+  // what the file holds may be turned into another type, but a small file does not become a large one
+  if (!may_make(*made, given) || !can_afford(node, *made)) return;
+  const Results results = entry.op->eval(NodeView(node, entry));
+  for (size_t i = 0; i < results.size() && i < node.outputs().size(); ++i) {
+    Value* output = node.output(i);
+    if (output == nullptr || results[i] == nullptr || results[i]->dtype != output->type.dtype) continue;
+    if (is_open && !may_make(size_of(*results[i]), given)) return;
+    output->constant = results[i];
+    output->type.shape = Shape(results[i]->dims.begin(), results[i]->dims.end());
+    output->trainable = is_trained && !is_quantised && is_float(results[i]->dtype);
+  }
+}
+
+const Value* origin_of_weight(const Value* value) {
+  const Value* origin = value;
+  while (origin->producer != nullptr && origin->trainable) {
+    const Value* next = nullptr;
+    for (const Value* input : origin->producer->inputs()) {
+      if (input == nullptr || !input->constant || !is_float(input->constant->dtype)) continue;
+      if (input->producer != nullptr && !input->trainable) continue;
+      if (next != nullptr || input->uses.size() != 1) return value;
+      next = input;
+    }
+    if (next == nullptr) return value;
+    origin = next;
+  }
+  return origin;
+}
+
+}  // namespace tonnx

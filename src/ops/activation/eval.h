@@ -1,0 +1,11 @@
+// eval.h - evaluations of this family; each gives {} for a form or a type that it does not evaluate.
+#pragma once
+#include "ops/frame/eval.h"
+
+namespace tonnx {
+
+Results eval_softmax(const NodeView& n);
+Results eval_log_softmax(const NodeView& n);
+Results eval_hardmax(const NodeView& n);
+
+}  // namespace tonnx

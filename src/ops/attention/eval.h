@@ -1,0 +1,11 @@
+// eval.h - evaluations of this family; each gives {} for a form or a type that it does not evaluate.
+#pragma once
+#include "ops/frame/eval.h"
+
+namespace tonnx {
+
+Results eval_attention(const NodeView& n);
+Results eval_linear_attention(const NodeView& n);
+Results eval_rotary_embedding(const NodeView& n);
+
+}  // namespace tonnx

@@ -1,0 +1,288 @@
+// ops.cpp - lists the families of operators and finds an operator by its name.
+#include <unordered_map>
+
+#include "base/error.h"
+#include "ir/graph.h"
+#include "ops/frame/op_def.h"
+
+namespace tonnx {
+
+extern const OpFamily kActivationOps;
+extern const OpFamily kDropoutOps;
+extern const OpFamily kUnaryOps;
+extern const OpFamily kBinaryOps;
+extern const OpFamily kCompareOps;
+extern const OpFamily kCastOps;
+extern const OpFamily kShapeOps;
+extern const OpFamily kAxesOps;
+extern const OpFamily kJoinOps;
+extern const OpFamily kSliceOps;
+extern const OpFamily kCompressOps;
+extern const OpFamily kPadOps;
+extern const OpFamily kCreateOps;
+extern const OpFamily kDiagonalOps;
+extern const OpFamily kIndexOps;
+extern const OpFamily kScatterOps;
+extern const OpFamily kReduceOps;
+extern const OpFamily kArgReduceOps;
+extern const OpFamily kScanOps;
+extern const OpFamily kSortOps;
+extern const OpFamily kResizeOps;
+extern const OpFamily kMatMulOps;
+extern const OpFamily kSoftmaxOps;
+extern const OpFamily kConvOps;
+extern const OpFamily kPoolOps;
+extern const OpFamily kNormBatchOps;
+extern const OpFamily kNormLayerOps;
+extern const OpFamily kSpaceOps;
+extern const OpFamily kControlFlowOps;
+extern const OpFamily kSequenceOps;
+extern const OpFamily kSizeOps;
+extern const OpFamily kQuantizeOps;
+extern const OpFamily kQLinearOps;
+extern const OpFamily kRecurrentOps;
+extern const OpFamily kMsQuantOps;
+extern const OpFamily kMsQuantMatMulOps;
+extern const OpFamily kLossOps;
+extern const OpFamily kAttentionOps;
+extern const OpFamily kAttentionFlexOps;
+extern const OpFamily kLinearAttentionOps;
+extern const OpFamily kRotaryOps;
+extern const OpFamily kTrainingOps;
+extern const OpFamily kMsActivationOps;
+extern const OpFamily kMsMatMulOps;
+extern const OpFamily kMsNormOps;
+extern const OpFamily kMsAttentionOps;
+extern const OpFamily kMsTensorOps;
+extern const OpFamily kMsMoeOps;
+extern const OpFamily kMsCropOps;
+extern const OpFamily kMsAbsentOps;
+extern const OpFamily kGridOps;
+extern const OpFamily kFoldOps;
+extern const OpFamily kRoiOps;
+extern const OpFamily kNmsOps;
+extern const OpFamily kUniqueOps;
+extern const OpFamily kSignalOps;
+extern const OpFamily kRandomOps;
+extern const OpFamily kTfIdfOps;
+extern const OpFamily kTextOps;
+extern const OpFamily kMlOps;
+extern const OpFamily kMlFeatureOps;
+extern const OpFamily kMlLinearOps;
+extern const OpFamily kMlTreeOps;
+extern const OpFamily kAtenConvOps;
+extern const OpFamily kAtenMatMulOps;
+extern const OpFamily kAtenPoolOps;
+extern const OpFamily kAtenNormOps;
+extern const OpFamily kAtenUnaryOps;
+extern const OpFamily kAtenBinaryOps;
+extern const OpFamily kAtenCompareOps;
+extern const OpFamily kAtenComplexOps;
+extern const OpFamily kAtenCastOps;
+extern const OpFamily kAtenActivationOps;
+extern const OpFamily kAtenCreateOps;
+extern const OpFamily kAtenReduceOps;
+extern const OpFamily kAtenShapeOps;
+extern const OpFamily kAtenSliceOps;
+extern const OpFamily kAtenJoinOps;
+extern const OpFamily kAtenPadOps;
+extern const OpFamily kAtenIndexOps;
+extern const OpFamily kAtenIndexPutOps;
+extern const OpFamily kAtenDiagonalOps;
+extern const OpFamily kAtenScatterOps;
+extern const OpFamily kAtenSortOps;
+extern const OpFamily kAtenSearchOps;
+extern const OpFamily kAtenHistogramOps;
+extern const OpFamily kAtenSegmentOps;
+extern const OpFamily kAtenSizeOps;
+extern const OpFamily kAtenControlFlowOps;
+extern const OpFamily kAtenLoopOps;
+extern const OpFamily kAtenBesselOps;
+extern const OpFamily kAtenGammaOps;
+extern const OpFamily kAtenDistanceOps;
+extern const OpFamily kAtenNllOps;
+extern const OpFamily kAtenLossOps;
+extern const OpFamily kAtenRandomOps;
+extern const OpFamily kAtenScanOps;
+extern const OpFamily kAtenFractionalPoolOps;
+extern const OpFamily kAtenEinsumOps;
+extern const OpFamily kAtenLinalgOps;
+extern const OpFamily kAtenCallOps;
+extern const OpFamily kAtenFactorOps;
+extern const OpFamily kAtenFftOps;
+extern const OpFamily kAtenVisionOps;
+extern const OpFamily kAtenRecurrentOps;
+extern const OpFamily kAtenGridOps;
+extern const OpFamily kAtenResizeOps;
+
+namespace {
+
+// one a line: two branches that each add a family do not meet
+// clang-format off
+constexpr const OpFamily* kFamilies[] = {
+    &kActivationOps,
+    &kDropoutOps,
+    &kUnaryOps,
+    &kBinaryOps,
+    &kCompareOps,
+    &kCastOps,
+    &kShapeOps,
+    &kAxesOps,
+    &kJoinOps,
+    &kSliceOps,
+    &kCompressOps,
+    &kPadOps,
+    &kCreateOps,
+    &kDiagonalOps,
+    &kIndexOps,
+    &kScatterOps,
+    &kReduceOps,
+    &kArgReduceOps,
+    &kScanOps,
+    &kSortOps,
+    &kResizeOps,
+    &kMatMulOps,
+    &kSoftmaxOps,
+    &kConvOps,
+    &kPoolOps,
+    &kNormBatchOps,
+    &kNormLayerOps,
+    &kSpaceOps,
+    &kControlFlowOps,
+    &kSequenceOps,
+    &kSizeOps,
+    &kQuantizeOps,
+    &kQLinearOps,
+    &kRecurrentOps,
+    &kMsQuantOps,
+    &kMsQuantMatMulOps,
+    &kLossOps,
+    &kAttentionOps,
+    &kAttentionFlexOps,
+    &kLinearAttentionOps,
+    &kRotaryOps,
+    &kTrainingOps,
+    &kMsActivationOps,
+    &kMsMatMulOps,
+    &kMsNormOps,
+    &kMsAttentionOps,
+    &kMsTensorOps,
+    &kMsMoeOps,
+    &kMsCropOps,
+    &kMsAbsentOps,
+    &kGridOps,
+    &kFoldOps,
+    &kRoiOps,
+    &kNmsOps,
+    &kUniqueOps,
+    &kSignalOps,
+    &kRandomOps,
+    &kTfIdfOps,
+    &kTextOps,
+    &kMlOps,
+    &kMlFeatureOps,
+    &kMlLinearOps,
+    &kMlTreeOps,
+    &kAtenConvOps,
+    &kAtenMatMulOps,
+    &kAtenPoolOps,
+    &kAtenNormOps,
+    &kAtenUnaryOps,
+    &kAtenBinaryOps,
+    &kAtenCompareOps,
+    &kAtenComplexOps,
+    &kAtenCastOps,
+    &kAtenActivationOps,
+    &kAtenCreateOps,
+    &kAtenReduceOps,
+    &kAtenShapeOps,
+    &kAtenSliceOps,
+    &kAtenJoinOps,
+    &kAtenPadOps,
+    &kAtenIndexOps,
+    &kAtenIndexPutOps,
+    &kAtenDiagonalOps,
+    &kAtenScatterOps,
+    &kAtenSortOps,
+    &kAtenSearchOps,
+    &kAtenHistogramOps,
+    &kAtenSegmentOps,
+    &kAtenSizeOps,
+    &kAtenControlFlowOps,
+    &kAtenLoopOps,
+    &kAtenBesselOps,
+    &kAtenGammaOps,
+    &kAtenDistanceOps,
+    &kAtenNllOps,
+    &kAtenLossOps,
+    &kAtenRandomOps,
+    &kAtenScanOps,
+    &kAtenFractionalPoolOps,
+    &kAtenEinsumOps,
+    &kAtenLinalgOps,
+    &kAtenCallOps,
+    &kAtenFactorOps,
+    &kAtenFftOps,
+    &kAtenVisionOps,
+    &kAtenRecurrentOps,
+    &kAtenGridOps,
+    &kAtenResizeOps,
+};
+// clang-format on
+
+struct Hash : std::hash<std::string_view> {
+  using is_transparent = void;
+};
+template <class Entry>
+using Table = std::unordered_map<std::string, Entry, Hash, std::equal_to<>>;
+
+Table<OnnxOpEntry> make_onnx_table() {
+  Table<OnnxOpEntry> table;
+  for (const OpFamily* family : kFamilies) {
+    for (const OnnxOp& op : family->onnx) {
+      const bool fresh =
+          table.emplace(op.sig.name(), OnnxOpEntry{&op, family, parse_onnx_signature(op.sig.text())}).second;
+      ensure(fresh, "an ONNX operator is in two tables");
+    }
+  }
+  return table;
+}
+
+Table<AtenOpEntry> make_aten_table() {
+  Table<AtenOpEntry> table;
+  for (const OpFamily* family : kFamilies) {
+    for (const AtenOp& op : family->aten) {
+      const bool fresh =
+          table.emplace(op.sig.name(), AtenOpEntry{&op, family, parse_aten_signature(op.sig.text())}).second;
+      ensure(fresh, "an aten operator is in two tables");
+    }
+  }
+  return table;
+}
+
+}  // namespace
+
+std::span<const OpFamily* const> op_families() { return kFamilies; }
+
+const OnnxOpEntry* find_onnx_op(std::string_view domain, std::string_view name) {
+  static const Table<OnnxOpEntry> table = make_onnx_table();
+  const auto at = domain.empty() ? table.find(name) : table.find(fmt::format("{}::{}", domain, name));
+  return at == table.end() ? nullptr : &at->second;
+}
+
+const AtenOpEntry* find_aten_op(std::string_view name) {
+  static const Table<AtenOpEntry> table = make_aten_table();
+  const auto at = table.find(name);
+  return at == table.end() ? nullptr : &at->second;
+}
+
+const AtenOpEntry& get_aten_op(const Node& node) {
+  const std::string name = node.overload.empty()
+                               ? fmt::format("{}::{}", node.domain.view(), node.op.view())
+                               : fmt::format("{}::{}.{}", node.domain.view(), node.op.view(), node.overload.view());
+  const AtenOpEntry* entry = find_aten_op(name);
+  if (entry == nullptr) throw Error(ErrorKind::Unsupported, fmt::format("the operator {} is not supported", name));
+  return *entry;
+}
+
+}  // namespace tonnx

@@ -1,0 +1,23 @@
+// index.h - index tensors of ONNX, which may count from the end, as aten takes them.
+#pragma once
+#include "ops/frame/onnx_to_aten.h"
+
+namespace tonnx {
+
+/// Whether no index of the input counts from the end, as far as can be seen.
+bool counts_from_front(const NodeView& n, std::string_view indices);
+
+/// The index tensor counted from the front, for a dimension of that size: torch.gather and torch.scatter know no other.
+Value* index_from_front(const OnnxNode& n, AtenBuilder& aten, std::string_view indices, const IntArg& size);
+
+/// The indices of each dimension: what lies along the last dimension of the input, taken apart.
+std::vector<Value*> index_columns(const OnnxNode& n, AtenBuilder& aten, std::string_view indices);
+/// How many there are. Throws Unsupported where that is not known.
+int64_t index_depth(const NodeView& n, std::string_view indices);
+
+/// The tensor whose sizes the value is, where their number is not known; null elsewhere.
+const Value* find_shape_of_any_rank(const Value* value);
+/// The aten tensor of any ONNX value that has been lowered (convert/aten_builder.cpp).
+Value* tensor_of(AtenBuilder& aten, const Value* onnx);
+
+}  // namespace tonnx

@@ -1,0 +1,192 @@
+// diagonal_raise.cpp - PyTorch's triangles and diagonals as ONNX.
+#include <algorithm>
+#include <numeric>
+
+#include "ops/move/raise.h"
+
+namespace tonnx {
+namespace {
+
+Value* triangle(const AtenNode& n, OnnxBuilder& onnx, bool upper) {
+  const IntArg diagonal = n.int_arg("diagonal");
+  Value* x = n.input("self");
+  return moved(onnx, "Trilu", {x}, {diagonal.is(0) ? nullptr : onnx.scalar(diagonal)},
+               {{"upper", static_cast<int64_t>(upper)}});
+}
+
+/// These two behind all others.
+std::vector<int64_t> order_with_last(int64_t rank, int64_t dim1, int64_t dim2) {
+  std::vector<int64_t> order;
+  for (int64_t i = 0; i < rank; ++i) {
+    if (i != dim1 && i != dim2) order.push_back(i);
+  }
+  order.push_back(dim1);
+  order.push_back(dim2);
+  return order;
+}
+
+/// The diagonal of the last two dimensions, `length` long: elements of their rows, one after another, at equal steps.
+Value* diagonal_of(OnnxBuilder& onnx, Value* x, int64_t offset, const Dim& length) {
+  const int64_t rank = onnx.rank(x);
+  IntArgs sizes;
+  for (int64_t i = 0; i + 2 < rank; ++i) sizes.push_back(onnx.size(x, i));
+  const IntArg rows = onnx.size(x, rank - 2), columns = onnx.size(x, rank - 1);
+  sizes.push_back(onnx.mul(rows, columns));
+  Value* line = onnx.reshape(x, sizes);
+  const IntArg start = offset >= 0 ? IntArg(offset) : onnx.mul(columns, -offset), step = onnx.add(columns, 1);
+  const IntArg end = onnx.add(start, onnx.mul(onnx.int_of(length), step));
+  if (step.value == nullptr) return onnx.slice(line, rank - 2, start, end, step.number);
+  return onnx("Slice", {line, onnx.list(start), onnx.list(end), onnx.ints({rank - 2}), step.value});
+}
+
+/// `line` on a diagonal of the last two dimensions of `around`, or of zeros where that is null.
+Value* with_diagonal(OnnxBuilder& onnx, Value* line, Value* around, int64_t offset, const IntArg& rows,
+                     const IntArg& columns) {
+  const int64_t rank = onnx.rank(line) + 1;
+  const DType dtype = onnx.dtype(line);
+  // an element is found by its row if the diagonal begins in the first, and else by its column
+  const int64_t axis = offset >= 0 ? rank - 2 : rank - 1;
+  const IntArg missing = onnx.sub(offset >= 0 ? rows : columns, onnx.size(line, rank - 2));
+  Value* placed = onnx.unsqueeze(line, {offset >= 0 ? rank - 1 : rank - 2});
+  if (!missing.is(0)) {
+    IntArgs pads(static_cast<size_t>(2 * rank), IntArg(0));
+    pads[static_cast<size_t>(rank + axis)] = missing;
+    placed = moved(onnx, "Pad", {placed}, {onnx.list(pads), onnx.number(kernel_dtype("Pad", dtype), 0)});
+  }
+  Value* row = range_on(onnx, rows, 0, 2);
+  if (offset != 0) row = onnx("Add", {row, onnx.integer(DType::Int64, offset)});
+  Value* mask = onnx("Equal", {row, range_on(onnx, columns, 1, 2)});
+  return pick(onnx, mask, placed, around ? around : onnx.number(dtype, 0));
+}
+
+Value* diagonal_between(const AtenNode& n, OnnxBuilder& onnx, Value* x, int64_t dim1, int64_t dim2) {
+  const int64_t rank = onnx.rank(x);
+  x = onnx.transpose(x, order_with_last(rank, dim1, dim2));
+  return diagonal_of(onnx, x, n.i("offset"), n.output_shape().back());
+}
+
+}  // namespace
+
+Values raise_tril(const AtenNode& n, OnnxBuilder& onnx) { return triangle(n, onnx, false); }
+Values raise_triu(const AtenNode& n, OnnxBuilder& onnx) { return triangle(n, onnx, true); }
+
+namespace {
+
+Values raise_diagonal(const AtenNode& n, OnnxBuilder& onnx) {
+  const char* self = n.node().op.view() == "linalg_diagonal" ? "A" : "self";
+  return diagonal_between(n, onnx, n.input(self), n.dim("dim1", self), n.dim("dim2", self));
+}
+
+Value* embedded(OnnxBuilder& onnx, Value* line, int64_t offset) {
+  const IntArg size = onnx.add(onnx.size(line, onnx.rank(line) - 1), std::abs(offset));
+  return with_diagonal(onnx, line, nullptr, offset, size, size);
+}
+
+Values raise_diag_embed(const AtenNode& n, OnnxBuilder& onnx) {
+  const int64_t rank = n.rank("self") + 1;
+  const int64_t dim1 = AtenNode::normalized(n.i("dim1"), rank), dim2 = AtenNode::normalized(n.i("dim2"), rank);
+  Value* y = embedded(onnx, n.input("self"), n.i("offset"));
+  return onnx.transpose(y, inverted(order_with_last(rank, dim1, dim2)));
+}
+
+Values raise_diagflat(const AtenNode& n, OnnxBuilder& onnx) {
+  return embedded(onnx, flat(onnx, n.input("self")), n.i("offset"));
+}
+
+Values raise_diag(const AtenNode& n, OnnxBuilder& onnx) {
+  if (n.rank("self") == 1) return embedded(onnx, n.input("self"), n.i("diagonal"));
+  return diagonal_of(onnx, n.input("self"), n.i("diagonal"), n.output_shape().back());
+}
+
+Values raise_trace(const AtenNode& n, OnnxBuilder& onnx) {
+  const Shape& shape = n.shape("self");
+  const DType dtype = n.output_dtype();
+  const DType kernel = is_float(dtype) && dtype != DType::Float64 ? DType::Float32 : dtype;
+  Value* line = diagonal_of(onnx, n.input("self"), 0, min(shape.at(0), shape.at(1)));
+  return onnx.cast(onnx.reduce("ReduceSum", onnx.cast(line, kernel), {0}, false), dtype);
+}
+
+Values raise_diagonal_scatter(const AtenNode& n, OnnxBuilder& onnx) {
+  const int64_t rank = n.rank("self");
+  const std::vector<int64_t> order = order_with_last(rank, n.dim("dim1", "self"), n.dim("dim2", "self"));
+  Value* self = onnx.transpose(n.input("self"), order);
+  Value* src = n.input_as("src", n.dtype("self"));
+  Value* y = with_diagonal(onnx, src, self, n.i("offset"), onnx.size(self, rank - 2), onnx.size(self, rank - 1));
+  return onnx.transpose(y, inverted(order));
+}
+
+/// Whether the tensor is known to lie row by row in memory of its own, as ONNX has it.
+bool lies_row_by_row(const Value* x) {
+  if (x->producer == nullptr) return true;
+  constexpr std::string_view kOrdered[] = {"view",      "reshape", "flatten", "unflatten",
+                                           "unsqueeze", "squeeze", "clone",   "contiguous"};
+  constexpr std::string_view kViews[] = {"expand",   "expand_as", "permute", "transpose", "t",      "mT",
+                                         "mH",       "adjoint",   "numpy_T", "movedim",   "unfold", "as_strided",
+                                         "narrow",   "select",    "slice",   "split",     "chunk",  "split_with_sizes",
+                                         "diagonal", "unbind",    "hsplit",  "vsplit",    "dsplit", "tensor_split",
+                                         "matrix_H", "view_as",   "clone",   "contiguous"};
+  const std::string_view op = x->producer->op.view();
+  const bool keeps = std::find(std::begin(kOrdered), std::end(kOrdered), op) != std::end(kOrdered);
+  if (keeps) return lies_row_by_row(x->producer->input(0));
+  return std::find(std::begin(kViews), std::end(kViews), op) == std::end(kViews);
+}
+
+/// Where in the memory of a tensor each element of a strided view lies.
+Value* strided_places(const AtenNode& n, OnnxBuilder& onnx) {
+  if (!lies_row_by_row(n.node().input(0))) n.cannot("{} of a view, whose strides are not known", n.node().op.view());
+  const IntArgs sizes = n.int_args("size"), strides = n.int_args("stride");
+  require(sizes.size() == strides.size(), "there are {} sizes and {} strides", sizes.size(), strides.size());
+  const auto rank = static_cast<int64_t>(sizes.size());
+  Value* places = onnx.scalar(n.find_int_arg("storage_offset").value_or(0));
+  for (int64_t i = 0; i < rank; ++i) {
+    const auto at = static_cast<size_t>(i);
+    Value* steps = onnx("Mul", {range_on(onnx, sizes[at], i, rank), onnx.scalar(strides[at])});
+    places = onnx("Add", {places, steps});
+  }
+  return places;
+}
+
+Values raise_as_strided(const AtenNode& n, OnnxBuilder& onnx) {
+  Value* places = strided_places(n, onnx);
+  return onnx.gather(flat(onnx, n.input("self")), places, 0);
+}
+
+Values raise_as_strided_scatter(const AtenNode& n, OnnxBuilder& onnx) {
+  Value* places = strided_places(n, onnx);
+  Value* src = n.input_as("src", n.dtype("self"));
+  Value* y = onnx("ScatterND", {flat(onnx, n.input("self")), onnx.unsqueeze(places, {onnx.rank(places)}), src});
+  return onnx.reshape(y, n.output_shape());
+}
+
+constexpr AtenOp kAtenDiagonalAten[] = {
+    {.sig = "aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
+     .python = "torch.diagonal",
+     .raise = raise_diagonal},
+    {.sig = "aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
+     .python = "torch.linalg.diagonal",
+     .raise = raise_diagonal},
+    {.sig = "aten::diag(Tensor self, int diagonal=0) -> Tensor", .python = "torch.diag", .raise = raise_diag},
+    {.sig = "aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+     .python = "torch.diag_embed",
+     .raise = raise_diag_embed},
+    {.sig = "aten::diagflat(Tensor self, int offset=0) -> Tensor", .python = "torch.diagflat", .raise = raise_diagflat},
+    {.sig = "aten::trace(Tensor self) -> Tensor", .python = "torch.trace", .raise = raise_trace},
+    {.sig = "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+     .python = "torch.diagonal_scatter",
+     .raise = raise_diagonal_scatter},
+    {.sig = "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
+            "Tensor(a)",
+     .python = "torch.as_strided",
+     .raise = raise_as_strided},
+    {.sig = "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? "
+            "storage_offset=None) -> Tensor",
+     .python = "torch.as_strided_scatter",
+     .raise = raise_as_strided_scatter},
+};
+
+}  // namespace
+
+extern const OpFamily kAtenDiagonalOps;
+constinit const OpFamily kAtenDiagonalOps{"aten_diagonal", {}, kAtenDiagonalAten};
+
+}  // namespace tonnx

@@ -1,0 +1,12 @@
+// raise.h - raisings of this family that rows and other families name.
+#pragma once
+#include "ops/frame/aten_to_onnx.h"
+
+namespace tonnx {
+
+Values raise_adaptive_max_pool(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_avg_pool(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_max_pool(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_adaptive_avg_pool(const AtenNode& n, OnnxBuilder& onnx);
+
+}  // namespace tonnx

@@ -1,0 +1,10 @@
+// eval.h - evaluations of this family; each gives {} for a form or a type that it does not evaluate.
+#pragma once
+#include "ops/frame/eval.h"
+
+namespace tonnx {
+
+Results eval_cum_sum(const NodeView& n);
+Results eval_cum_prod(const NodeView& n);
+
+}  // namespace tonnx

@@ -1,0 +1,325 @@
+// fft_raise.cpp - PyTorch's Fourier transforms as ONNX; complex numbers are pairs of floats in a last dimension.
+#include <cmath>
+
+#include "ops/linalg/raise.h"
+#include "ops/signal/raise.h"
+#include "ops/window/raise_window.h"
+
+namespace tonnx {
+namespace {
+
+/// ONNX Runtime's transforms of other lengths than powers of two add up an error in float32 that PyTorch's do not have.
+DType raised_in(DType dtype, const IntArg& length) {
+  const bool is_power = length.value == nullptr && length.number > 0 && (length.number & (length.number - 1)) == 0;
+  return is_power ? dtype : DType::Float64;
+}
+
+/// A tensor on its way through several transforms. Real numbers have a last dimension of 1.
+class Spectrum {
+ public:
+  Spectrum(const AtenNode& n, OnnxBuilder& onnx, const char* name) : onnx_(onnx), rank_(n.rank(name)) {
+    const DType out = n.output_dtype();
+    dtype_ = out == DType::Complex128 || out == DType::Float64 ? DType::Float64 : DType::Float32;
+    is_complex_ = is_complex(n.dtype(name));
+    x_ = n.input(name);
+    x_ = is_complex_ ? onnx.cast(x_, dtype_) : onnx.unsqueeze(n.input_as(name, dtype_), {rank_});
+  }
+
+  int64_t rank() const { return rank_; }
+  IntArg size(int64_t dim) { return onnx_.size(x_, dim); }
+  Value* pairs() const { return x_; }
+  Value* real() { return onnx_.gather(x_, onnx_.integer(DType::Int64, 0), rank_); }
+
+  /// In one dimension, of that length: zeros are added, or the rest is cut off. Backwards it is divided by the length.
+  void transform(int64_t dim, const IntArg& length, bool forward, bool onesided) {
+    fit(dim, length);
+    std::vector<Attribute> attributes;
+    if (onesided) attributes.push_back(attr("onesided", int64_t{1}));
+    if (!forward) attributes.push_back(attr("inverse", int64_t{1}));
+    x_ = onnx_.cast(x_, raised_in(dtype_, length));
+    x_ = onnx_("DFT", {x_, nullptr, onnx_.integer(DType::Int64, dim)}, std::move(attributes));
+    x_ = onnx_.cast(x_, dtype_);
+    is_complex_ = true;
+  }
+
+  /// The other half of a spectrum whose transform is real.
+  void complete(int64_t dim, const IntArg& length) {
+    const IntArg half = onnx_.add(onnx_.floor_div(length, 2), 1);
+    fit(dim, half);
+    // the elements from 1 to (length - 1) / 2, backwards
+    const IntArg last = onnx_.floor_div(onnx_.sub(length, 1), 2);
+    if (last.is(0)) return;
+    Value* rest = onnx_.slice(x_, dim, last, 0, -1);
+    if (is_complex_) rest = onnx_("Mul", {rest, onnx_.numbers(dtype_, {2}, {1, -1})});
+    x_ = onnx_.concat({x_, rest}, dim);
+  }
+
+  void conjugate() { x_ = onnx_("Mul", {x_, onnx_.numbers(dtype_, {2}, {1, -1})}); }
+
+  /// A length that was transformed over, and whether the result was divided by it.
+  struct Done {
+    IntArg length;
+    bool is_divided;
+  };
+  /// Scales by the lengths to the power that the norm asks for.
+  void scale(const std::vector<Done>& lengths, double power) {
+    double factor = 1;
+    Value* open = nullptr;
+    const auto add = [&](const IntArg& length, double exponent) {
+      if (exponent == 0) return;
+      if (length.value == nullptr) {
+        factor *= std::pow(static_cast<double>(length.number), exponent);
+        return;
+      }
+      Value* part = onnx_("Pow", {onnx_.cast(length.value, dtype_), onnx_.number(dtype_, exponent)});
+      open = open ? onnx_("Mul", {open, part}) : part;
+    };
+    for (const Done& done : lengths) add(done.length, power + (done.is_divided ? 1 : 0));
+    if (open) x_ = onnx_("Mul", {x_, open});
+    if (factor != 1) x_ = onnx_("Mul", {x_, onnx_.number(dtype_, factor)});
+  }
+
+ private:
+  void fit(int64_t dim, const IntArg& length) {
+    const IntArg now = size(dim);
+    if (now.value == nullptr && length.value == nullptr) {
+      if (now.number > length.number) x_ = onnx_.slice(x_, dim, 0, length);
+      if (now.number < length.number) pad(dim, length.number - now.number);
+      return;
+    }
+    if (now.value == length.value && now.value != nullptr) return;
+    x_ = onnx_.slice(x_, dim, 0, length);
+    pad(dim, onnx_.max(onnx_.sub(length, now), 0));
+  }
+  void pad(int64_t dim, const IntArg& count) {
+    IntArgs pads(static_cast<size_t>(2 * onnx_.rank(x_)), 0);
+    pads[static_cast<size_t>(onnx_.rank(x_) + dim)] = count;
+    x_ = onnx_("Pad", {x_, onnx_.list(pads)});
+  }
+
+  OnnxBuilder& onnx_;
+  int64_t rank_;
+  DType dtype_;
+  bool is_complex_;
+  Value* x_;
+};
+
+/// `norm` says which direction is divided by the length; the default is the way back.
+double power_of(const std::optional<std::string>& norm, bool forward) {
+  const std::string text = norm.value_or("backward");
+  if (text == "ortho") return -0.5;
+  return (text == "forward") == forward ? -1 : 0;
+}
+
+/// What an operator does: the letters of its name.
+struct Transform {
+  bool forward = true;
+  bool gives_half = false, takes_half = false;  // rfft and ihfft; irfft and hfft
+};
+
+Transform transform_of(std::string_view name) {  // fft_ihfft2
+  name.remove_prefix(name.find('_') + 1);
+  const bool inverse = name.starts_with('i');
+  if (inverse) name.remove_prefix(1);
+  if (name.starts_with('r')) return {!inverse, !inverse, inverse};
+  if (name.starts_with('h')) return {!inverse, inverse, !inverse};
+  return {!inverse, false, false};
+}
+
+struct Plan {
+  std::vector<int64_t> dims;
+  std::vector<std::optional<IntArg>> lengths;
+};
+
+Plan plan_of(const AtenNode& n, int64_t rank) {
+  Plan plan;
+  const std::string& name = n.node().op.str();
+  if (name.ends_with("2") || name.ends_with("n")) {
+    const auto dims = n.find_ints("dim");
+    IntArgs sizes;
+    const bool has_sizes = n.has("s");
+    if (has_sizes) sizes = n.int_args("s");
+    const int64_t count = dims        ? static_cast<int64_t>(dims->size())
+                          : has_sizes ? static_cast<int64_t>(sizes.size())
+                                      : rank;
+    for (int64_t i = 0; i < count; ++i) {
+      plan.dims.push_back(dims ? AtenNode::normalized((*dims)[static_cast<size_t>(i)], rank) : rank - count + i);
+      const bool is_given = has_sizes && !sizes[static_cast<size_t>(i)].is(-1);
+      plan.lengths.push_back(is_given ? std::optional(sizes[static_cast<size_t>(i)]) : std::nullopt);
+    }
+    return plan;
+  }
+  plan.dims.push_back(AtenNode::normalized(n.i("dim"), rank));
+  plan.lengths.push_back(n.find_int_arg("n"));
+  return plan;
+}
+
+/// The dimensions of `plan` one after the other. That of the half spectrum is the last; it comes first where it is
+/// made.
+Value* raised_transform(Spectrum& x, OnnxBuilder& onnx, const Plan& plan, const Transform& what, double power) {
+  if (plan.dims.empty()) return what.takes_half ? x.real() : x.pairs();
+  const size_t last = plan.dims.size() - 1;
+  std::vector<Spectrum::Done> lengths;
+  const auto length_of = [&](size_t i) -> IntArg {
+    if (plan.lengths[i]) return *plan.lengths[i];
+    const IntArg size = x.size(plan.dims[i]);
+    return i == last && what.takes_half ? onnx.mul(onnx.sub(size, 1), 2) : size;
+  };
+  const auto one = [&](size_t i) {
+    const IntArg length = length_of(i);
+    if (i == last && what.takes_half) x.complete(plan.dims[i], length);
+    // a half spectrum of the way back is the conjugate of that of the way there
+    const bool half = i == last && what.gives_half;
+    x.transform(plan.dims[i], length, half || what.forward, half);
+    lengths.push_back({length, !half && !what.forward});
+    if (half && !what.forward) x.conjugate();
+  };
+  if (what.gives_half) one(last);
+  for (size_t i = 0; i < last; ++i) one(i);
+  if (!what.gives_half) one(last);
+  x.scale(lengths, power);
+  return what.takes_half ? x.real() : x.pairs();
+}
+
+}  // namespace
+
+Values raise_fft(const AtenNode& n, OnnxBuilder& onnx) {
+  Spectrum x(n, onnx, "self");
+  const Transform what = transform_of(n.node().op.str());
+  return raised_transform(x, onnx, plan_of(n, x.rank()), what, power_of(n.find_s("norm"), what.forward));
+}
+
+namespace {
+
+/// PyTorch's number of a norm: none, by the square root of the length, by the length.
+double power_of(int64_t normalization) { return normalization == 0 ? 0 : normalization == 1 ? -0.5 : -1; }
+
+Plan plain_plan(const AtenNode& n, int64_t rank) {
+  Plan plan;
+  for (const int64_t dim : n.ints("dim")) {
+    plan.dims.push_back(AtenNode::normalized(dim, rank));
+    plan.lengths.emplace_back();
+  }
+  return plan;
+}
+
+Values raise_fft_r2c(const AtenNode& n, OnnxBuilder& onnx) {
+  Spectrum x(n, onnx, "self");
+  return raised_transform(x, onnx, plain_plan(n, x.rank()), {true, n.flag("onesided"), false},
+                     power_of(n.i("normalization")));
+}
+Values raise_fft_c2c(const AtenNode& n, OnnxBuilder& onnx) {
+  Spectrum x(n, onnx, "self");
+  return raised_transform(x, onnx, plain_plan(n, x.rank()), {n.flag("forward"), false, false},
+                     power_of(n.i("normalization")));
+}
+Values raise_fft_c2r(const AtenNode& n, OnnxBuilder& onnx) {
+  Spectrum x(n, onnx, "self");
+  Plan plan = plain_plan(n, x.rank());
+  if (!plan.lengths.empty()) plan.lengths.back() = n.int_arg("last_dim_size");
+  return raised_transform(x, onnx, plan, {false, false, true}, power_of(n.i("normalization")));
+}
+
+/// The window in the middle of a frame.
+Value* window_of(const AtenNode& n, OnnxBuilder& onnx, int64_t length, DType dtype) {
+  Value* window = n.find_input("window");
+  const int64_t given = n.find_i("win_length").value_or(length);
+  if (window == nullptr) {
+    if (given < 0 || given > int64_t{1} << 20) n.cannot("a window of {} elements", given);
+    window = onnx.numbers(dtype, {given}, std::vector<double>(static_cast<size_t>(given), 1));
+  }
+  if (given == length) return onnx.cast(window, dtype);
+  const int64_t before = (length - given) / 2;
+  return onnx("Pad", {onnx.cast(window, dtype), onnx.ints({before, length - given - before})});
+}
+
+Values raise_stft(const AtenNode& n, OnnxBuilder& onnx) {
+  n.ignore({"return_complex"});
+  if (n.find_flag("align_to_window").value_or(false)) n.cannot("align_to_window");
+  if (is_complex(n.dtype("self"))) n.cannot("the short-time transform of complex numbers");
+  const int64_t length = n.positive("n_fft"), hop = n.find_i("hop_length").value_or(length / 4);
+  require(n.rank("self") == 1 || n.rank("self") == 2, "a signal of {} dimensions", n.rank("self"));
+  const DType dtype = raised_in(n.dtype("self"), length);
+  Value* x = n.input_as("self", dtype);
+  const bool is_single = n.rank("self") == 1;
+  if (n.node().overload == Symbol("center") && n.flag("center")) {
+    const std::string mode = n.s("pad_mode");
+    std::vector<int64_t> pads(static_cast<size_t>(2 * onnx.rank(x)), 0);
+    pads[static_cast<size_t>(onnx.rank(x)) - 1] = pads.back() = length / 2;
+    const std::string name = mode == "replicate" ? "edge" : mode == "circular" ? "wrap" : mode;
+    x = onnx("Pad", {x, onnx.ints(pads)}, {attr("mode", name)});
+  } else if (n.node().overload == Symbol("center")) {
+    n.ignore({"pad_mode"});
+  }
+  x = is_single ? onnx.unsqueeze(x, {0, 2}) : onnx.unsqueeze(x, {2});
+  const bool onesided = n.find_flag("onesided").value_or(true);
+  Value* y =
+      onnx("STFT",
+           {x, onnx.integer(DType::Int64, hop), window_of(n, onnx, length, dtype), onnx.integer(DType::Int64, length)},
+           {attr("onesided", int64_t{onesided})});
+  if (n.flag("normalized")) y = onnx("Mul", {y, onnx.number(dtype, 1 / std::sqrt(static_cast<double>(length)))});
+  y = onnx.cast(onnx.transpose(y, {0, 2, 1, 3}), n.dtype("self"));
+  return is_single ? onnx.squeeze(y, {0}) : y;
+}
+
+#define ONE(name)                                                                                   \
+  {                                                                                                 \
+    .sig = "aten::fft_" name "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", \
+    .python = "torch.fft." name, .raise = raise_fft                                                 \
+  }
+#define TWO(name)                                                                                               \
+  {                                                                                                             \
+    .sig = "aten::fft_" name "(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor", \
+    .python = "torch.fft." name, .raise = raise_fft                                                             \
+  }
+#define MANY(name)                                                                                           \
+  {                                                                                                          \
+    .sig = "aten::fft_" name "(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", \
+    .python = "torch.fft." name, .raise = raise_fft                                                          \
+  }
+
+constexpr AtenOp kAtenFftAten[] = {
+    ONE("hfft"),
+    ONE("ihfft"),
+    TWO("fft2"),
+    TWO("ifft2"),
+    TWO("rfft2"),
+    TWO("irfft2"),
+    TWO("hfft2"),
+    TWO("ihfft2"),
+    MANY("fftn"),
+    MANY("ifftn"),
+    MANY("rfftn"),
+    MANY("irfftn"),
+    MANY("hfftn"),
+    MANY("ihfftn"),
+    {.sig = "aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
+     .python = "torch.ops.aten._fft_r2c",
+     .raise = raise_fft_r2c},
+    {.sig = "aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
+     .python = "torch.ops.aten._fft_c2c",
+     .raise = raise_fft_c2c},
+    {.sig = "aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
+     .python = "torch.ops.aten._fft_c2r",
+     .raise = raise_fft_c2r},
+    {.sig = "aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool "
+            "normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
+     .python = "torch.ops.aten.stft",
+     .raise = raise_stft},
+    {.sig = "aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? "
+            "window=None, bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, "
+            "bool? return_complex=None, bool? align_to_window=None) -> Tensor",
+     .python = "torch.stft",
+     .raise = raise_stft},
+};
+
+#undef MANY
+#undef TWO
+#undef ONE
+
+}  // namespace
+
+extern const OpFamily kAtenFftOps;
+constinit const OpFamily kAtenFftOps{"aten_fft", {}, kAtenFftAten};
+
+}  // namespace tonnx

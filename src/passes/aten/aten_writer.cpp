@@ -1,0 +1,98 @@
+// aten_writer.cpp - appends aten nodes to a graph whose types are known.
+#include "passes/aten/aten_writer.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace tonnx {
+namespace {
+
+constexpr size_t kMaxAdded = 500000;  // views of views, written by turns, can grow without end
+
+/// Whether it is more than "some size".
+bool is_known(const Dim& dim) { return dim.symbol_name() != ""; }
+
+}  // namespace
+
+AtenCall& AtenCall::with(std::string_view argument, Value* value) {
+  const auto index = static_cast<uint32_t>(inputs.size());
+  inputs.push_back(value);
+  return with(argument, AttrValue(Operand{index}));
+}
+
+AtenCall& AtenCall::with(std::string_view argument, const AtenInt& number) {
+  return number.value ? with(argument, number.value) : with(argument, AttrValue(number.number));
+}
+
+AtenCall& AtenCall::with(std::string_view argument, const AtenInts& numbers) {
+  if (std::none_of(numbers.begin(), numbers.end(), [](const AtenInt& n) { return n.value != nullptr; })) {
+    std::vector<int64_t> plain;
+    for (const AtenInt& n : numbers) plain.push_back(n.number);
+    return with(argument, AttrValue(std::move(plain)));
+  }
+  AttrList list;
+  for (const AtenInt& n : numbers) {
+    if (n.value == nullptr) {
+      list.emplace_back(n.number);
+      continue;
+    }
+    list.emplace_back(Operand{static_cast<uint32_t>(inputs.size())});
+    inputs.push_back(n.value);
+  }
+  return with(argument, AttrValue(std::move(list)));
+}
+
+AtenCall& AtenCall::with(std::string_view argument, AttrValue constant) {
+  attributes.push_back({std::string(argument), std::move(constant), AttrType::None, {}, {}});
+  return *this;
+}
+
+Value* AtenWriter::add(const AtenCall& call, Type type, std::string_view name, Symbol domain) {
+  if (++added_ > kMaxAdded) fail_unsupported("writes through views take more than {} nodes", kMaxAdded);
+  Node* node = graph_->add_node(domain, call.op, before_);
+  node->overload = call.overload;
+  node->attributes = call.attributes;
+  for (Value* input : call.inputs) node->add_input(input);
+  if (call.like != nullptr) {
+    node->name = call.like->name;
+    node->metadata = call.like->metadata;
+    node->doc = call.like->doc;
+  }
+  return graph_->add_output_to(node, graph_->unique_name(name), std::move(type));
+}
+
+AtenInt AtenWriter::size(Value* tensor, const Type& type, size_t dim, const Node* like) {
+  if (type.shape && dim < type.shape->size()) {
+    if (const auto number = (*type.shape)[dim].constant()) return *number;
+  }
+  AtenCall call("sym_size", "int", like);
+  call.with("self", tensor).with("dim", AtenInt(static_cast<int64_t>(dim)));
+  Value* made = add(call, Type::number(Type::Kind::Int), "size");
+  if (type.shape && dim < type.shape->size() && is_known((*type.shape)[dim])) made->known_ints = {(*type.shape)[dim]};
+  return made;
+}
+
+AtenInts AtenWriter::sizes(Value* tensor, const Type& type, const Node* like) {
+  require(type.shape.has_value(), "the shape of a tensor that is written to is not known");
+  AtenInts result;
+  for (size_t i = 0; i < type.shape->size(); ++i) result.push_back(size(tensor, type, i, like));
+  return result;
+}
+
+AtenInt AtenWriter::sum(const AtenInt& a, const AtenInt& b, const Node* like) {
+  int64_t number = 0;
+  if (!a.value && !b.value && !__builtin_add_overflow(a.number, b.number, &number)) return number;
+  AtenCall call("add", "", like);
+  call.with("a", a).with("b", b);
+  Value* made = add(call, Type::number(Type::Kind::Int), "end", "_operator");
+  const auto known = [](const AtenInt& n) -> std::optional<Dim> {
+    if (n.value == nullptr) return n.number;
+    const auto& ints = n.value->known_ints;
+    return ints && ints->size() == 1 ? std::optional(ints->front()) : std::nullopt;
+  };
+  if (const auto first = known(a), second = known(b); first && second) made->known_ints = {*first + *second};
+  return made;
+}
+
+}  // namespace tonnx

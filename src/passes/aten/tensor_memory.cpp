@@ -1,0 +1,150 @@
+// tensor_memory.cpp - reads and writes of tensors that share memory, as values.
+#include "passes/aten/tensor_memory.h"
+
+#include "base/error.h"
+#include "passes/aten/result_dtype.h"
+
+namespace tonnx {
+
+Place* TensorMemory::find(const Value* value) const {
+  const auto at = places_.find(value);
+  return at == places_.end() ? nullptr : at->second;
+}
+
+Place& TensorMemory::get(Value* value) {
+  Place*& place = places_[value];
+  if (place == nullptr) {
+    place = &add_copy(value, value->type);
+    if (value->producer == nullptr || value->graph != graph_) place->origin = value;
+  }
+  return *place;
+}
+
+Place& TensorMemory::add_copy(Value* content, const Type& type) {
+  Place& place = storage_.emplace_back();
+  place.whole = &place;
+  place.type = type;
+  place.content = content;
+  return place;
+}
+
+Place& TensorMemory::add_view(Place& parent, View view) {
+  std::string key = key_of(view.call);
+  Place* unkeyed = nullptr;
+  if (!key.empty()) key += fmt::format(" of {}", fmt::ptr(&parent));
+  Place*& place = key.empty() ? unkeyed : views_[key];
+  if (place == nullptr) {
+    place = &storage_.emplace_back();
+    place->parent = &parent;
+    place->whole = parent.whole;
+    place->type = view.type;
+    place->is_opaque = parent.is_opaque || view.kind == View::Kind::Opaque;
+    place->view = std::move(view);
+  }
+  return *place;
+}
+
+const std::optional<Strides>& TensorMemory::strides_of(Place& place) {
+  std::vector<Place*> unknown;
+  for (Place* at = &place; at != nullptr && !at->has_strides; at = at->parent) unknown.push_back(at);
+  for (size_t i = unknown.size(); i-- > 0;) {
+    Place& at = *unknown[i];
+    at.strides = at.parent ? view_strides(*at.view, at.parent->type, at.parent->strides) : dense_strides(at.type);
+    at.has_strides = true;
+  }
+  return place.strides;
+}
+
+void TensorMemory::add_result(const Node& node) {
+  Value* result = node.outputs().size() == 1 ? node.output(0) : nullptr;
+  if (result == nullptr || !is_elementwise(node)) return;
+  for (const Value* input : node.inputs()) {
+    Place* place = input && input->type.rank() == result->type.rank() ? find(input) : nullptr;
+    if (place == nullptr) continue;
+    if (place->parent == nullptr && !place->has_strides) return;  // row by row
+    const std::optional<Strides>& strides = strides_of(*place);
+    if (!strides) continue;
+    Place& made = get(result);
+    made.strides = kept_strides(made.type, *strides);
+    made.has_strides = made.strides.has_value();
+    return;
+  }
+}
+
+Viewed TensorMemory::viewed(Place& place, bool with_strides) {
+  return {place.type, place.parent == nullptr, with_strides ? strides_of(place) : std::nullopt};
+}
+
+void TensorMemory::set_current(Place& place, Value* content) {
+  place.content = content;
+  place.version = place.whole->written;
+}
+
+Value* TensorMemory::read(Place& place, Node* before) {
+  if (is_current(place)) return place.content;
+  writer_.write_before(before);
+  std::vector<Place*> stale;
+  const auto climb = [&] {
+    stale.clear();
+    Place* at = &place;
+    for (; !is_current(*at) && at->parent; at = at->parent) stale.push_back(at);
+    return at;
+  };
+  if (Place* top = climb(); !is_current(*top)) {
+    put_back(*top);
+    climb();
+  }
+  for (size_t i = stale.size(); i-- > 0;)
+    set_current(*stale[i], make_view(*stale[i]->view, stale[i]->parent->content, writer_));
+  return place.content;
+}
+
+void TensorMemory::put_back(Place& whole) {
+  Place* changed = whole.changed;
+  ensure(changed != nullptr && is_current(*changed), "memory is out of date with nothing written to it");
+  std::vector<Place*> path;  // from the view up to the whole
+  for (Place* at = changed; at != nullptr; at = at->parent) path.push_back(at);
+  // the elements before the write, of those on the way that are looked at; the whole has them
+  const auto is_former = [&](const Place& at) { return at.content && at.version == whole.version; };
+  std::vector<bool> needed(path.size(), false);
+  for (size_t i = 1; i < path.size(); ++i) {
+    needed[i] = needs_former(*path[i - 1]->view, path[i]->type) || (i > 1 && needed[i - 1] && !is_former(*path[i - 1]));
+  }
+  for (size_t i = path.size() - 1; i-- > 1;) {
+    if (!needed[i] || is_former(*path[i])) continue;
+    path[i]->content = make_view(*path[i]->view, path[i + 1]->content, writer_);
+    path[i]->version = whole.version;
+  }
+  std::vector<Value*> made(path.size(), nullptr);
+  made[0] = changed->content;
+  for (size_t i = 1; i < path.size(); ++i)
+    made[i] = tonnx::put_back(*path[i - 1]->view, made[i - 1], path[i]->content, path[i]->type, writer_);
+  for (size_t i = 1; i < path.size(); ++i) set_current(*path[i], made[i]);
+  whole.changed = nullptr;
+}
+
+void TensorMemory::write(Place& place, Value* content, Node* before) {
+  Place& whole = *place.whole;
+  if (place.is_opaque) {
+    const Place* at = &place;
+    while (at->view->kind != View::Kind::Opaque) at = at->parent;
+    fail_unsupported("a write to what {} gives is not supported", at->view->call.op.view());
+  }
+  if (whole.origin != nullptr && whole.origin->graph != graph_)
+    fail_unsupported("'{}' belongs to the graph around this one, and is written to", whole.origin->name);
+  bool covers = whole.changed == nullptr;
+  for (const Place* at = whole.changed; at != nullptr && !covers; at = at->parent) covers = at == &place;
+  if (!covers) {
+    writer_.write_before(before);
+    put_back(whole);
+  }
+  ++whole.written;
+  set_current(place, content);
+  whole.changed = place.parent ? &place : nullptr;
+  if (whole.origin != nullptr && !whole.is_noted) {
+    whole.is_noted = true;
+    written_.push_back(whole.origin->name);
+  }
+}
+
+}  // namespace tonnx

@@ -1,0 +1,126 @@
+// to_code.cpp - arguments as a person would give them.
+#include "passes/aten/to_code.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "base/identifier.h"
+#include "ops/frame/node_view.h"
+#include "ops/frame/op_def.h"
+#include "passes/aten/to_code_control.h"
+#include "passes/aten/to_code_numbers.h"
+#include "passes/aten/to_code_plain.h"
+
+namespace tonnx {
+namespace {
+
+std::string target_of(const Node& node) {
+  return fmt::format("{}::{}{}{}", node.domain.view(), node.op.view(), node.overload.empty() ? "" : ".",
+                     node.overload.view());
+}
+
+bool is_placement(const Param& param) {
+  return param.type == "Device" || param.type == "Layout" || param.type == "MemoryFormat" || param.name == "pin_memory";
+}
+
+/// What the writer relies on: an argument without a default is given, and the first tensor is one, or a number in its
+/// place.
+void check_arguments(const Node& node, const ParsedSignature& signature) {
+  if (node.domain != Symbol("aten")) return;
+  for (const Param& param : signature.inputs) {
+    const Attribute* given = node.find_attribute(param.name);
+    require(given != nullptr || param.has_default, "argument '{}' is missing", param.name);
+    if (const auto* dim = given ? given->value.get<int64_t>() : nullptr;
+        dim && param.name.find("dim") != param.name.npos)
+      require(*dim >= -kMaxRank && *dim < kMaxRank, "argument '{}' is {}", param.name, *dim);
+    const bool is_first = &param == &signature.inputs.front() && param.type == "Tensor" && !param.is_list;
+    if (given == nullptr || !is_first || param.optional) continue;
+    const bool is_number = given->value.get<int64_t>() || given->value.get<double>() || given->value.get<bool>();
+    require(given->value.get<Operand>() || (is_number && param.name != "input"), "argument '{}' is not a tensor",
+            param.name);
+  }
+}
+
+void leave_out_defaults(Node& node, const ParsedSignature& signature) {
+  std::erase_if(node.attributes, [&](const Attribute& attribute) {
+    const int at = signature.find_input(attribute.name);
+    if (at < 0) return false;
+    const Param& param = signature.inputs[static_cast<size_t>(at)];
+    if (!param.has_default) return false;
+    return is_placement(param) || equals_default(attribute.value, param.default_value, param.is_list);
+  });
+}
+
+/// Whether PyTorch can be called with the node's arguments, by their names, though the tables do not have its operator.
+bool can_be_called(const Node& node) {
+  if (does_more_than_compute(node.domain.view(), node.op.view())) return false;
+  return !node.outputs().empty() && std::all_of(node.attributes.begin(), node.attributes.end(), [](const Attribute& a) {
+    return is_plain_name(a.name) && a.value.get<GraphPtr>() == nullptr && a.value.get<TensorPtr>() == nullptr &&
+           a.value.get<Type>() == nullptr && a.value.get<SparseTensorPtr>() == nullptr &&
+           a.value.get<std::vector<std::string>>() == nullptr;
+  });
+}
+
+void make_call(Node& node) {
+  std::erase_if(node.attributes, [](const Attribute& attribute) {
+    return attribute.name == "device" || attribute.name == "layout" || attribute.name == "memory_format" ||
+           attribute.name == "pin_memory";
+  });
+  const std::string target = fmt::format("{}.{}.{}", node.domain.view(), node.op.view(),
+                                         node.overload.empty() ? "default" : node.overload.view());
+  node.domain = "tonnx";
+  node.op = "call_operator";
+  node.overload = "";
+  node.set_attribute("tonnx_target", target);
+}
+
+/// Operators that cannot be written.
+struct Missing {
+  size_t count = 0;
+  bool can_be_allowed = false;
+};
+
+void visit(Graph& graph, const AllowedOps& allowed, std::map<std::string, Missing>& missing) {
+  for (Node& node : graph) {
+    for (const GraphPtr& subgraph : subgraphs_of(node)) visit(*subgraph, allowed, missing);
+    const AtenOpEntry* entry = find_aten_op(target_of(node));
+    if (entry != nullptr) {
+      in_context([&] { return "checking " + target_of(node); }, [&] { check_arguments(node, entry->signature); });
+      leave_out_defaults(node, entry->signature);
+    }
+    // an argument that is a graph has no text
+    const bool has_graphs = node.domain == Symbol("higher_order");
+    if (entry != nullptr && !has_graphs && (!entry->op->python.empty() || entry->op->emit != nullptr)) continue;
+    const bool can_call = can_be_called(node);
+    if (can_call && allowed.contains(node)) {
+      make_call(node);
+    } else {
+      Missing& op = missing[target_of(node)];
+      ++op.count;
+      op.can_be_allowed = can_call;
+    }
+  }
+}
+
+}  // namespace
+
+void require_spelled(Graph& graph, const AllowedOps& allowed) {
+  make_plain(graph);
+  make_literals(graph);
+  open_graphs(graph);
+  std::map<std::string, Missing> missing;
+  visit(graph, allowed, missing);
+  if (missing.empty()) return;
+  std::string text = "these operators cannot be written as Python:";
+  for (const auto& [target, op] : missing) {
+    text += fmt::format("\n  {}, {} time{}", shown(target), op.count, op.count == 1 ? "" : "s");
+    if (op.can_be_allowed)
+      text += fmt::format(" (not known; --allow-op {}, or allow_ops, has the code call it)", shown(target));
+  }
+  throw Error(ErrorKind::Unsupported, text);
+}
+
+}  // namespace tonnx

@@ -1,0 +1,85 @@
+// to_code_numbers.cpp - constants of one number as literals.
+#include "passes/aten/to_code_numbers.h"
+
+#include <algorithm>
+
+namespace tonnx {
+namespace {
+
+/// A number that the model's code has, and that tracing made a tensor of.
+bool is_lifted(const Value* value) {
+  if (value == nullptr || !value->constant || value->trainable || !value->constant->dims.empty()) return false;
+  const size_t dot = value->name.rfind('.');
+  const std::string_view last = std::string_view(value->name).substr(dot == std::string::npos ? 0 : dot + 1);
+  const DType dtype = value->constant->dtype;
+  return last.starts_with("lifted_tensor") && (dtype == DType::Bool || is_float(dtype) || is_integer(dtype));
+}
+
+AttrValue number_of(const Tensor& tensor) {
+  if (tensor.dtype == DType::Bool) return element_as_int(tensor, 0) != 0;
+  if (is_integer(tensor.dtype)) return element_as_int(tensor, 0);
+  return element_as_double(tensor, 0);
+}
+
+int category(DType dtype) { return dtype == DType::Bool ? 0 : is_integer(dtype) ? 1 : is_float(dtype) ? 2 : 3; }
+
+bool is_binary(const Node& node) {
+  constexpr std::string_view kOps[] = {"add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge"};
+  return node.domain == Symbol("aten") && node.overload == Symbol("Tensor") &&
+         std::any_of(std::begin(kOps), std::end(kOps), [&](std::string_view op) { return node.op == Symbol(op); });
+}
+
+/// A tensor that has dimensions decides about the type, as it does beside a number, where the number is of no higher
+/// kind.
+void make_literal(Node& node) {
+  const Attribute *self = node.find_attribute("self"), *other = node.find_attribute("other");
+  const auto* left = self ? self->value.get<Operand>() : nullptr;
+  const auto* right = other ? other->value.get<Operand>() : nullptr;
+  if (left == nullptr || right == nullptr) return;
+  const bool commutes =
+      (node.op == Symbol("add") && node.find_attribute("alpha") == nullptr) || node.op == Symbol("mul");
+  if (commutes && is_lifted(node.input(left->index))) {
+    Value *first = node.input(left->index), *second = node.input(right->index);
+    node.set_input(left->index, second);
+    node.set_input(right->index, first);
+  }
+  if (!is_lifted(node.input(right->index))) return;
+  const Type& type = node.input(left->index)->type;
+  const Tensor& constant = *node.input(right->index)->constant;
+  const bool decides = type.is_tensor() && type.shape && !type.shape->empty();
+  if (!decides || category(constant.dtype) > category(type.dtype) || category(type.dtype) > 2) return;
+  // in halves the number would be rounded to them first
+  if (constant.dtype != type.dtype && type.dtype != DType::Float32 && type.dtype != DType::Int64) return;
+  const uint32_t index = right->index;
+  AttrValue number = number_of(constant);
+  node.set_input(index, nullptr);
+  node.set_attribute("other", std::move(number));
+}
+
+void make_full(Node& node) {
+  const bool is_expand = node.domain == Symbol("aten") && node.op == Symbol("expand") && node.overload.empty();
+  if (!is_expand || !is_lifted(node.input(0)) || node.graph->owner != nullptr) return;
+  const Attribute* size = node.find_attribute("size");
+  if (size == nullptr) return;
+  const DType dtype = node.input(0)->constant->dtype;
+  AttrValue number = number_of(*node.input(0)->constant);
+  node.take_attribute("self");
+  node.take_attribute("implicit");
+  node.set_input(0, nullptr);
+  node.op = "full";
+  node.set_attribute("fill_value", std::move(number));
+  const bool is_usual = dtype == DType::Float32 || dtype == DType::Int64 || dtype == DType::Bool;
+  if (!is_usual) node.set_attribute("dtype", dtype);
+}
+
+}  // namespace
+
+void make_literals(Graph& graph) {
+  for (Node& node : graph) {
+    for (const GraphPtr& subgraph : subgraphs_of(node)) make_literals(*subgraph);
+    if (is_binary(node)) make_literal(node);
+    make_full(node);
+  }
+}
+
+}  // namespace tonnx

@@ -1,0 +1,92 @@
+// to_exported.cpp - the order of the steps, and integers that turned out to be known.
+#include "passes/aten/to_exported.h"
+
+#include <algorithm>
+
+#include "passes/aten/match.h"
+#include "passes/aten/types.h"
+
+namespace tonnx {
+namespace {
+
+/// Puts a number in the place of an input; whether the argument held it.
+bool put_number(AttrValue& value, uint32_t index, int64_t number) {
+  if (const auto* at = value.get<Operand>()) {
+    if (at->index != index) return false;
+    value = number;
+    return true;
+  }
+  auto* list = value.get<AttrList>();
+  if (list == nullptr) return false;
+  bool found = false;
+  for (AttrValue& item : *list) found = put_number(item, index, number) || found;
+  return found;
+}
+
+/// A list of plain numbers, where all of its items are.
+void simplify_list(AttrValue& value) {
+  const auto* list = value.get<AttrList>();
+  if (list == nullptr || list->empty()) return;
+  std::vector<int64_t> numbers;
+  for (const AttrValue& item : *list) {
+    const auto* number = item.get<int64_t>();
+    if (number == nullptr) return;
+    numbers.push_back(*number);
+  }
+  value = std::move(numbers);
+}
+
+void fold_number(Value& value, int64_t number) {
+  const std::vector<Use> uses = value.uses;
+  for (const Use& use : uses) {
+    if (use.user == nullptr) continue;
+    for (Attribute& attribute : use.user->attributes) {
+      if (put_number(attribute.value, use.index, number)) simplify_list(attribute.value);
+    }
+    use.user->set_input(use.index, nullptr);
+  }
+}
+
+}  // namespace
+
+void fold_numbers(Graph& graph) {
+  for (Node& node : graph) {
+    for (const GraphPtr& inner : subgraphs_of(node)) fold_numbers(*inner);
+    for (Value* output : node.outputs()) {
+      if (output == nullptr || output->type.kind != Type::Kind::Int || !output->known_ints) continue;
+      if (const auto number = output->known_ints->at(0).constant()) fold_number(*output, *number);
+    }
+  }
+}
+
+void remove_unused_nodes(Graph& graph) {
+  for (Node* node = graph.last(); node != nullptr;) {
+    Node* previous = node->previous;
+    const bool is_used = std::any_of(node->outputs().begin(), node->outputs().end(),
+                                     [](const Value* value) { return value != nullptr && !value->uses.empty(); });
+    if (!is_used) {
+      graph.erase(node);
+    } else {
+      for (const GraphPtr& inner : subgraphs_of(*node)) remove_unused_nodes(*inner);
+    }
+    node = previous;
+  }
+}
+
+void make_plain_aten(Graph& graph) {
+  infer_aten_types(graph, "a");
+  fold_numbers(graph);
+  unroll_loops(graph);
+  infer_aten_types(graph, "b");
+  fold_numbers(graph);
+  resolve_lists(graph);
+  infer_aten_types(graph, "c");
+  rewrite_numbers(graph);
+  make_higher_order(graph);
+  infer_aten_types(graph, "d");
+  fold_numbers(graph);
+  remove_unused_nodes(graph);
+  name_unseen_sizes(graph);
+}
+
+}  // namespace tonnx

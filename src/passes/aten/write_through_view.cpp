@@ -1,0 +1,131 @@
+// write_through_view.cpp - views made again, and what was written to a view put back into what it looks at.
+#include <algorithm>
+
+#include "base/error.h"
+#include "passes/aten/views.h"
+
+namespace tonnx {
+namespace {
+
+using Kind = View::Kind;
+
+/// The sizes for reshape, where not more than one of them has to be found out.
+std::optional<AtenInts> find_sizes(const Type& type) {
+  if (!type.shape) return std::nullopt;
+  AtenInts sizes;
+  bool has_zero = false, has_unknown = false;
+  for (const Dim& dim : *type.shape) {
+    const auto number = dim.constant();
+    if (!number && has_unknown) return std::nullopt;
+    has_unknown = has_unknown || !number;
+    has_zero = has_zero || number == 0;
+    sizes.emplace_back(number.value_or(-1));
+  }
+  return has_zero && has_unknown ? std::nullopt : std::optional(std::move(sizes));
+}
+
+/// as_strided means memory that lies row by row.
+Value* row_by_row(const View& view, Value* value, const Type& type, AtenWriter& writer) {
+  if (view.call.op != Symbol("as_strided")) return value;
+  AtenCall call("contiguous", "", view.call.like);
+  call.with("self", value);
+  return writer.add(call, type, "contiguous");
+}
+
+}  // namespace
+
+std::string key_of(const AtenCall& call) {
+  std::string key = fmt::format("{}.{}", call.op.view(), call.overload.view());
+  const auto add = [&](const AttrValue& value, auto& self) -> bool {
+    if (const auto* n = value.get<int64_t>()) {
+      key += fmt::format(" {}", *n);
+    } else if (const auto* at = value.get<Operand>()) {
+      key += fmt::format(" {}", fmt::ptr(call.inputs[at->index]));
+    } else if (const auto* list = value.get<std::vector<int64_t>>()) {
+      for (const int64_t n : *list) key += fmt::format(" {}", n);
+    } else if (const auto* mixed = value.get<AttrList>()) {
+      return std::all_of(mixed->begin(), mixed->end(), [&](const AttrValue& item) { return self(item, self); });
+    } else {
+      return value.is_none();
+    }
+    return true;
+  };
+  for (const Attribute& attribute : call.attributes) {
+    key += fmt::format(" {}", attribute.name);
+    if (!add(attribute.value, add)) return {};
+  }
+  return key;
+}
+
+Value* make_view(const View& view, Value* of, AtenWriter& writer) {
+  AtenCall call = view.call;
+  call.inputs[view.viewed] = row_by_row(view, of, of->type, writer);
+  return writer.add(call, view.type, call.op.view());
+}
+
+bool needs_former(const View& view, const Type& type) {
+  return view.kind == Kind::Scatter || (view.kind == Kind::Reshape && !find_sizes(type));
+}
+
+Value* put_back(const View& view, Value* part, Value* former, const Type& type, AtenWriter& writer) {
+  const Node* like = view.call.like;
+  AtenCall call("reshape", "", like);
+  switch (view.kind) {
+    case Kind::Merged:
+    case Kind::Same: return part;
+    case Kind::Scatter: {
+      call = view.call;
+      call.op = fmt::format("{}_scatter", view.call.op.view());
+      call.overload = "";
+      call.inputs[view.viewed] = row_by_row(view, former, type, writer);
+      const auto self = std::find_if(call.attributes.begin(), call.attributes.end(),
+                                     [](const Attribute& a) { return a.name == "self"; });
+      ensure(self != call.attributes.end(), "a view looks at nothing");
+      Attribute src{"src", Operand{static_cast<uint32_t>(call.inputs.size())}, AttrType::None, {}, {}};
+      call.attributes.insert(self + 1, std::move(src));
+      call.inputs.push_back(part);
+      break;
+    }
+    case Kind::Reshape: {
+      const auto sizes = find_sizes(type);
+      call.with("self", part).with("shape", sizes ? *sizes : writer.sizes(former, type, like));
+      break;
+    }
+    case Kind::Permute: {
+      std::vector<int64_t> inverse(view.dims.size()), moves;
+      for (size_t i = 0; i < inverse.size(); ++i) {
+        inverse[static_cast<size_t>(view.dims[i])] = static_cast<int64_t>(i);
+        if (view.dims[i] != static_cast<int64_t>(i)) moves.push_back(static_cast<int64_t>(i));
+      }
+      if (moves.empty()) return part;
+      call.op = moves.size() == 2 ? "transpose" : "permute";
+      call.with("self", part);
+      if (moves.size() == 2) {
+        call.overload = "int";
+        call.with("dim0", AtenInt(moves[0])).with("dim1", AtenInt(moves[1]));
+      } else {
+        call.with("dims", AttrValue(std::move(inverse)));
+      }
+      break;
+    }
+    case Kind::Squeeze: {
+      Type partial = view.type;
+      for (const int64_t dim : view.dims) {
+        AtenCall next("unsqueeze", "", like);
+        next.with("self", part).with("dim", AtenInt(dim));
+        partial.shape->insert_at(dim, Dim(1));
+        part = writer.add(next, partial, "unsqueeze");
+      }
+      return part;
+    }
+    case Kind::Unsqueeze:
+      call.op = "squeeze";
+      call.overload = "dim";
+      call.with("self", part).with("dim", AtenInt(view.dims[0]));
+      break;
+    default: fail_unsupported("a write through {} is not supported", view.call.op.view());
+  }
+  return writer.add(call, type, call.op.view());
+}
+
+}  // namespace tonnx
