@@ -11,7 +11,7 @@
 
 namespace tonnx {
 
-void Lowering::define(const Value* onnx, Value* aten) {
+void ModelLowering::define(const Value* onnx, Value* aten) {
   values_.set(onnx, aten);
   if (aten->type.kind == Type::Kind::Unknown || (aten->type.is_tensor() && aten->type.dtype == DType::Undefined)) {
     aten->type = onnx->type;
@@ -23,7 +23,7 @@ void Lowering::define(const Value* onnx, Value* aten) {
   }
 }
 
-Value* Lowering::constant_of(const Value* value) {
+Value* ModelLowering::constant_of(const Value* value) {
   TensorPtr tensor = value->constant;
   if (!tensor) tensor = densified(*value->sparse);
   if (tensor->dtype == DType::String) fail_unsupported("PyTorch has no tensors of strings");
@@ -32,7 +32,7 @@ Value* Lowering::constant_of(const Value* value) {
   return made;
 }
 
-Value* Lowering::reshaped(Value* constant, std::vector<int64_t> dims) {
+Value* ModelLowering::reshaped(Value* constant, std::vector<int64_t> dims) {
   if (constant->constant->dims == dims) return constant;
   auto [at, fresh] = reshaped_.try_emplace({constant, dims}, nullptr);
   if (fresh) {
@@ -45,7 +45,7 @@ Value* Lowering::reshaped(Value* constant, std::vector<int64_t> dims) {
   return at->second;
 }
 
-Value* Lowering::tensor_of(const Value* value) {
+Value* ModelLowering::tensor_of(const Value* value) {
   if (Value* const* at = values_.find(value)) return *at;
   if (value->constant || value->sparse) {
     Value*& made = constants_[value];
@@ -65,7 +65,7 @@ Value* Lowering::tensor_of(const Value* value) {
   return made;
 }
 
-Value* Lowering::tensor_of_ints(const IntArgs& ints, bool is_scalar, DType dtype) {
+Value* ModelLowering::tensor_of_ints(const IntArgs& ints, bool is_scalar, DType dtype) {
   const bool all_numbers = std::all_of(ints.begin(), ints.end(), [](const IntArg& i) { return i.value == nullptr; });
   if (all_numbers) {
     std::vector<double> numbers;
@@ -88,7 +88,7 @@ Value* Lowering::tensor_of_ints(const IntArgs& ints, bool is_scalar, DType dtype
   return aten("tonnx::int_tensor", ints, Kw{"dtype", dtype});
 }
 
-IntArg Lowering::size_of(Value* aten, int64_t dim) {
+IntArg ModelLowering::size_of(Value* aten, int64_t dim) {
   if (aten->type.shape) {
     if (const auto number = aten->type.shape->at(static_cast<size_t>(dim)).constant()) return *number;
   }
@@ -102,7 +102,7 @@ IntArg Lowering::size_of(Value* aten, int64_t dim) {
   return made;
 }
 
-IntArg Lowering::int_of(const Dim& dim) {
+IntArg ModelLowering::int_of(const Dim& dim) {
   if (const auto number = dim.constant()) return *number;
   const std::string text = dim.text();
   if (Value* const* known = sizes_.find(text)) return *known;
@@ -141,7 +141,7 @@ IntArg Lowering::int_of(const Dim& dim) {
   return remember(sum);
 }
 
-IntArg Lowering::int_of_atom(const Dim::Atom& atom) {
+IntArg ModelLowering::int_of_atom(const Dim::Atom& atom) {
   AtenBuilder aten(*this);
   switch (atom.kind) {
     case '/': return aten.floor_div(int_of(atom.a), int_of(atom.b));
@@ -179,13 +179,13 @@ void find_external(const Graph& graph, const LoweringOptions& options, std::vect
 }  // namespace
 
 /// An integer that has a symbol of its own, as the length of a sequence: only its node can make it.
-bool Lowering::is_new_symbol(const Value& value) const {
+bool ModelLowering::is_new_symbol(const Value& value) const {
   if (value.known_ints->size() != 1) return false;
   const auto symbol = value.known_ints->front().symbol_name();
   return symbol && where_.find(*symbol) == nullptr && sizes_.find(*symbol) == nullptr;
 }
 
-void Lowering::lower_node(const Node& node) {
+void ModelLowering::lower_node(const Node& node) {
   // what follows from shapes, and constants, are made where they are needed, in the form that is needed
   if (std::all_of(node.outputs().begin(), node.outputs().end(), [this](const Value* output) {
         return output == nullptr || output->constant || (output->known_ints && !is_new_symbol(*output));
@@ -213,7 +213,7 @@ void Lowering::lower_node(const Node& node) {
 }
 
 /// A weight that a node hands on, maybe in another shape, stays one weight, and keeps its name.
-void Lowering::hand_on_weights(const Node& node) {
+void ModelLowering::hand_on_weights(const Node& node) {
   const Value* output = node.output(0);
   if (output == nullptr || !output->constant || !is_float(output->constant->dtype)) return;
   for (const Value* input : node.inputs()) {
@@ -226,7 +226,7 @@ void Lowering::hand_on_weights(const Node& node) {
   }
 }
 
-void Lowering::lower_external(const Node& node) {
+void ModelLowering::lower_external(const Node& node) {
   const size_t index = external_count_++;
   const auto find = [&](const std::vector<Value*>& values, const std::string& name) {
     const auto at =
@@ -262,7 +262,7 @@ void Lowering::lower_external(const Node& node) {
   }
 }
 
-void Lowering::lower_nodes(const Graph& source) {
+void ModelLowering::lower_nodes(const Graph& source) {
   const Node* around = current_;
   for (const Node& node : source) {
     in_context([&] { return fmt::format("lowering node '{}' ({})", node.name, label_of(node)); },
@@ -278,7 +278,7 @@ void Lowering::lower_nodes(const Graph& source) {
   current_ = around;
 }
 
-void Lowering::in_graph(Node& owner, std::string_view attribute, const std::function<void(Graph&)>& fill) {
+void ModelLowering::in_graph(Node& owner, std::string_view attribute, const std::function<void(Graph&)>& fill) {
   auto graph = std::make_shared<Graph>();
   owner.set_attribute(attribute, graph);
   Graph* around = aten_;
@@ -306,7 +306,7 @@ GraphPtr lower(const Model& model, const LoweringOptions& options) {
   require_supported(source, options);
   auto result = std::make_shared<Graph>();
   result->name = source.name;
-  Lowering lowering(*result, options);
+  ModelLowering lowering(*result, options);
   std::vector<std::pair<const Value*, Value*>> inputs;
   for (const Value* input : source.inputs()) {
     if (input->constant || input->sparse) continue;  // a weight that may be overridden: nobody does

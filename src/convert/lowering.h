@@ -10,6 +10,7 @@
 
 #include "convert/scoped_map.h"
 #include "ir/model.h"
+#include "ops/frame/conversion.h"
 #include "ops/frame/onnx_to_aten.h"
 
 namespace tonnx {
@@ -32,37 +33,24 @@ struct LoweringOptions {
   std::vector<ExternalMapping> mappings;  // one for each such node, in order; none: as the node has them
 };
 
-class Lowering {
+class ModelLowering final : public Lowering {
  public:
-  Lowering(Graph& aten, const LoweringOptions& options) : root_(&aten), aten_(&aten), options_(&options) {}
+  ModelLowering(Graph& aten, const LoweringOptions& options) : root_(&aten), aten_(&aten), options_(&options) {}
 
-  /// The graph that nodes are appended to: the main one, or a graph inside it.
-  Graph& aten() { return *aten_; }
-  const Node* current() const { return current_; }
-
-  /// All nodes of a graph, in order.
-  void lower_nodes(const Graph& source);
-  /// Runs `fill` with a new graph, which is to be that attribute of the node, as the one that nodes are appended to.
-  void in_graph(Node& owner, std::string_view attribute, const std::function<void(Graph&)>& fill);
-
-  /// The aten tensor of an ONNX value; constants and known integers are made when first asked for.
-  Value* tensor_of(const Value* value);
-  void define(const Value* onnx, Value* aten);
-  /// A symbol that stands for an integer of the aten graph.
-  void define_int(const Dim& symbol, Value* aten) { sizes_.set(symbol.text(), aten); }
-
-  /// A constant of the main graph, whatever graph is being filled.
-  Value* add_constant(std::string name, TensorPtr tensor) {
+  Graph& aten() override { return *aten_; }
+  const Node* current() const override { return current_; }
+  void lower_nodes(const Graph& source) override;
+  void in_graph(Node& owner, std::string_view attribute, const std::function<void(Graph&)>& fill) override;
+  Value* tensor_of(const Value* value) override;
+  void define(const Value* onnx, Value* aten) override;
+  void define_int(const Dim& symbol, Value* aten) override { sizes_.set(symbol.text(), aten); }
+  Value* add_constant(std::string name, TensorPtr tensor) override {
     return root_->add_initializer(std::move(name), std::move(tensor));
   }
-  /// The same constant with other sizes, one for all that ask for it.
-  Value* reshaped(Value* constant, std::vector<int64_t> dims);
-
-  /// An expression over sizes, as numbers and sizes of tensors that exist at this point.
-  IntArg int_of(const Dim& dim);
-  IntArg size_of(Value* aten, int64_t dim);
-  /// The integers of a list as a tensor.
-  Value* tensor_of_ints(const IntArgs& ints, bool is_scalar, DType dtype);
+  Value* reshaped(Value* constant, std::vector<int64_t> dims) override;
+  IntArg int_of(const Dim& dim) override;
+  IntArg size_of(Value* aten, int64_t dim) override;
+  Value* tensor_of_ints(const IntArgs& ints, bool is_scalar, DType dtype) override;
 
  private:
   void lower_node(const Node& node);

@@ -59,7 +59,7 @@ void check_result(const Node& node, size_t i, const Type& wanted, const Type& fo
 
 }  // namespace
 
-Value* Raising::weight_of(const Value* aten) {
+Value* ModelRaising::weight_of(const Value* aten) {
   auto [at, fresh] = weights_.try_emplace(aten, nullptr);
   if (fresh) {
     TensorPtr tensor = aten->constant;
@@ -76,7 +76,7 @@ Value* Raising::weight_of(const Value* aten) {
   return at->second;
 }
 
-Value* Raising::value_of(const Value* aten) {
+Value* ModelRaising::value_of(const Value* aten) {
   if (Value* const* known = values_.find(aten)) return *known;
   if (aten->constant) return weight_of(aten);
   require(is_number(aten) && aten->known_ints.has_value(), "the value '{}' is not a tensor, and not a size",
@@ -84,7 +84,7 @@ Value* Raising::value_of(const Value* aten) {
   return OnnxBuilder(*this).list(int_of(aten->known_ints->front()));
 }
 
-void Raising::learn_sizes(Value* onnx, const Type& type) {
+void ModelRaising::learn_sizes(Value* onnx, const Type& type) {
   if (!type.is_tensor() || !type.shape || onnx->constant) return;
   for (size_t i = 0; i < type.shape->size(); ++i) {
     const Dim& dim = (*type.shape)[i];
@@ -93,7 +93,7 @@ void Raising::learn_sizes(Value* onnx, const Type& type) {
   }
 }
 
-void Raising::define(const Value* aten, Value* onnx) {
+void ModelRaising::define(const Value* aten, Value* onnx) {
   values_.set(aten, onnx);
   if (aten->type.is_tensor() && !onnx->constant) {
     onnx->type = represented(aten->type);
@@ -101,17 +101,17 @@ void Raising::define(const Value* aten, Value* onnx) {
   }
 }
 
-void Raising::define_number(const Value* aten, Value* onnx) {
+void ModelRaising::define_number(const Value* aten, Value* onnx) {
   if (!is_number(aten)) return values_.set(aten, onnx);
   define_list(aten, OnnxBuilder(*this).unsqueeze(onnx, {0}));
 }
 
-void Raising::define_list(const Value* aten, Value* onnx) {
+void ModelRaising::define_list(const Value* aten, Value* onnx) {
   values_.set(aten, onnx);
   if (is_number(aten) && aten->known_ints) sizes_.set(aten->known_ints->front().text(), onnx);
 }
 
-Value* Raising::constant(TensorPtr tensor, std::string_view wish) {
+Value* ModelRaising::constant(TensorPtr tensor, std::string_view wish) {
   budget().take(Resource::Memory, static_cast<int64_t>(tensor->data.size()));
   if (tensor->data.size() > kSmallConstant) return root_->add_initializer(std::string(wish), std::move(tensor));
   std::string key = fmt::format("{} {} ", static_cast<int>(tensor->dtype), joined(tensor->dims, ","));
@@ -121,7 +121,7 @@ Value* Raising::constant(TensorPtr tensor, std::string_view wish) {
   return at->second;
 }
 
-Node* Raising::append(std::string_view op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes) {
+Node* ModelRaising::append(std::string_view op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes) {
   const size_t dot = op.rfind('.');
   const bool is_standard = dot == std::string_view::npos;
   Node* made = onnx_->add_node(is_standard ? "" : op.substr(0, dot), is_standard ? op : op.substr(dot + 1));
@@ -139,7 +139,7 @@ Node* Raising::append(std::string_view op, const std::vector<Value*>& inputs, st
   return made;
 }
 
-void Raising::complete(Node& node) {
+void ModelRaising::complete(Node& node) {
   const OnnxOpEntry* entry = find_onnx_op(node.domain.view(), node.op.view());
   if (entry == nullptr) return;
   check_against_signature(node, *entry);
@@ -150,7 +150,7 @@ void Raising::complete(Node& node) {
   fold_node(node, *entry, fresh_);
 }
 
-bool Raising::can_make(const Dim& dim) const {
+bool ModelRaising::can_make(const Dim& dim) const {
   if (dim.is_constant()) return true;
   const std::string text = dim.text();
   if (sizes_.find(text) != nullptr || where_.find(text) != nullptr) return true;
@@ -162,7 +162,7 @@ bool Raising::can_make(const Dim& dim) const {
   });
 }
 
-IntArg Raising::int_of(const Dim& dim) {
+IntArg ModelRaising::int_of(const Dim& dim) {
   if (const auto number = dim.constant()) return *number;
   const std::string text = dim.text();
   if (Value* const* known = sizes_.find(text)) return *known;
@@ -188,7 +188,7 @@ IntArg Raising::int_of(const Dim& dim) {
   return remember(sum);
 }
 
-IntArg Raising::int_of_atom(const Dim::Atom& atom) {
+IntArg ModelRaising::int_of_atom(const Dim::Atom& atom) {
   OnnxBuilder onnx(*this);
   switch (atom.kind) {
     case '/': return onnx.floor_div(int_of(atom.a), int_of(atom.b));
@@ -200,7 +200,7 @@ IntArg Raising::int_of_atom(const Dim::Atom& atom) {
 }
 
 /// A node of ONNX itself, which a symbolic of the user's own asked for.
-void Raising::raise_onnx_op(const Node& node) {
+void ModelRaising::raise_onnx_op(const Node& node) {
   constexpr std::string_view kPrefix = "attr.";
   std::vector<Value*> inputs;
   std::vector<Attribute> attributes;
@@ -247,7 +247,7 @@ Values raised(const AtenOpEntry& entry, const AtenNode& node, OnnxBuilder& onnx)
 
 }  // namespace
 
-void Raising::raise_node(const Node& node) {
+void ModelRaising::raise_node(const Node& node) {
   if (is_onnx_op(node)) return raise_onnx_op(node);
   // numbers that follow from sizes are made where they are needed, in the form that is needed
   if (std::all_of(node.outputs().begin(), node.outputs().end(), [this](const Value* output) {
@@ -288,7 +288,7 @@ void Raising::raise_node(const Node& node) {
   }
 }
 
-void Raising::raise_nodes(const Graph& source) {
+void ModelRaising::raise_nodes(const Graph& source) {
   const Node* around = current_;
   for (const Node& node : source) {
     in_context(
@@ -304,7 +304,7 @@ void Raising::raise_nodes(const Graph& source) {
   current_ = around;
 }
 
-void Raising::in_graph(Node& owner, std::string_view attribute, const std::function<void(Graph&)>& fill) {
+void ModelRaising::in_graph(Node& owner, std::string_view attribute, const std::function<void(Graph&)>& fill) {
   auto graph = std::make_shared<Graph>();
   owner.set_attribute(attribute, graph);
   graph->name = attribute;
@@ -374,7 +374,7 @@ Model raise(const Model& aten, const std::vector<std::string>& output_names, con
   Model model;
   model.graph = std::make_shared<Graph>();
   model.graph->name = aten.graph->name;
-  Raising raising(*model.graph, options);
+  ModelRaising raising(*model.graph, options);
   for (const Value* input : aten.graph->inputs()) {
     const bool is_tensor = input->type.is_tensor();
     const DType number = input->type.kind == Type::Kind::Float  ? DType::Float32

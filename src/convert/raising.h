@@ -8,47 +8,31 @@
 #include "convert/scoped_map.h"
 #include "ir/model.h"
 #include "ops/frame/aten_to_onnx.h"
-#include "ops/frame/infer.h"
+#include "ops/frame/conversion.h"
 
 namespace tonnx {
 
-struct RaiseOptions {
-  int64_t opset = 20;
-  bool training = false;
-};
-
-class Raising {
+class ModelRaising final : public Raising {
  public:
-  Raising(Graph& onnx, const RaiseOptions& options) : root_(&onnx), onnx_(&onnx), options_(&options) {}
+  ModelRaising(Graph& onnx, const RaiseOptions& options) : root_(&onnx), onnx_(&onnx), options_(&options) {}
 
-  /// The graph that nodes are appended to: the main one, or a graph inside it.
-  Graph& onnx() { return *onnx_; }
-  const RaiseOptions& options() const { return *options_; }
-  const Node* current() const { return current_; }
-  FreshDims& fresh() { return fresh_; }
-
-  void raise_nodes(const Graph& source);
-  /// Runs `fill` with a new graph, which is to be that attribute of the node, as the one that nodes are appended to.
-  void in_graph(Node& owner, std::string_view attribute, const std::function<void(Graph&)>& fill);
-
-  /// The ONNX tensor of an aten tensor, or of a number: integers are lists of one, other numbers have no dimensions.
-  Value* value_of(const Value* aten);
-  void define(const Value* aten, Value* onnx);
+  Graph& onnx() override { return *onnx_; }
+  const RaiseOptions& options() const override { return *options_; }
+  const Node* current() const override { return current_; }
+  FreshDims& fresh() override { return fresh_; }
+  void raise_nodes(const Graph& source) override;
+  void in_graph(Node& owner, std::string_view attribute, const std::function<void(Graph&)>& fill) override;
+  Value* value_of(const Value* aten) override;
+  void define(const Value* aten, Value* onnx) override;
   /// A number that is an input: it has no dimensions.
   void define_number(const Value* aten, Value* onnx);
-  /// A number that is an input of a graph inside a node, in the form that numbers have.
-  void define_list(const Value* aten, Value* onnx);
-  /// Remembers which tensor has which sizes.
-  void learn_sizes(Value* onnx, const Type& type);
-
-  /// A constant of the main graph, whatever graph is being filled; equal small ones are one.
-  Value* constant(TensorPtr tensor, std::string_view wish);
-  Node* append(std::string_view op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes);
-  /// Types of the outputs, and their values where all inputs are constants.
-  void complete(Node& node);
-
-  IntArg int_of(const Dim& dim);
-  bool can_make(const Dim& dim) const;
+  void define_list(const Value* aten, Value* onnx) override;
+  void learn_sizes(Value* onnx, const Type& type) override;
+  Value* constant(TensorPtr tensor, std::string_view wish) override;
+  Node* append(std::string_view op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes) override;
+  void complete(Node& node) override;
+  IntArg int_of(const Dim& dim) override;
+  bool can_make(const Dim& dim) const override;
 
  private:
   void raise_node(const Node& node);

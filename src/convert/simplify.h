@@ -33,7 +33,7 @@ struct SimplifyReport {
   std::vector<Pass> passes;                              // that ran, in order
   int rounds = 0;
   uint64_t bytes_before = 0;
-  int64_t room_for_types = 0;  // bytes by which the result may still grow, with types of values for example
+  int64_t room_for_types = 0;           // bytes by which the result may still grow, with types of values for example
   std::string guilty;                   // the pass that `is_right` said no to
   std::vector<std::string> taken_back;  // passes that were left out because the outputs changed with them
   int64_t checks = 0;                   // comparisons of the whole result with the source

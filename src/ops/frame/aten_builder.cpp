@@ -3,7 +3,7 @@
 
 #include "base/budget.h"
 #include "base/error.h"
-#include "convert/lowering.h"
+#include "ops/frame/conversion.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/index/index.h"
 

@@ -15,7 +15,9 @@ bool is_number_argument(const Type& type) {
   return type.kind == Type::Kind::Int || type.kind == Type::Kind::Float || type.kind == Type::Kind::Bool;
 }
 
-bool is_number_argument(const AttrValue& value) { return value.get<bool>() || value.get<int64_t>() || value.get<double>(); }
+bool is_number_argument(const AttrValue& value) {
+  return value.get<bool>() || value.get<int64_t>() || value.get<double>();
+}
 
 /// Whether the schema's word is one for numbers; a number may be given where another kind of number is due, as Python
 /// itself has it.

@@ -3,7 +3,8 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "convert/raising.h"
+#include "ops/frame/aten_to_onnx.h"
+#include "ops/frame/conversion.h"
 
 namespace tonnx {
 namespace {

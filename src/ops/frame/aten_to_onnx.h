@@ -14,7 +14,7 @@
 
 namespace tonnx {
 
-class Raising;  // the state of one conversion (convert/raising.h)
+class Raising;  // the conversion that runs (conversion.h)
 
 /// Appends ONNX nodes of the newest opset. What it makes of constants is a constant.
 class OnnxBuilder {

@@ -4,8 +4,9 @@
 
 #include "base/checked_int.h"
 #include "base/error.h"
+#include "ops/frame/aten_to_onnx.h"
+#include "ops/frame/conversion.h"
 #include "ops/frame/runtime_types.h"
-#include "convert/raising.h"
 
 namespace tonnx {
 

@@ -10,7 +10,7 @@
 
 namespace tonnx {
 
-class Lowering;  // the state of one conversion (convert/lowering.cpp)
+class Lowering;  // the conversion that runs (conversion.h)
 
 /// An argument of an aten operator.
 class Arg {

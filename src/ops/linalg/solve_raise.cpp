@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "base/checked_int.h"
+#include "ops/linalg/note.h"
 #include "ops/linalg/raise.h"
 #include "ops/window/raise_window.h"
-#include "ops/linalg/note.h"
 
 namespace tonnx {
 namespace {

@@ -1,7 +1,7 @@
 // activation.cpp - activations of com.microsoft, alone and behind a bias, and those that the first ONNX files have.
 #include "base/error.h"
-#include "ops/microsoft/row.h"
 #include "ops/frame/expansion.h"
+#include "ops/microsoft/row.h"
 
 namespace tonnx {
 namespace {
@@ -118,10 +118,10 @@ constexpr OnnxOp kMsActivationOnnx[] = {
     expanded_row("com.microsoft::BiasAdd(T X, T bias, T skip) -> T Y", expand_bias_add),
     expanded_row("com.microsoft::BiasSplitGelu(T X, T bias) -> T Y", expand_bias_split_gelu),
     expanded_row("com.microsoft::BiasSoftmax(T data, T bias, *, int axis=1, int is_inner_broadcast) -> T output",
-        expand_bias_softmax),
+                 expand_bias_softmax),
     expanded_row("com.microsoft::BiasDropout(T data, T bias, T? residual, T1? ratio, T2? training_mode, *, int? seed) "
-        "-> (T output, T2? mask)",
-        expand_bias_dropout),
+                 "-> (T output, T2? mask)",
+                 expand_bias_dropout),
     expanded_row("Affine(T X, *, float alpha=1.0, float beta=0.0) -> T Y", expand_affine),
     expanded_row("Scale(T input, *, float scale=1.0) -> T output", expand_scale),
     expanded_row("ScaledTanh(T input, *, float? alpha, float? beta) -> T output", expand_scaled_tanh),

@@ -1,11 +1,11 @@
 // attention.cpp - attention of com.microsoft, in terms of the standard's: Attention, QAttention, MultiHeadAttention,
 // GroupQueryAttention, RotaryEmbedding, and biases by relative position.
-#include "ops/microsoft/row.h"
 #include "ops/microsoft/attention.h"
 
 #include <cmath>
 
 #include "base/error.h"
+#include "ops/microsoft/row.h"
 
 namespace tonnx {
 
@@ -277,21 +277,23 @@ bool expand_gated_position(const NodeView& n, OnnxEdit& edit) {
 
 constexpr OnnxOp kMsAttentionOnnx[] = {
     expanded_row("com.microsoft::Attention(T input, T weights, T? bias, M? mask_index, T? past, T? attention_bias, "
-        "M? past_sequence_length, *, int? do_rotary, float? mask_filter_value, int num_heads, "
-        "int? past_present_share_buffer, ints? qkv_hidden_sizes, int? rotary_embedding_dim, float? scale, "
-        "int unidirectional=0) -> (T output, T? present)",
-        expand_attention, "without shared buffers for past and present, and without masks of four dimensions"),
-    expanded_row("com.microsoft::QAttention(T1 input, T2 weight, T3 bias, T3 input_scale, T3 weight_scale, T4? mask_index, "
+                 "M? past_sequence_length, *, int? do_rotary, float? mask_filter_value, int num_heads, "
+                 "int? past_present_share_buffer, ints? qkv_hidden_sizes, int? rotary_embedding_dim, float? scale, "
+                 "int unidirectional=0) -> (T output, T? present)",
+                 expand_attention, "without shared buffers for past and present, and without masks of four dimensions"),
+    expanded_row(
+        "com.microsoft::QAttention(T1 input, T2 weight, T3 bias, T3 input_scale, T3 weight_scale, T4? mask_index, "
         "T1? input_zero_point, T2? weight_zero_point, T3? past, *, int? do_rotary, float? mask_filter_value, "
         "int num_heads, int? past_present_share_buffer, float? scale, int unidirectional=0) "
         "-> (T3 output, T3? present)",
         expand_quantized_attention, "without shared buffers for past and present"),
     expanded_row("com.microsoft::MultiHeadAttention(T query, T? key, T? value, T? bias, M? key_padding_mask, "
-        "T? attention_bias, T? past_key, T? past_value, M? past_sequence_length, M? cache_indirection, *, "
-        "float? mask_filter_value, int num_heads, float? scale, int unidirectional=0) "
-        "-> (T output, T? present_key, T? present_value, QK? qk)",
-        expand_multi_head_attention, "without shared buffers for past and present"),
-    expanded_row("com.microsoft::GroupQueryAttention(T query, T? key, T? value, T_CACHE? past_key, T_CACHE? past_value, "
+                 "T? attention_bias, T? past_key, T? past_value, M? past_sequence_length, M? cache_indirection, *, "
+                 "float? mask_filter_value, int num_heads, float? scale, int unidirectional=0) "
+                 "-> (T output, T? present_key, T? present_value, QK? qk)",
+                 expand_multi_head_attention, "without shared buffers for past and present"),
+    expanded_row(
+        "com.microsoft::GroupQueryAttention(T query, T? key, T? value, T_CACHE? past_key, T_CACHE? past_value, "
         "M seqlens_k, M total_sequence_length, T? cos_cache, T? sin_cache, tensor(int64)? position_ids, "
         "T? attention_bias, T? head_sink, T_KV_SCALE? k_scale, T_KV_SCALE? v_scale, T? q_norm_weight, "
         "T? k_norm_weight, *, int causal=1, int? do_rotary, str k_quant_type=\"NONE\", int? kv_cache_bit_width, "
@@ -299,13 +301,16 @@ constexpr OnnxOp kMsAttentionOnnx[] = {
         "int? rotary_interleaved, float? scale, int sliding_window_cache=0, int smooth_softmax=-1, float? softcap, "
         "str v_quant_type=\"NONE\") -> (T output, T_CACHE? present_key, T_CACHE? present_value, T? output_qk)",
         expand_group_query_attention, "without quantised and window-sized caches"),
-    expanded_row("com.microsoft::RotaryEmbedding(T input, M position_ids, T cos_cache, T sin_cache, *, int? interleaved, "
+    expanded_row(
+        "com.microsoft::RotaryEmbedding(T input, M position_ids, T cos_cache, T sin_cache, *, int? interleaved, "
         "int? is_packed_batching, int? num_heads, int? rotary_embedding_dim, float? scale) -> T output",
         expand_rotary),
-    expanded_row("com.microsoft::RelativePositionBias(T bias_table, U query_length, U key_length, *, int is_bidirectional=0, "
+    expanded_row(
+        "com.microsoft::RelativePositionBias(T bias_table, U query_length, U key_length, *, int is_bidirectional=0, "
         "int max_distance) -> T output",
         expand_relative_position),
-    expanded_row("com.microsoft::GatedRelativePositionBias(T query_layer, T query_bias, T rel_pos, T weight, T bias, T eco_a, "
+    expanded_row(
+        "com.microsoft::GatedRelativePositionBias(T query_layer, T query_bias, T rel_pos, T weight, T bias, T eco_a, "
         "M? token_offset, *, int num_heads) -> T output",
         expand_gated_position),
 };

@@ -1,7 +1,7 @@
 // norm.cpp - normalisations of com.microsoft: with a skip connection in front, of embeddings, of groups.
 #include "base/error.h"
-#include "ops/microsoft/row.h"
 #include "ops/frame/expansion.h"
+#include "ops/microsoft/row.h"
 
 namespace tonnx {
 namespace {
@@ -173,37 +173,43 @@ bool expand_gated_rms_norm(const NodeView& n, OnnxEdit& edit) {
 
 constexpr OnnxOp kMsNormOnnx[] = {
     expanded_row("SimplifiedLayerNormalization(T X, V scale, *, int axis=-1, float epsilon=1e-05, int stash_type=1) "
-        "-> (V Y, U? inv_std_var)",
-        expand_simplified),
+                 "-> (V Y, U? inv_std_var)",
+                 expand_simplified),
     expanded_row("com.microsoft::SimplifiedLayerNormalization(T X, V scale, *, int axis=-1, float epsilon=1e-05, "
-        "int stash_type=1) -> (V Y, U? inv_std_var)",
-        expand_simplified),
+                 "int stash_type=1) -> (V Y, U? inv_std_var)",
+                 expand_simplified),
     expanded_row("com.microsoft::LayerNormalization(T X, T Scale, T? B, *, int axis=-1, float epsilon=1e-05, "
-        "int stash_type=1) -> (T Y, U? Mean, U? InvStdDev)",
-        expand_layer_norm),
-    expanded_row("com.microsoft::SkipLayerNormalization(T input, T skip, T gamma, T? beta, T? bias, *, float epsilon=1e-12) "
+                 "int stash_type=1) -> (T Y, U? Mean, U? InvStdDev)",
+                 expand_layer_norm),
+    expanded_row(
+        "com.microsoft::SkipLayerNormalization(T input, T skip, T gamma, T? beta, T? bias, *, float epsilon=1e-12) "
         "-> (T output, U? mean, U? inv_std_var, T? input_skip_bias_sum)",
         expand_skip_layer_norm),
-    expanded_row("com.microsoft::SkipSimplifiedLayerNormalization(T input, T skip, T gamma, T? bias, *, float epsilon=1e-12) "
+    expanded_row(
+        "com.microsoft::SkipSimplifiedLayerNormalization(T input, T skip, T gamma, T? bias, *, float epsilon=1e-12) "
         "-> (T output, U? mean, U? inv_std_var, T? input_skip_bias_sum)",
         expand_skip_simplified),
     expanded_row("com.microsoft::EmbedLayerNormalization(T1 input_ids, T1? segment_ids, T word_embedding, "
-        "T position_embedding, T? segment_embedding, T gamma, T beta, T1? mask, T1? position_ids, *, "
-        "float epsilon=1e-12, int? mask_index_type) -> (T output, T1? mask_index, T? embedding_sum)",
-        expand_embed_layer_norm),
-    expanded_row("com.microsoft::QEmbedLayerNormalization(T1 input_ids, T1? segment_ids, T2 word_embedding_quant, "
+                 "T position_embedding, T? segment_embedding, T gamma, T beta, T1? mask, T1? position_ids, *, "
+                 "float epsilon=1e-12, int? mask_index_type) -> (T output, T1? mask_index, T? embedding_sum)",
+                 expand_embed_layer_norm),
+    expanded_row(
+        "com.microsoft::QEmbedLayerNormalization(T1 input_ids, T1? segment_ids, T2 word_embedding_quant, "
         "T2 position_embedding_quant, T2? segment_embedding, T2 gamma_quant, T2 beta_quant, T1? mask, "
         "T word_embedding_scale, T position_embedding_scale, T? segment_embedding_scale, T gamma_scale, T beta_scale, "
         "T2 word_embedding_zero_point, T2 position_embedding_zero_point, T2? segment_embedding_zero_point, "
         "T2 gamma_zero_point, T2 beta_zero_point, *, float epsilon=1e-12) -> (T layernorm_out, T1 mask_index_out)",
         expand_quantized_embedding),
-    expanded_row("com.microsoft::GroupNorm(T X, M gamma, M beta, *, int activation, int channels_last=1, float epsilon=1e-05, "
+    expanded_row(
+        "com.microsoft::GroupNorm(T X, M gamma, M beta, *, int activation, int channels_last=1, float epsilon=1e-05, "
         "int groups) -> T Y",
         expand_group_norm),
-    expanded_row("com.microsoft::SkipGroupNorm(T X, M gamma, M beta, T skip, T? bias, *, int activation, int channels_last=1, "
+    expanded_row(
+        "com.microsoft::SkipGroupNorm(T X, M gamma, M beta, T skip, T? bias, *, int activation, int channels_last=1, "
         "float epsilon=1e-05, int groups) -> (T Y, T? S)",
         expand_skip_group_norm),
-    expanded_row("com.microsoft::GatedRMSNorm(T X, T scale, T gate, *, str activation=\"silu\", float epsilon=1e-05) -> T Y",
+    expanded_row(
+        "com.microsoft::GatedRMSNorm(T X, T scale, T gate, *, str activation=\"silu\", float epsilon=1e-05) -> T Y",
         expand_gated_rms_norm),
 };
 

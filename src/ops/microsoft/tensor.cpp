@@ -1,12 +1,12 @@
 // tensor.cpp - operators of com.microsoft that the standard has under another name or with other arguments, and
 // linear algebra.
 #include "base/error.h"
-#include "ops/microsoft/row.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/expansion.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/linalg/raise.h"
+#include "ops/microsoft/row.h"
 
 namespace tonnx {
 namespace {
@@ -171,32 +171,33 @@ constexpr OnnxOp kMsTensorOnnx[] = {
     expanded_row("com.microsoft::Trilu(T X, tensor(int64)? k, *, int upper=1) -> T Y", expand_same<"Trilu">),
     expanded_row("com.microsoft::GatherND(T data, Tind indices) -> T output", expand_same<"GatherND">),
     expanded_row("com.microsoft::Pad(T data, tensor(int64) pads, T? value, *, str mode=\"constant\") -> T output",
-        expand_same<"Pad">),
+                 expand_same<"Pad">),
     expanded_row("com.microsoft::SampleOp(T X) -> T Y", expand_same<"Identity">),
     expanded_row("com.microsoft::ExpandDims(T X, tensor(int32) axis) -> T Y", expand_expand_dims),
     expanded_row("com.microsoft::Unique(T x) -> (T y, tensor(int64) idx, tensor(int64) counts)", expand_unique),
     expanded_row("com.microsoft::Range(T start, T limit, T? delta) -> T Y", expand_range),
     expanded_row("com.microsoft::GridSample(T1 X, T1 Grid, *, int align_corners=0, str mode=\"bilinear\", "
-        "str padding_mode=\"zeros\") -> T2 Y",
-        expand_grid_sample),
+                 "str padding_mode=\"zeros\") -> T2 Y",
+                 expand_grid_sample),
     expanded_row("com.microsoft::ComplexMul(T A, T B) -> T C", expand_complex_mul),
     expanded_row("com.microsoft::ComplexMulConj(T A, T B) -> T C", expand_complex_mul),
     expanded_row("com.microsoft::IsAllFinite(V... input, *, int isinf_only=0, int isnan_only=0) -> T output",
-        expand_is_all_finite),
+                 expand_is_all_finite),
     expanded_row("com.microsoft::ReduceSumInteger(T1 data, *, ints axes, int keepdims) -> T2 reduced",
-        expand_reduce_sum_integer),
+                 expand_reduce_sum_integer),
     expanded_row("com.microsoft::TorchEmbedding(T weight, tensor(int64) indices, tensor(int64)? padding_idx, "
-        "tensor(bool)? scale_grad_by_freq) -> T Y",
-        expand_torch_embedding),
+                 "tensor(bool)? scale_grad_by_freq) -> T Y",
+                 expand_torch_embedding),
     expanded_row("com.microsoft::Rfft(T X, *, int normalized=0, int onesided=1, int signal_ndim=1) -> T Y", expand_rfft,
-        "of signals of one dimension"),
+                 "of signals of one dimension"),
     expanded_row("com.microsoft::Irfft(T X, *, int normalized=0, int onesided=1, int signal_ndim) -> T Y", expand_rfft,
-        "of signals of one dimension"),
+                 "of signals of one dimension"),
     expanded_row("com.microsoft::LinearAttention(T query, T key, T value, S? past_state, T? decay, T? beta, *, "
-        "int chunk_size=64, int kv_num_heads, int q_num_heads, float scale=0.0, int state_window=0, "
-        "str update_rule=\"gated_delta\") -> (T output, S present_state)",
-        expand_linear_attention),
-    expanded_row("com.microsoft::CausalConvWithState(T input, T weight, T? bias, T? past_state, *, str activation=\"none\", "
+                 "int chunk_size=64, int kv_num_heads, int q_num_heads, float scale=0.0, int state_window=0, "
+                 "str update_rule=\"gated_delta\") -> (T output, S present_state)",
+                 expand_linear_attention),
+    expanded_row(
+        "com.microsoft::CausalConvWithState(T input, T weight, T? bias, T? past_state, *, str activation=\"none\", "
         "int channels_last=0, int dilation=1, int ndim=1, int state_window=0) -> (T output, T present_state)",
         expand_causal_conv),
     expanded_row("Crop(T input, *, ints? border, ints? scale) -> T output", expand_crop),

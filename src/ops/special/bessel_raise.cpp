@@ -3,12 +3,11 @@
 #include <limits>
 
 #include "ops/frame/wide_number.h"
-#include "ops/special/tables.h"
 #include "ops/special/constants.h"
+#include "ops/special/tables.h"
 
 namespace tonnx {
 namespace {
-
 
 Wide scaled_i0(const Wide& x) {
   const Wide a = abs(x);

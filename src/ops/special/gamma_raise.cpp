@@ -5,14 +5,13 @@
 
 #include "ops/frame/wide_number.h"
 #include "ops/math/raise.h"
+#include "ops/special/constants.h"
 #include "ops/special/raise.h"
 #include "ops/special/tables.h"
-#include "ops/special/constants.h"
 
 namespace tonnx {
 
 namespace {
-
 
 /// How far arguments are moved up before a series in 1 / x is used.
 constexpr int kShift = 8;

@@ -10,7 +10,6 @@
 namespace tonnx {
 namespace {
 
-
 /// What one step makes of the states; the first value is whether to go on.
 using Step = std::function<std::vector<Value*>(Value* i, const std::vector<Value*>& states)>;
 

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Holds the layers of the library to their order: none includes, or needs a symbol of, a layer above it.
+
+check_layers.py SOURCE BUILD LAYER... - the layers from the lowest to the highest, each a library BUILD/libtonnx_LAYER.a
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+
+def symbols(library: Path) -> tuple[set[str], set[str]]:
+    """What a static library defines, and what it needs."""
+    defined, needed = set(), set()
+    listing = subprocess.run(["nm", library], capture_output=True, text=True, check=True).stdout
+    for line in listing.splitlines():
+        match = re.match(r"[0-9a-f ]{16} ([A-Za-z]) (\S+)$", line)
+        if match is None:
+            continue
+        kind, name = match.groups()
+        if kind == "U":
+            needed.add(name)
+        elif kind in "TDRBVWu":
+            defined.add(name)
+    return defined, needed - defined
+
+
+def main(source: Path, build: Path, layers: list[str]) -> int:
+    faults = []
+    for place, layer in enumerate(layers):
+        above = set(layers[place + 1 :])
+        files = [file for file in sorted((source / "src" / layer).rglob("*")) if file.suffix in (".h", ".cpp")]
+        if not files:
+            faults.append(f"{layer}: has no sources")
+        for file in files:
+            for folder in re.findall(r'^#include "(\w+)/', file.read_text(), re.MULTILINE):
+                if folder in above:
+                    faults.append(f"{file.relative_to(source)}: includes a file of {folder}, which is above {layer}")
+    tables = {layer: symbols(build / f"libtonnx_{layer}.a") for layer in layers}
+    for place, layer in enumerate(layers):
+        here = set().union(*(tables[below][0] for below in layers[: place + 1]))
+        for other in layers[place + 1 :]:
+            for name in sorted((tables[layer][1] - here) & tables[other][0]):
+                faults.append(f"{layer}: needs {name} of {other}, which is above it")
+    print("\n".join(faults) or f"{len(layers)} layers, each on those below it")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]))
