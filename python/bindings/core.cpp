@@ -360,8 +360,7 @@ NB_MODULE(_core, m) {
           make_judge = [function = nb::handle(compare)](const cli::JudgeOptions& options) -> cli::CompareFiles {
             return [function, options](const std::string& source, const std::string& result) {
               return python_binding::call_for_text(function, source, result, options.times, options.shapes,
-                                                   options.data, options.relative, options.absolute,
-                                                   options.allow_ops);
+                                                   options.data, options.relative, options.absolute, options.allow_ops);
             };
           };
         }
@@ -474,6 +473,19 @@ NB_MODULE(_core, m) {
       .def("__exit__", [](PythonBudget& self, const nb::args&) { self.exit(); });
   m.def("parse_bytes", &parse_bytes);
 
+  m.def(
+      "check_route",
+      [](const std::string& source, const std::string& target, const std::vector<std::string>& given) {
+        static const std::map<std::string, RouteOption> names = {{"opset", RouteOption::Opset},
+                                                                 {"external_data", RouteOption::ExternalData},
+                                                                 {"input_shapes", RouteOption::InputShapes},
+                                                                 {"dynamic", RouteOption::Dynamic},
+                                                                 {"allow_ops", RouteOption::AllowOps}};
+        std::vector<RouteOption> options;
+        for (const std::string& name : given) options.push_back(names.at(name));
+        route(source, target, options);
+      },
+      nb::arg("source"), nb::arg("target"), nb::arg("given"));
   m.def(
       "convert_file",
       [](const std::string& source, const std::string& target, std::optional<int64_t> opset,
@@ -588,22 +600,16 @@ NB_MODULE(_core, m) {
              write_python_files(self.write(options), path);
            })
       .def(
-          "write_onnx",
-          [](Conversion& self, const std::string& path, std::optional<int64_t> opset,
-             std::optional<bool> external_data) {
-            convert_model(self.model(), path, options_of(opset, {}, external_data));
-          },
-          nb::arg("path"), nb::arg("opset").none() = nb::none(), nb::arg("external_data").none() = nb::none())
-      .def(
-          "write_pt2",
-          [](Conversion& self, const std::string& path,
+          "write",
+          [](Conversion& self, const std::string& path, std::optional<int64_t> opset, std::optional<bool> external_data,
              const std::vector<std::tuple<std::string, int64_t, std::string, int64_t, std::optional<int64_t>>>&
                  dynamic) {
-            ConvertOptions options;
+            ConvertOptions options = options_of(opset, {}, external_data);
             for (const auto& [input, axis, name, low, high] : dynamic)
               options.dynamic.push_back({input, axis, name, low, high});
             convert_model(self.model(), path, options);
           },
-          nb::arg("path"), nb::arg("dynamic") = nb::list())
+          nb::arg("path"), nb::arg("opset").none() = nb::none(), nb::arg("external_data").none() = nb::none(),
+          nb::arg("dynamic") = nb::list())
       .def("text", [](Conversion& self) { return print(self.model()); });
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
 from tonnx import _core, _registry
-from tonnx._error import Error, translated
+from tonnx._error import translated
 from tonnx._limits import Limits, budget
 
 if TYPE_CHECKING:
@@ -71,34 +71,37 @@ def convert(
     `.pt2`, `.pt` (TorchScript, for torch.jit.load) or `.onnx`; or the weights alone, under the names that the `.py`
     has: `.safetensors` or `.pth`.
 
-    `opset` and `external_data` are for a target in ONNX: the opset it is to have, and whether its weights go to a file
-    of their own. `input_shapes` fixes the shapes of inputs; -1 leaves a size as it is.
-    `dynamic` is for `.pt2`: `{"x": {0: "batch"}}` makes a size of an input one that varies, and
+    An option that means nothing for a source and a target is an error. `opset` and `external_data` are for a target in
+    ONNX: the opset it is to have, and whether its weights go to a file of their own. `input_shapes` fixes the shapes of
+    the inputs of an ONNX model; -1 leaves a size as it is.
+    `dynamic` is for an ONNX model that becomes `.pt2`, `.pt` or `.onnx`: `{"x": {0: "batch"}}` makes a size of an input one that varies, and
     `{"x": {0: ("batch", 1, 64)}}` says in which range.
     `allow_ops` is for a `.pt2` source: operators that tonnx does not know are refused, unless they are named here as
     `library::name`; the code then calls them through torch.ops.
     `limits` allows the conversion more, or less, than follows from the size of the model: `{"memory": "1G"}`.
     """
+    options = {
+        "opset": opset is not None,
+        "external_data": external_data is not None,
+        "input_shapes": bool(input_shapes),
+        "dynamic": bool(dynamic),
+        "allow_ops": bool(allow_ops),
+    }
     with translated(), budget(limits):
-        if isinstance(source, str | os.PathLike) and Path(source).suffix == ".pt2":
-            return _convert_program(os.fspath(source), target, opset, input_shapes, external_data, allow_ops)
+        path = "" if target is None else os.fspath(target)
+        origin = os.fspath(source) if isinstance(source, str | os.PathLike) else "model.onnx"
+        _core.check_route(origin, path, [name for name, is_given in options.items() if is_given])
+        if Path(origin).suffix == ".pt2":
+            return _convert_program(origin, target, opset, external_data, allow_ops)
         conversion, title = _read(source)
         if input_shapes:
             conversion.set_input_shapes({name: list(shape) for name, shape in input_shapes.items()})
         if target is None:
             return _to_module(conversion, title)
-        path = os.fspath(target)
-        ending = Path(path).suffix
-        if ending == ".onnx":
-            conversion.write_onnx(path, opset=opset, external_data=external_data)
-        elif ending in (".py", ".safetensors", ".pth"):
+        if Path(path).suffix in (".py", ".safetensors", ".pth"):
             _to_python(conversion, path)
-        elif ending in (".pt2", ".pt"):
-            conversion.write_pt2(path, _dynamic_list(dynamic or {}))
         else:
-            raise Error(
-                f"cannot write '{path}': tonnx writes .py, .pt2, .pt, .onnx, .safetensors and .pth", "unsupported"
-            )
+            conversion.write(path, opset, external_data, _dynamic_list(dynamic or {}))
     return None
 
 
@@ -114,12 +117,9 @@ def _convert_program(
     source: str,
     target: str | os.PathLike[str] | None,
     opset: int | None,
-    input_shapes: Mapping[str, Sequence[int]] | None,
     external_data: bool | None,
     allow_ops: Sequence[str],
 ) -> nn.Module | None:
-    if input_shapes:
-        raise Error("the sizes of a .pt2 file's inputs are fixed when it is exported", "unsupported")
     if target is not None:
         _core.convert_file(source, os.fspath(target), opset, external_data, list(allow_ops))
         return None

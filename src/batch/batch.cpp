@@ -150,6 +150,7 @@ class Job {
     if (job_.verify) shapes_ = test_shapes(model, job_);
     ConvertOptions rest = job_.convert;
     rest.input_shapes.clear();
+    if (!Route{Format::Onnx, *find_format(target)}.takes(RouteOption::Dynamic)) rest.dynamic.clear();
     if (!job_.simplify) return convert_model(model, target, rest);
 
     const bool stays_onnx = fs::path(target).extension() == ".onnx";

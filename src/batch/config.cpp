@@ -62,6 +62,8 @@ class Expansion {
       mistakes_.add(entry.line, "the model has no 'target' or 'targets'");
     std::set<std::string> used;  // inputs of options that some model has
     bool is_read = false;
+    taken_.clear();
+    const size_t mistakes_before = mistakes_.size();
     for (const Located<std::string>& source : entry.sources) {
       const std::vector<std::string> files = files_matching((folder_ / source.value).string());
       if (files.empty()) {
@@ -77,10 +79,11 @@ class Expansion {
       }
     }
     if (is_read) check_inputs(entry, used);
+    if (mistakes_.size() == mistakes_before) check_options(entry);
   }
 
   bool is_convertible(const std::string& file, const Located<std::string>& source) {
-    if (!target_endings(fs::path(file).extension().string()).empty()) return true;
+    if (!target_endings(file).empty()) return true;
     mistakes_.add(source.line, fmt::format("cannot read '{}': tonnx reads .onnx and .pt2", shown(file)));
     return false;
   }
@@ -190,14 +193,14 @@ class Expansion {
     const auto path = expand(target, job.source);
     if (!path) return;
     job.target = *path;
-    const std::vector<std::string> endings = target_endings(fs::path(job.source).extension().string());
+    const std::vector<std::string> endings = target_endings(job.source);
     const std::string ending = fs::path(job.target).extension().string();
     if (std::find(endings.begin(), endings.end(), ending) == endings.end()) {
       mistakes_.add(target.line, fmt::format("cannot write '{}' from '{}': tonnx writes {} from it", shown(job.target),
                                              shown(job.source), fmt::join(endings, ", ")));
       return;
     }
-    if (ending != ".onnx") job.convert.opset.reset();
+    drop_meaningless(job);
     bool is_free = claim(job, job.target, target.line);
     if (ending == ".py") {
       const std::string weights = fs::path(job.target).replace_extension(".safetensors").string();
@@ -209,6 +212,29 @@ class Expansion {
     if (values_ > kMaxValues)
       fail_invalid("the conversions repeat lists of options more than {} values long", kMaxValues);
     if (is_free) jobs_.push_back(std::move(job));
+  }
+
+  /// Options that mean nothing for this target stay with those that they mean something for.
+  void drop_meaningless(BatchJob& job) {
+    const Route way{*find_format(job.source), *find_format(job.target)};
+    const auto keep = [&](RouteOption option) {
+      if (way.takes(option)) taken_.insert(option);
+      return way.takes(option);
+    };
+    if (!keep(RouteOption::Opset)) job.convert.opset.reset();
+    if (!keep(RouteOption::ExternalData)) job.convert.external_data.reset();
+    if (!keep(RouteOption::AllowOps)) job.convert.allow_ops = {};
+  }
+
+  /// What the entry itself, not the defaults, asks for must mean something for one of its targets.
+  void check_options(const BatchEntry& entry) {
+    const auto check = [&](bool is_given, RouteOption option, std::string_view name, std::string_view meaning) {
+      if (is_given && !taken_.contains(option))
+        mistakes_.add(entry.line, fmt::format("'{}' is for {}, and the model has none", name, meaning));
+    };
+    check(entry.opset.has_value(), RouteOption::Opset, "opset", "a target in ONNX");
+    check(entry.external_data.has_value(), RouteOption::ExternalData, "external_data", "a target in ONNX");
+    check(entry.allow_ops.has_value(), RouteOption::AllowOps, "allow_ops", "a .pt2 source and a target with code");
   }
 
   bool claim(const BatchJob& job, const std::string& path, int line) {
@@ -271,6 +297,7 @@ class Expansion {
   Verifying verifying_;
   Mistakes& mistakes_;
   std::vector<BatchJob> jobs_;
+  std::set<RouteOption> taken_;  // by some target of the entry that is looked at
   size_t values_ = 0;
   std::map<std::string, Owner> targets_;        // by path
   std::map<std::string, std::string> sources_;  // by path

@@ -20,6 +20,7 @@ class Mistakes {
     if (seen_.emplace(line, text).second) all_.emplace_back(line, std::move(text));
   }
   bool empty() const { return all_.empty(); }
+  size_t size() const { return all_.size(); }
   /// Throws InvalidModel with all of them, in the order of lines, where there are any.
   void report(const std::string& path);
 

@@ -62,7 +62,9 @@ void check(const CheckArguments& a) {
   const BudgetScope scope(parse_limits(a.limits));
   in_context([&] { return "checking " + a.source; },
              [&] {
-               if (std::filesystem::path(a.source).extension() == ".pt2") return check_program(a);
+               ConvertOptions options;
+               if (a.opset != 0) options.opset = a.opset;
+               if (route(a.source, "model." + a.to, options).source == Format::Pt2) return check_program(a);
                Model model = read_onnx(a.source);
                if (a.to == "onnx") {
                  if (a.opset != 0) change_opset(model, a.opset);

@@ -123,11 +123,6 @@ void simplify_for_python(Graph& graph) {
   remove_dead_code(graph);
 }
 
-/// What is written from the form that generated code has.
-bool is_from_python(const std::string& extension) {
-  return extension == ".py" || extension == ".safetensors" || extension == ".pth";
-}
-
 PythonOptions python_options(const std::string& target) {
   PythonOptions python;
   python.title = fs::path(target).stem().string();
@@ -166,36 +161,23 @@ void write_python_files(const PythonModule& module, const std::string& path,
              });
 }
 
-std::vector<std::string> target_endings(std::string_view source_ending) {
-  if (source_ending == ".onnx") return {".py", ".pt2", ".pt", ".onnx", ".safetensors", ".pth"};
-  if (source_ending == ".pt2") return {".py", ".pt", ".onnx", ".safetensors", ".pth"};
-  return {};
-}
-
 void convert_model(Model& model, const std::string& target, const ConvertOptions& options) {
+  const Route way = route(Format::Onnx, target, options);
   set_input_shapes(model, options.input_shapes);
   set_dynamic_dims(model, options.dynamic);
-  const std::string extension = fs::path(target).extension().string();
-  if (extension == ".onnx") {
+  if (way.target == Format::Onnx) {
     if (options.opset) change_opset(model, *options.opset);
     return write_onnx(model, target, {.external_data = options.external_data});
   }
-  if (is_from_python(extension)) {
-    prepare(model);
-    return write_python_files(write_python(*lower_for_python(model), model, python_options(target)), target,
-                              options.progress);
-  }
-  if (extension == ".pt2") {
-    prepare(model);
-    return write_pt2_file(*lower_for_python(model), model, target, options);
-  }
-  if (extension == ".pt") {
-    prepare(model);
+  prepare(model);
+  const GraphPtr graph = lower_for_python(model);
+  if (way.target == Format::Pt2) return write_pt2_file(*graph, model, target, options);
+  if (way.target == Format::TorchScript) {
     std::vector<std::string> outputs;
     for (const Value* output : model.graph->outputs()) outputs.push_back(output->name);
-    return write_torchscript_file(*lower_for_python(model), outputs, target, options);
+    return write_torchscript_file(*graph, outputs, target, options);
   }
-  fail_unsupported("cannot write '{}': tonnx writes .py, .pt2, .pt, .onnx, .safetensors and .pth", target);
+  write_python_files(write_python(*graph, model, python_options(target)), target, options.progress);
 }
 
 namespace {
@@ -253,38 +235,30 @@ void ready_for_python(Program& program, const AllowedOps& allowed) {
 }
 
 void convert_program(Program& program, const std::string& target, const ConvertOptions& options) {
-  const std::string extension = fs::path(target).extension().string();
+  const Route way = route(Format::Pt2, target, options);
   make_functional(program);
-  if (extension == ".onnx") {
+  if (way.target == Format::Onnx) {
     ExportOptions exporting;
     if (options.opset) exporting.raising.opset = *options.opset;
     return write_onnx(onnx_of(program, exporting), target, {.external_data = options.external_data});
   }
-  if (is_from_python(extension)) {
-    ready_for_python(program, options.allow_ops);
-    return write_python_files(write_python(*program.model.graph, program.model, python_options(target)), target,
-                              options.progress);
-  }
-  if (extension == ".pt") {
-    ready_for_python(program, options.allow_ops);
+  ready_for_python(program, options.allow_ops);
+  if (way.target == Format::TorchScript)
     return write_torchscript_file(*program.model.graph, program.output_names, target, options);
-  }
-  fail_unsupported("cannot write '{}': tonnx writes .onnx, .py, .pt, .safetensors and .pth from .pt2", target);
+  write_python_files(write_python(*program.model.graph, program.model, python_options(target)), target,
+                     options.progress);
 }
 
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options) {
-  const std::string extension = fs::path(source).extension().string();
   const BudgetScope scope(options.limits);
   in_context([&] { return "converting " + source; },
              [&] {
-               if (extension == ".onnx") {
+               if (route(source, target, options).source == Format::Onnx) {
                  Model model = read_onnx(source);
                  convert_model(model, target, options);
-               } else if (extension == ".pt2") {
+               } else {
                  Program program = read_pt2(source);
                  convert_program(program, target, options);
-               } else {
-                 fail_unsupported("cannot read '{}': tonnx reads .onnx and .pt2", source);
                }
              });
 }

@@ -8,6 +8,7 @@
 #include "base/budget.h"
 #include "convert/lowering.h"
 #include "convert/raising.h"
+#include "convert/route.h"
 #include "convert/support.h"
 #include "formats/pt2/pt2.h"
 #include "formats/python/python.h"
@@ -33,9 +34,6 @@ struct ConvertOptions {
   Limits limits;         // of what the conversion may use
   std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
 };
-
-/// The endings of what a file of that ending can become; none for one that is not read.
-std::vector<std::string> target_endings(std::string_view source_ending);
 
 /// Converts by the endings of the names: .onnx to .onnx, .py, .pt2, .pt, .safetensors or .pth, and .pt2 to the same but
 /// .pt2. The last two are the weights alone, under the names that the .py has.

@@ -1,0 +1,151 @@
+// route.cpp - the table of conversions and of the options that they take.
+#include "convert/route.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/join.h"
+#include "convert/pipeline.h"
+
+namespace tonnx {
+namespace {
+
+using enum Format;
+
+struct Ending {
+  std::string_view text;
+  Format format;
+};
+constexpr Ending kEndings[] = {
+    {".py", Python}, {".pt2", Pt2}, {".pt", TorchScript}, {".onnx", Onnx}, {".safetensors", Safetensors}, {".pth", Pth},
+};
+
+constexpr Format kSources[] = {Onnx, Pt2};
+
+bool is_written(Format source, Format target) { return !(source == Pt2 && target == Pt2); }
+
+std::string_view ending_of(std::string_view path) {
+  const size_t dot = path.rfind('.'), slash = path.rfind('/');
+  const bool has_name = dot != 0 && (slash == std::string_view::npos || dot > slash + 1);
+  return dot == std::string_view::npos || !has_name || (slash != std::string_view::npos && dot < slash)
+             ? std::string_view()
+             : path.substr(dot);
+}
+
+std::vector<std::string_view> source_endings() {
+  std::vector<std::string_view> endings;
+  for (const Format source : kSources) {
+    endings.push_back(std::find_if(std::begin(kEndings), std::end(kEndings), [&](const Ending& ending) {
+                        return ending.format == source;
+                      })->text);
+  }
+  return endings;
+}
+
+std::string in_words(std::vector<std::string_view> items) {
+  const std::string last(items.back());
+  items.pop_back();
+  return items.empty() ? last : joined(items) + " and " + last;
+}
+
+/// Why an option is refused, and what to do instead.
+std::string_view refusal(RouteOption option, const Route& route) {
+  switch (option) {
+    case RouteOption::Opset: return "an opset is given, and only a target in ONNX has one";
+    case RouteOption::ExternalData: return "external data is for a target in ONNX";
+    case RouteOption::InputShapes: return "the sizes of a .pt2 file's inputs are fixed when it is exported";
+    case RouteOption::Dynamic:
+      return route.source == Pt2 ? "which sizes of a .pt2 file's inputs vary is fixed when it is exported"
+                                 : "sizes that vary are declared in .onnx, .pt2 and .pt files, and code has no place "
+                                   "for them; convert to .onnx with them first, and that file to code";
+    case RouteOption::AllowOps:
+      return route.source == Pt2 ? "an operator is allowed by name for code that calls it, and ONNX cannot call it"
+                                 : "operators are allowed by name for a .pt2 source";
+  }
+  return {};
+}
+
+}  // namespace
+
+bool Route::takes(RouteOption option) const {
+  switch (option) {
+    case RouteOption::Opset:
+    case RouteOption::ExternalData: return target == Onnx;
+    case RouteOption::InputShapes: return source == Onnx;
+    case RouteOption::Dynamic: return source == Onnx && (target == Onnx || target == Pt2 || target == TorchScript);
+    case RouteOption::AllowOps: return source == Pt2 && target != Onnx;
+  }
+  return false;
+}
+
+std::optional<Format> find_format(std::string_view path) {
+  if (path.empty()) return Module;
+  const std::string_view ending = ending_of(path);
+  for (const Ending& each : kEndings) {
+    if (each.text == ending) return each.format;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+std::vector<std::string> target_endings(Format source) {
+  std::vector<std::string> endings;
+  for (const Ending& each : kEndings) {
+    if (is_written(source, each.format)) endings.emplace_back(each.text);
+  }
+  return endings;
+}
+
+Route route_from(Format source, std::string_view target, const std::vector<RouteOption>& given) {
+  const auto to = find_format(target);
+  if (!to || !is_written(source, *to)) {
+    const std::vector<std::string> endings = target_endings(source);
+    fail_unsupported("cannot write '{}': tonnx writes {}{}", target, in_words({endings.begin(), endings.end()}),
+                     source == Pt2 ? " from .pt2" : "");
+  }
+  const Route found{source, *to};
+  for (const RouteOption option : given) {
+    if (!found.takes(option)) throw Error(ErrorKind::InvalidModel, std::string(refusal(option, found)));
+  }
+  return found;
+}
+
+std::vector<RouteOption> given_in(const ConvertOptions& options) {
+  std::vector<RouteOption> given;
+  if (options.opset) given.push_back(RouteOption::Opset);
+  if (options.external_data) given.push_back(RouteOption::ExternalData);
+  if (!options.input_shapes.empty()) given.push_back(RouteOption::InputShapes);
+  if (!options.dynamic.empty()) given.push_back(RouteOption::Dynamic);
+  if (!options.allow_ops.names().empty()) given.push_back(RouteOption::AllowOps);
+  return given;
+}
+
+std::optional<Format> find_source(std::string_view path) {
+  const auto format = find_format(path);
+  const bool is_read = format && std::find(std::begin(kSources), std::end(kSources), *format) != std::end(kSources);
+  return is_read ? format : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> target_endings(std::string_view source_path) {
+  const auto source = find_source(source_path);
+  return source ? target_endings(*source) : std::vector<std::string>();
+}
+
+Route route(std::string_view source, std::string_view target, const std::vector<RouteOption>& given) {
+  const auto from = find_source(source);
+  if (!from) fail_unsupported("cannot read '{}': tonnx reads {}", source, in_words(source_endings()));
+  return route_from(*from, target, given);
+}
+
+Route route(std::string_view source, std::string_view target, const ConvertOptions& options) {
+  return route(source, target, given_in(options));
+}
+
+Route route(Format source, std::string_view target, const ConvertOptions& options) {
+  return route_from(source, target, given_in(options));
+}
+
+}  // namespace tonnx
