@@ -22,7 +22,7 @@
 #include "formats/pt2/vetted_copy.h"
 #include "ir/text.h"
 #include "passes/passes.h"
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace nb = nanobind;
 using namespace tonnx;
@@ -439,7 +439,7 @@ NB_MODULE(_core, m) {
       nb::arg("infers_shapes"), nb::arg("external_data").none(), nb::arg("verifies_passes"), nb::arg("compare").none());
   m.def("simplify_passes", [] {
     std::vector<std::tuple<std::string, std::string, bool>> result;
-    for (const SimplifyPass& pass : simplify_passes()) {
+    for (const Pass& pass : simplify_passes()) {
       result.emplace_back(pass.name, pass.sentence, pass.when == When::Always);
     }
     return result;

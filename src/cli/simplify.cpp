@@ -12,7 +12,7 @@
 #include "cli/parse.h"
 #include "convert/option_text.h"
 #include "formats/onnx/onnx.h"
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx::cli {
 namespace {
@@ -39,7 +39,7 @@ void list_passes(bool as_markdown) {
         "# Passes of tonnx simplify\n\nMade by `make docs`; a test fails when it is stale. In the order in which they "
         "run.\n\n| pass | what it does | runs |\n|---|---|---|");
   }
-  for (const SimplifyPass& pass : simplify_passes()) {
+  for (const Pass& pass : simplify_passes()) {
     const bool is_default = pass.when == When::Always;
     if (as_markdown)
       fmt::print("| `{}` | {} | {} |\n", pass.name, pass.sentence, is_default ? "always" : "on request");
@@ -54,9 +54,12 @@ SimplifyFileOptions simplify_options_of(const SimplifyArguments& a, const Model&
   for (const std::string& text : a.input_shapes) passes.input_shapes.insert(parse_shape(text, &model));
   passes.skip = a.skip;
   passes.skip.insert(passes.skip.end(), a.skip_optimization.begin(), a.skip_optimization.end());
-  if (a.skips_all) passes.only = {"fold_constants", "inline_if", "eliminate_dead_code"};
-  if (a.skips_fusing_bn) passes.skip.emplace_back("fuse_bn");
-  if (a.skips_folding) passes.skip.emplace_back("fold_constants");
+  if (a.skips_all) {
+    passes.only = {std::string(pass_name(fold_constants)), std::string(pass_name(inline_if)),
+                   std::string(pass_name(eliminate_dead_code))};
+  }
+  if (a.skips_fusing_bn) passes.skip.emplace_back(pass_name(fuse_scales));
+  if (a.skips_folding) passes.skip.emplace_back(pass_name(fold_constants));
   if (!a.only.empty()) passes.only = a.only;
   passes.enable = a.enable;
   passes.unused_outputs = a.unused_outputs;

@@ -18,6 +18,7 @@
 #include "formats/pth/pth.h"
 #include "formats/safetensors/safetensors.h"
 #include "passes/aten/to_code.h"
+#include "passes/pass_table.h"
 #include "passes/passes.h"
 
 namespace tonnx {
@@ -109,19 +110,10 @@ void prepare(Model& model, const LoweringOptions& options) {
   remove_dead_code(*model.graph);
   simplify_for_lowering(*model.graph, leave_alone);
   remove_dead_code(*model.graph);
+  expect_dialect(*model.graph, Dialect::Onnx);
 }
 
 namespace {
-
-void simplify_for_python(Graph& graph) {
-  cancel_moves(graph);
-  keep_whole_numbers(graph);
-  recognise_activations(graph);
-  recognise_layer_norm(graph);
-  fold_conv_bias(graph);
-  recognise_linear(graph);
-  remove_dead_code(graph);
-}
 
 PythonOptions python_options(const std::string& target) {
   PythonOptions python;
@@ -134,7 +126,8 @@ PythonOptions python_options(const std::string& target) {
 
 GraphPtr lower_for_python(const Model& model, const LoweringOptions& options) {
   GraphPtr graph = lower(model, options);
-  simplify_for_python(*graph);
+  simplify_for_code(*graph);
+  expect_dialect(*graph, Dialect::Code);
   return graph;
 }
 
@@ -209,8 +202,9 @@ Model onnx_of(const Program& program, const ExportOptions& options) {
   }
   change_opset(model, options.raising.opset);
   if (!options.raising.training)
-    fuse_batch_norm(*model.graph);  // last: large weights are only scaled as they are written
+    fuse_normalisations(*model.graph);  // last: large weights are only scaled as they are written
   remove_dead_code(*model.graph);
+  expect_dialect(*model.graph, Dialect::Onnx);
   if (!options.export_params || options.keep_initializers_as_inputs)
     make_weights_inputs(*model.graph, *program.model.graph, options.export_params);
   return model;
@@ -221,12 +215,14 @@ void make_functional(Program& program) {
   remove_dead_code(*program.model.graph);
   // operators that wrote, and other names of operators, have a schema only now
   pt2::check_program(*program.model.graph);
+  expect_dialect(*program.model.graph, Dialect::Exported);
 }
 
 void ready_for_python(Program& program, const AllowedOps& allowed) {
   Graph& graph = *program.model.graph;
-  require_spelled(graph, allowed);
-  simplify_for_python(graph);
+  to_code(graph, allowed);
+  simplify_for_code(graph);
+  expect_dialect(graph, Dialect::Code);
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     Value* output = graph.outputs()[i];
     if (output->producer != nullptr && output->name != program.output_names[i])

@@ -9,8 +9,8 @@
 #include "convert/inference.h"
 #include "convert/opset.h"
 #include "convert/pipeline.h"
+#include "passes/pass_table.h"
 #include "passes/passes.h"
-#include "passes/simplify_passes.h"
 
 namespace tonnx {
 namespace {
@@ -32,7 +32,7 @@ uint64_t external_bytes(const Graph& graph) {
   return bytes;
 }
 
-bool names(const SimplifyPass& pass, const std::vector<std::string>& list) {
+bool names(const Pass& pass, const std::vector<std::string>& list) {
   return std::any_of(list.begin(), list.end(), [&](const std::string& name) {
     if (name == pass.name) return true;
     for (std::string_view rest = pass.peers; !rest.empty();) {
@@ -64,22 +64,22 @@ constexpr std::string_view kOthers[] = {
 };
 
 /// The passes that the options ask for, in the order of the list.
-std::vector<const SimplifyPass*> chosen_passes(const SimplifyOptions& options) {
+std::vector<const Pass*> chosen_passes(const SimplifyOptions& options) {
   for (const auto* list : {&options.skip, &options.only, &options.enable}) {
     for (const std::string& name : *list) {
       const auto passes = simplify_passes();
       const bool is_known =
-          std::any_of(passes.begin(), passes.end(), [&](const SimplifyPass& pass) { return names(pass, {name}); });
+          std::any_of(passes.begin(), passes.end(), [&](const Pass& pass) { return names(pass, {name}); });
       const bool may_be_skipped =
           list == &options.skip && std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
       if (is_known || may_be_skipped) continue;
       std::vector<std::string_view> known;
-      for (const SimplifyPass& pass : passes) known.push_back(pass.name);
+      for (const Pass& pass : passes) known.push_back(pass.name);
       fail_invalid("there is no pass '{}'; there are: {}", name, fmt::join(known, ", "));
     }
   }
-  std::vector<const SimplifyPass*> result;
-  for (const SimplifyPass& pass : simplify_passes()) {
+  std::vector<const Pass*> result;
+  for (const Pass& pass : simplify_passes()) {
     const bool is_wanted = options.only.empty() ? pass.when == When::Always || names(pass, options.enable)
                                                 : names(pass, options.only) || names(pass, options.enable);
     if (is_wanted && !names(pass, options.skip)) result.push_back(&pass);
@@ -113,7 +113,7 @@ void separate_weights(Model& model) {
 }
 
 /// How often a pass changed something in a graph and those inside it.
-int64_t run_pass(const SimplifyPass& pass, Graph& graph, Rewriter& rewriter) {
+int64_t run_pass(const Pass& pass, Graph& graph, Rewriter& rewriter) {
   if (pass.on_graph != nullptr) return pass.on_graph(graph, rewriter) ? 1 : 0;
   if (pass.on_node == nullptr) return 0;
   int64_t changes = 0;
@@ -147,9 +147,9 @@ class Simplifier {
   int64_t growth_left() const { return growth_left_; }
 
   void run() {
-    const std::vector<const SimplifyPass*> passes = chosen_passes(options_);
-    for (const SimplifyPass* pass : passes) report_.passes.push_back({std::string(pass->name), 0, 0});
-    for (const SimplifyPass* pass : passes) {
+    const std::vector<const Pass*> passes = chosen_passes(options_);
+    for (const Pass* pass : passes) report_.passes.push_back({std::string(pass->name), 0, 0});
+    for (const Pass* pass : passes) {
       if (pass->on_model == nullptr) continue;
       pass->on_model(model_);
       align_opset(model_);
@@ -177,7 +177,7 @@ class Simplifier {
     for (Function& function : model_.functions) inference_.walk(*function.body);
   }
 
-  bool run_timed(const SimplifyPass& pass, SimplifyReport::Pass& entry) {
+  bool run_timed(const Pass& pass, SimplifyReport::Pass& entry) {
     const auto start = std::chrono::steady_clock::now();
     int64_t changes = 0;
     in_context([&] { return fmt::format("in pass {}", pass.name); },
@@ -255,10 +255,6 @@ void import_domains_of_functions(Model& model) {
 }  // namespace
 
 void simplify_for_lowering(Graph& graph, const std::function<bool(const Node&)>& leave_alone) {
-  // not those that change weights, which people know by their names, or write sizes in a form that PyTorch reads worse
-  constexpr std::string_view kPasses[] = {"eliminate_identity", "merge_casts",  "merge_transposes",
-                                          "merge_reshapes",     "merge_slices", "merge_pads",
-                                          "fuse_pads",          "share_nodes",  "move_transposes"};
   constexpr int kRounds = 3;
   Inference inference({.rewrites = false, .leave_alone = leave_alone, .fold = {}});
   Rewriter rewriter(kNewestOpset, {.bring_down = [](Node&) { return true; },
@@ -266,8 +262,8 @@ void simplify_for_lowering(Graph& graph, const std::function<bool(const Node&)>&
                                    .may_grow = [](int64_t added, int64_t removed) { return added <= removed; }});
   for (int round = 0; round < kRounds; ++round) {
     bool is_changed = false;
-    for (const SimplifyPass& pass : simplify_passes()) {
-      if (std::find(std::begin(kPasses), std::end(kPasses), pass.name) == std::end(kPasses)) continue;
+    for (const Pass& pass : simplify_passes()) {
+      if (!pass.before_lowering) continue;
       is_changed |= run_pass(pass, graph, rewriter) > 0;
     }
     if (!is_changed) break;

@@ -12,6 +12,7 @@
 #include "passes/aten/match.h"
 #include "passes/aten/to_exported.h"
 #include "passes/aten/types.h"
+#include "passes/dialect.h"
 
 namespace tonnx {
 namespace {
@@ -135,7 +136,8 @@ void write_pt2_file(Graph& graph, const Model& origin, const std::string& path, 
                mark_modules(graph, structure, shared_modules(structure));
                std::vector<Pt2State> state = adopt_state(graph, structure);
                join_equal(graph, state);
-               make_plain_aten(graph);
+               to_exported(graph);
+               expect_dialect(graph, Dialect::Exported);
                mark_others(graph);
                Pt2Options pt2;
                for (const Value* output : origin.graph->outputs()) pt2.output_names.push_back(output->name);

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "passes/pass_table.h"
 #include "passes/passes.h"
-#include "passes/simplify_passes.h"
 
 namespace tonnx {
 

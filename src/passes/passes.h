@@ -1,5 +1,4 @@
-// passes.h - rewrites of graphs; each is one file that numbers its rules, and pass_list.cpp says in a sentence what it
-// does.
+// passes.h - rewrites of graphs; each is one file that numbers its rules. pass_table.h lists those that run in a phase.
 #pragma once
 #include <span>
 #include <string>
@@ -28,7 +27,7 @@ bool remove_dead_code(Graph& graph);
 
 /// ONNX: a normalisation by constants behind a convolution, or a product with a constant matrix, becomes a part of its
 /// weights.
-void fuse_batch_norm(Graph& graph);
+void fuse_normalisations(Graph& graph);
 
 /// aten: operators that write to tensors become operators that give new ones, and each operator has one name. Returns
 /// the names of the inputs and initializers that the graph writes to: nobody outside of it sees these writes any more.
@@ -38,10 +37,10 @@ std::vector<std::string> functionalize(Graph& graph);
 void recognise_linear(Graph& graph);
 
 /// aten: products and sums that are an activation, such as x * sigmoid(x), become it.
-void recognise_activations(Graph& graph);
+void recognise_aten_activations(Graph& graph);
 
 /// aten: means and quotients that are a normalised layer become layer_norm.
-void recognise_layer_norm(Graph& graph);
+void recognise_aten_layer_norm(Graph& graph);
 
 /// aten: a constant that is added to each channel of a convolution becomes its bias.
 void fold_conv_bias(Graph& graph);
@@ -51,11 +50,5 @@ void cancel_moves(Graph& graph);
 
 /// aten: quantised numbers that are floats again at once stay floats.
 void keep_whole_numbers(Graph& graph);
-
-struct PassInfo {
-  std::string_view name;
-  std::string_view sentence;
-};
-std::span<const PassInfo> pass_list();
 
 }  // namespace tonnx

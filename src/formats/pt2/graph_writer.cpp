@@ -41,7 +41,7 @@ std::string target_of(const Node& node) {
   if (domain == "_operator" || domain == "math" || domain == "torch")
     return fmt::format("{}.{}", domain, node.op.view());
   if (domain == "higher_order") return fmt::format("torch.ops.higher_order.{}", node.op.view());
-  if (domain == "tonnx") fail_unsupported("{} has no place in a .pt2 file", node.op.view());
+  ensure(domain != "tonnx", "a program is of the dialect of torch.export");
   return fmt::format("torch.ops.{}.{}.{}", domain, node.op.view(),
                      node.overload.empty() ? "default" : node.overload.view());
 }

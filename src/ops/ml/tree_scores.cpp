@@ -114,6 +114,8 @@ class TreeWalk {
     values_ = table(ensemble_.dtype, column([](const TreeNode& node) { return node.value; }), "thresholds");
     if (modes_.size() > 1) {
       mode_ = table(DType::Int64, column([](const TreeNode& node) { return static_cast<double>(node.mode); }), "modes");
+      for (const TreeMode mode : modes_)
+        mode_numbers_[mode] = fixed_number(edit_, DType::Int64, static_cast<double>(mode));
     }
     if (tracks_missing_) {
       missing_ = table(DType::Bool, column([](const TreeNode& node) { return node.missing_is_true ? 1.0 : 0.0; }),
@@ -163,8 +165,7 @@ class TreeWalk {
         result = here;
         continue;
       }
-      Value* is_mode =
-          add("Equal", {looked_up(mode_, node), fixed_number(edit_, DType::Int64, static_cast<double>(mode))});
+      Value* is_mode = add("Equal", {looked_up(mode_, node), mode_numbers_.at(mode)});
       result = add("Where", {is_mode, here, result});
     }
     if (!tracks_missing_) return result;
@@ -176,6 +177,7 @@ class TreeWalk {
   const Order& order_;
   Graph* body_ = nullptr;
   std::set<TreeMode> modes_;
+  std::map<TreeMode, Value*> mode_numbers_;  // made before the Loop, whose body uses them
   size_t members_ = 0;
   bool tracks_missing_ = false;
   Value *features_ = nullptr, *values_ = nullptr, *when_true_ = nullptr, *when_false_ = nullptr;

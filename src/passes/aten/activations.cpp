@@ -93,10 +93,10 @@ std::optional<Activation> find_activation(const Node& node, const Graph& graph) 
 
 }  // namespace
 
-void recognise_activations(Graph& graph) {
+void recognise_aten_activations(Graph& graph) {
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
-    for (const GraphPtr& subgraph : subgraphs_of(*node)) recognise_activations(*subgraph);
+    for (const GraphPtr& subgraph : subgraphs_of(*node)) recognise_aten_activations(*subgraph);
     if (const auto found = node->outputs().size() == 1 ? find_activation(*node, graph) : std::nullopt) {
       Node* activation = graph.add_node("aten", found->op, node);
       activation->name = node->name;

@@ -68,10 +68,10 @@ Value* combined(const Value* value, const char* op, int64_t count, const Graph& 
 
 }  // namespace
 
-void recognise_layer_norm(Graph& graph) {
+void recognise_aten_layer_norm(Graph& graph) {
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
-    for (const GraphPtr& subgraph : subgraphs_of(*node)) recognise_layer_norm(*subgraph);
+    for (const GraphPtr& subgraph : subgraphs_of(*node)) recognise_aten_layer_norm(*subgraph);
     const auto found = find_normalised(*node, graph);
     const auto size = found ? last_size(found->of) : std::nullopt;
     if (size) {

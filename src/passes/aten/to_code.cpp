@@ -12,7 +12,7 @@
 #include "ops/frame/op_def.h"
 #include "passes/aten/to_code_control.h"
 #include "passes/aten/to_code_numbers.h"
-#include "passes/aten/to_code_plain.h"
+#include "passes/aten/to_code_copies.h"
 
 namespace tonnx {
 namespace {
@@ -107,8 +107,8 @@ void visit(Graph& graph, const AllowedOps& allowed, std::map<std::string, Missin
 
 }  // namespace
 
-void require_spelled(Graph& graph, const AllowedOps& allowed) {
-  make_plain(graph);
+void to_code(Graph& graph, const AllowedOps& allowed) {
+  drop_copies(graph);
   make_literals(graph);
   open_graphs(graph);
   std::map<std::string, Missing> missing;

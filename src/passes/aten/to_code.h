@@ -8,6 +8,6 @@ namespace tonnx {
 /// Leaves out arguments that are at their default, and what only places tensors; brings graphs inside nodes to the form
 /// that the writer knows. Operators without a row are called through torch.ops where the user allows them; throws
 /// Unsupported with the list of the others.
-void require_spelled(Graph& graph, const AllowedOps& allowed);
+void to_code(Graph& graph, const AllowedOps& allowed);
 
 }  // namespace tonnx

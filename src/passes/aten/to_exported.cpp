@@ -73,7 +73,19 @@ void remove_unused_nodes(Graph& graph) {
   }
 }
 
-void make_plain_aten(Graph& graph) {
+namespace {
+
+void require_exported(const Graph& graph) {
+  for (const Node& node : graph) {
+    const bool is_list = node.op == Symbol("list") && graph.owner == nullptr;
+    if (node.domain == Symbol("tonnx") && !is_list) fail_unsupported("{} has no place in a .pt2 file", node.op.view());
+    for (const GraphPtr& subgraph : subgraphs_of(node)) require_exported(*subgraph);
+  }
+}
+
+}  // namespace
+
+void to_exported(Graph& graph) {
   infer_aten_types(graph, "a");
   fold_numbers(graph);
   unroll_loops(graph);
@@ -87,6 +99,7 @@ void make_plain_aten(Graph& graph) {
   fold_numbers(graph);
   remove_unused_nodes(graph);
   name_unseen_sizes(graph);
+  require_exported(graph);
 }
 
 }  // namespace tonnx

@@ -7,7 +7,7 @@ namespace tonnx {
 
 /// Leaves a graph that torch.export could have made: operators of PyTorch, integers, and the graphs of
 /// torch.ops.higher_order. Every value has a type. Throws Unsupported where a node has no such form.
-void make_plain_aten(Graph& graph);
+void to_exported(Graph& graph);
 
 // The steps of it.
 

@@ -1,6 +1,6 @@
 // activations.cpp - ONNX: products and sums that are an activation become it.
 #include "passes/onnx/match.h"
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
@@ -259,7 +259,7 @@ bool has_one_output(const Node& node) {
 
 }  // namespace
 
-bool recognise_onnx_activations(Node& node, Rewriter& rewriter) {
+bool recognise_activations(Node& node, Rewriter& rewriter) {
   if (!has_one_output(node)) return false;
   return find_products(node, rewriter, false) || find_hard_sigmoid(node, rewriter) || find_relu(node, rewriter) ||
          find_prelu(node, rewriter) || find_softsign(node, rewriter);

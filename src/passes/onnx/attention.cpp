@@ -1,6 +1,6 @@
 // attention.cpp - ONNX: products around a Softmax that are an attention become it.
 #include "passes/onnx/match.h"
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {

@@ -1,6 +1,6 @@
 // channel_norm.cpp - ONNX: means and quotients that normalise channels, or groups of them, become one node.
 #include "passes/onnx/norms.h"
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {

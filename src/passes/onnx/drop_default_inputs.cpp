@@ -1,7 +1,7 @@
 // drop_default_inputs.cpp - optional inputs that are what is assumed without them.
 #include <algorithm>
 
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {

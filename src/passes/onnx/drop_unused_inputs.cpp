@@ -1,5 +1,5 @@
 // drop_unused_inputs.cpp - inputs of the model that nobody uses go away.
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {

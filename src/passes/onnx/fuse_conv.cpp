@@ -4,7 +4,7 @@
 #include "base/computed.h"
 #include "passes/onnx/scaled_layer.h"
 #include "passes/passes.h"
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
@@ -127,12 +127,12 @@ bool fuse_arithmetic(Node& node) {
 
 }  // namespace
 
-bool fuse_bn(Node& node, Rewriter&) { return fuse_normalisation(node) || fuse_arithmetic(node); }
+bool fuse_scales(Node& node, Rewriter&) { return fuse_normalisation(node) || fuse_arithmetic(node); }
 
-void fuse_batch_norm(Graph& graph) {
+void fuse_normalisations(Graph& graph) {
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
-    for (const GraphPtr& subgraph : subgraphs_of(*node)) fuse_batch_norm(*subgraph);
+    for (const GraphPtr& subgraph : subgraphs_of(*node)) fuse_normalisations(*subgraph);
     fuse_normalisation(*node);
     node = next;
   }

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "passes/onnx/match.h"
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {

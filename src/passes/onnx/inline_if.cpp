@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "ir/clone.h"
 #include "passes/passes.h"
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "passes/onnx/norms.h"
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
@@ -154,7 +154,7 @@ bool take_scale(Node& node, Symbol norm_op, Rewriter& rewriter) {
 
 }  // namespace
 
-bool recognise_onnx_layer_norm(Node& node, Rewriter& rewriter) {
+bool recognise_layer_norm(Node& node, Rewriter& rewriter) {
   if (node.outputs().size() != 1 || !rewriter.has_op("LayerNormalization")) return false;
   // 1. (x - mean(x)) / sqrt(mean((x - mean(x)) ^ 2) + epsilon): LayerNormalization(x, 1)
   const auto found = find_normalised(node);

@@ -1,5 +1,5 @@
 // merge_casts.cpp - a Cast on the way to another one goes away where it loses nothing.
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {

@@ -1,5 +1,5 @@
 // merge_pads.cpp - a Pad of a Pad is one.
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "passes/onnx/cuts.h"
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {

@@ -1,6 +1,6 @@
 // merge_transposes.cpp - a Transpose of a Transpose is one, or nothing.
 #include "passes/onnx/transposes.h"
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "passes/onnx/transposes.h"
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {

@@ -1,6 +1,6 @@
 // reductions.cpp - ONNX: reductions of squares, magnitudes and exponentials that have a name of their own.
 #include "passes/onnx/match.h"
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {

@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "passes/passes.h"
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "ops/frame/op_def.h"
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {

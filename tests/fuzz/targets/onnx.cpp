@@ -8,7 +8,7 @@
 #include "fuzz/mutate.h"
 #include "fuzz/targets/targets.h"
 #include "ir/text.h"
-#include "passes/simplify_passes.h"
+#include "passes/pass_table.h"
 
 namespace tonnx::fuzz {
 
@@ -38,7 +38,7 @@ bool convert_all_ways(const std::string& bytes, unsigned choice) {
       Model other = read_onnx(Bytes::own(written));
       SimplifyOptions options;
       if (choice % 4 == 0) {
-        for (const SimplifyPass& pass : simplify_passes()) options.enable.emplace_back(pass.name);
+        for (const Pass& pass : simplify_passes()) options.enable.emplace_back(pass.name);
       }
       if (choice % 5 == 0) options.skip = {"inline_functions"};
       simplify(other, options);

@@ -1,5 +1,5 @@
-// to_code_plain.cpp - removes what only places and copies tensors.
-#include "passes/aten/to_code_plain.h"
+// to_code_copies.cpp - removes what only places and copies tensors.
+#include "passes/aten/to_code_copies.h"
 
 #include <algorithm>
 #include <array>
@@ -165,7 +165,7 @@ void visit(Graph& graph, bool has_memory) {
 
 }  // namespace
 
-void make_plain(Graph& graph) {
+void drop_copies(Graph& graph) {
   for (Value* value : graph.initializers()) {  // a parameter of a module that is made anew takes gradients
     const DType dtype = value->constant ? value->constant->dtype : DType::Undefined;
     if (dtype == DType::Bool || is_integer(dtype)) value->trainable = false;

@@ -1,22 +1,31 @@
-// simplify_passes.h - the passes that make a model of ONNX simpler, in the order in which they run.
+// pass_table.h - every pass: its name, what it does in a sentence, what it works on, when it runs, and its function.
 #pragma once
 #include <span>
 #include <string_view>
 
 #include "ir/model.h"
+#include "passes/dialect.h"
 #include "passes/onnx/rewriter.h"
 
 namespace tonnx {
 
-/// When a pass runs that nobody named.
+/// When passes run.
+enum class Phase : uint8_t {
+  Simplify,  // tonnx simplify: ONNX, in rounds until nothing changes
+  Code,      // on the way to code: aten, each once
+};
+
+/// Whether a pass of its phase runs where nobody named it.
 enum class When : uint8_t {
   Always,     // it changes no value, not even an infinite one or one at the border of its type
   OnRequest,  // it may, or the model may not be what its user expects
 };
 
-struct SimplifyPass {
+struct Pass {
   std::string_view name;
   std::string_view sentence;
+  Dialect dialect = Dialect::Onnx;
+  Phase phase = Phase::Simplify;
   /// Looks at one node, and says whether it changed anything. It may remove this node and those before it, and add
   /// nodes in front of it.
   bool (*on_node)(Node&, Rewriter&) = nullptr;
@@ -24,10 +33,24 @@ struct SimplifyPass {
   bool (*on_graph)(Graph&, Rewriter&) = nullptr;
   /// Once, before all others.
   void (*on_model)(Model&) = nullptr;
+  /// A graph of aten with those inside it, once.
+  void (*on_aten)(Graph&) = nullptr;
   When when = When::Always;
+  /// Whether a model is simplified by it before it is lowered too. Not by what changes weights, which people know by
+  /// their names, or writes sizes in a form that PyTorch reads worse.
+  bool before_lowering = false;
   std::string_view peers = {};  // what onnxsim and onnxslim call it, with commas between
 };
-std::span<const SimplifyPass> simplify_passes();
+
+/// All passes, by phase, in the order in which they run.
+std::span<const Pass> pass_table();
+std::span<const Pass> simplify_passes();
+/// Runs the passes of the phase Code.
+void simplify_for_code(Graph& graph);
+
+/// The name of the pass with that function.
+std::string_view pass_name(bool (*on_node)(Node&, Rewriter&));
+std::string_view pass_name(bool (*on_graph)(Graph&, Rewriter&));
 
 // Rules of one node
 bool fold_constants(Node& node, Rewriter& rewriter);
@@ -41,17 +64,17 @@ bool move_transposes(Node& node, Rewriter& rewriter);
 bool merge_slices(Node& node, Rewriter& rewriter);
 bool merge_pads(Node& node, Rewriter& rewriter);
 bool static_shapes(Node& node, Rewriter& rewriter);
-bool fuse_bn(Node& node, Rewriter& rewriter);
+bool fuse_scales(Node& node, Rewriter& rewriter);
 bool fuse_gemm(Node& node, Rewriter& rewriter);
 bool fuse_pads(Node& node, Rewriter& rewriter);
 bool fuse_pads_into_max_pool(Node& node, Rewriter& rewriter);
 bool loop_invariants(Node& node, Rewriter& rewriter);
 bool unroll_loops(Node& node, Rewriter& rewriter);
-bool recognise_onnx_activations(Node& node, Rewriter& rewriter);
+bool recognise_activations(Node& node, Rewriter& rewriter);
 bool recognise_overflowing_activations(Node& node, Rewriter& rewriter);
 bool recognise_reductions(Node& node, Rewriter& rewriter);
 bool recognise_log_sum_exp(Node& node, Rewriter& rewriter);
-bool recognise_onnx_layer_norm(Node& node, Rewriter& rewriter);
+bool recognise_layer_norm(Node& node, Rewriter& rewriter);
 bool recognise_channel_norm(Node& node, Rewriter& rewriter);
 bool recognise_attention(Node& node, Rewriter& rewriter);
 bool recognise_rms_norm(Node& node, Rewriter& rewriter);
