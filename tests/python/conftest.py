@@ -19,6 +19,7 @@ KNOWN_FAILURES = Path(__file__).with_name("known_failures.txt")
 NOT_FOLDED = Path(__file__).with_name("not_folded.txt")
 NODE_TEST = "node_test"  # the report property that carries (name, why) of one ONNX node test
 FOLDED_TEST = "folded_test"  # the same, of one that is folded
+TIMEOUT = 600  # seconds after which something hangs; no test says how long a thing may take
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,7 +49,7 @@ def cli() -> Callable[..., subprocess.CompletedProcess[str]]:
 
     def run(*args: object, **options: object) -> subprocess.CompletedProcess[str]:
         command = [*cli_command(), *map(str, args)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)  # type: ignore[call-overload]
+        return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, **options)  # type: ignore[call-overload]
 
     return run
 

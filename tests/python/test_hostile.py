@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from conftest import cli_command
+from conftest import TIMEOUT, cli_command
 from models import floats, make_model, random_tensor, residual_net
 from onnx import TensorProto, helper
 
@@ -31,7 +31,7 @@ def bad_file(maker: Maker) -> Maker:
 def run_limited(*args: object) -> subprocess.CompletedProcess[str]:
     limits = f"ulimit -c 0; ulimit -t {CPU_SECONDS}; " + ("" if SANITIZED else f"ulimit -v {MEMORY_KB}; ")
     command = ["sh", "-c", limits + 'exec "$@"', "sh", *cli_command(), *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, errors="replace")
+    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, errors="replace")
 
 
 def files_in(folder: Path) -> set[str]:
