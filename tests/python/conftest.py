@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 if TYPE_CHECKING:
@@ -59,6 +60,27 @@ def in_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     """Each test works in an empty folder of its own, so that a stray output is seen and harms nobody."""
     monkeypatch.chdir(tmp_path)
     yield
+
+
+GENERATORS: list[tuple[np.random.Generator, Mapping[str, Any]]] = []  # of the tests' modules, as they were at first
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    here = str(Path(__file__).parent)
+    for module in list(sys.modules.values()):
+        if (getattr(module, "__file__", None) or "").startswith(here):
+            found = [value for value in vars(module).values() if isinstance(value, np.random.Generator)]
+            GENERATORS.extend((generator, generator.bit_generator.state) for generator in found)
+
+
+@pytest.fixture(autouse=True)
+def same_random_numbers() -> None:
+    """A test draws the same numbers, whichever tests ran before it in the same process."""
+    import torch
+
+    torch.manual_seed(0)
+    for generator, state in GENERATORS:
+        generator.bit_generator.state = state
 
 
 def pytest_configure(config: pytest.Config) -> None:

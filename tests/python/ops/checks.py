@@ -149,7 +149,7 @@ def check_folded(model: onnx.ModelProto, feeds: dict[str, np.ndarray], values: l
     del constant.graph.input[:]
     constant.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), name) for name, array in feeds.items())
     found = folded(constant)
-    for output, want in zip(model.graph.output, values):
+    for output, want in zip(model.graph.output, values, strict=True):
         if output.name not in found:
             assert is_left(model, feeds, values), f"{model.graph.node[0].op_type} is not folded"
             continue
@@ -182,7 +182,7 @@ def check(
     given = module(*(torch.from_numpy(np.array(array)) for array in feeds.values()))
     given = given if isinstance(given, (tuple, list)) else [given]
     assert len(given) == len(values)
-    for got, want in zip(given, values):
+    for got, want in zip(given, values, strict=True):
         got, want = got.detach().numpy(), np.asarray(want)
         assert got.dtype == want.dtype
         assert got.shape == want.shape
@@ -252,7 +252,7 @@ def assert_same(got: Any, want: Any, tolerance: float = 1e-5) -> None:
         assert got is None
     elif isinstance(want, list):
         assert isinstance(got, (list, tuple)) and len(got) == len(want)
-        for one, other in zip(got, want):
+        for one, other in zip(got, want, strict=True):
             assert_same(one, other, tolerance)
     else:
         want = np.asarray(want)
