@@ -19,6 +19,8 @@ import pytest
 from conftest import TIMEOUT, cli_command
 from onnx import TensorProto, helper, numpy_helper
 
+import tonnx
+
 SMALL = '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }'
 
 
@@ -237,7 +239,6 @@ def test_one_target_by_two_paths(cli: Any, folder: Path) -> None:
 
 def test_a_comparison_leaves_only_its_result(folder: Path) -> None:
     """The results lie in a folder of their own until they are compared; nothing of it stays, whatever comes out."""
-    tonnx = pytest.importorskip("tonnx")
     targets = "[o/m.py, o/m.pt2, o/m.pt, o/m.onnx]"
     (folder / "config.yml").write_text(f"models: [{{source: m.onnx, targets: {targets}, verify: true}}]")
     report = tonnx.run(folder / "config.yml", jobs=2)
