@@ -126,7 +126,7 @@ def _register_caches() -> None:
         try:
             from transformers.integrations.executorch import register_dynamic_cache_export_support
 
-            register_dynamic_cache_export_support()  # type: ignore[no-untyped-call]
+            register_dynamic_cache_export_support()
         except Exception:  # the module above imports much, and any of it may be absent
             _register_dynamic_cache(cache_type)
     pair_type = getattr(caches, "EncoderDecoderCache", None)

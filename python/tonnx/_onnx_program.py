@@ -100,7 +100,7 @@ class OnnxProgram:
 
 def _session(model: bytes | str) -> Any:
     try:
-        import onnxruntime  # type: ignore[import-untyped]
+        import onnxruntime
     except ImportError:
         raise ImportError("to run or verify an exported model, install ONNX Runtime: pip install onnxruntime") from None
     options = onnxruntime.SessionOptions()
