@@ -17,9 +17,9 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from tonnx._data_sizes import is_own_file, is_question_on_data, sizes_assumed
-from tonnx._dynamic import DynamicShapes, relaxed
 from tonnx._error import Error
+from tonnx._export.data_sizes import is_own_file, is_question_on_data, sizes_assumed
+from tonnx._export.dynamic import DynamicShapes, relaxed
 
 
 def as_module(model: Any) -> tuple[nn.Module, Callable[..., Any] | None]:
