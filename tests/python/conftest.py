@@ -20,6 +20,7 @@ KNOWN_FAILURES = Path(__file__).with_name("known_failures.txt")
 NOT_FOLDED = Path(__file__).with_name("not_folded.txt")
 NODE_TEST = "node_test"  # the report property that carries (name, why) of one ONNX node test
 FOLDED_TEST = "folded_test"  # the same, of one that is folded
+EXPORTED_ROWS = "exported_rows"  # (test, the aten operators that it exports)
 TIMEOUT = 600  # seconds after which something hangs; no test says how long a thing may take
 
 
@@ -33,6 +34,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--update-not-folded",
         action="store_true",
         help="rewrite not_folded.txt for the node tests of this run",
+    )
+    parser.addoption(
+        "--list-untested-rows",
+        action="store_true",
+        help="say which aten operators that go to ONNX no test of this run saves in a program",
     )
 
 
@@ -88,6 +94,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
     torch.set_num_threads(1)
     check_all_code()
+    if config.getoption("--list-untested-rows"):
+        from untested_rows import note_all_programs
+
+        note_all_programs()
+
+
+@pytest.fixture(autouse=True)
+def exported_rows(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield
+    if request.config.getoption("--list-untested-rows"):
+        from untested_rows import EXPORTED
+
+        request.node.user_properties.append((EXPORTED_ROWS, (request.node.nodeid, sorted(EXPORTED))))
+        EXPORTED.clear()
 
 
 def check_all_code() -> None:
@@ -105,9 +125,9 @@ def check_all_code() -> None:
     tonnx._build.build = checked
 
 
-def results_of(terminalreporter: pytest.TerminalReporter, wanted: str) -> dict[str, str | None]:
+def results_of(terminalreporter: pytest.TerminalReporter, wanted: str) -> dict[str, Any]:
     """{name: why} of all tests that recorded such a property."""
-    results: dict[str, str | None] = {}
+    results: dict[str, Any] = {}
     for reports in terminalreporter.stats.values():
         for report in reports:
             results.update(value for key, value in getattr(report, "user_properties", ()) if key == wanted)
@@ -139,3 +159,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         if config.getoption("--update-not-folded"):
             head = "ONNX node tests that constant folding leaves nodes of: name<TAB>reason. Update: pytest --update-not-folded."
             rewrite(terminalreporter, NOT_FOLDED, head, results)
+    if config.getoption("--list-untested-rows"):
+        from untested_rows import rows_that_go_to_onnx
+
+        seen = set().union(*results_of(terminalreporter, EXPORTED_ROWS).values())
+        rows = list(rows_that_go_to_onnx(cli_command()))
+        missing = [row for row in rows if row not in seen]
+        terminalreporter.write_line(
+            f"{len(missing)} of {len(rows)} aten operators are in no program: {' '.join(missing)}"
+        )

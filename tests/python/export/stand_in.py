@@ -5,7 +5,7 @@ import re
 import torch
 from torch.utils._pytree import tree_map_only
 
-LIBRARY = torch.library.Library("tonnx_tests", "DEF")
+LIBRARY = torch.library.Library("tonnx_stand_ins", "DEF")
 STAND_INS = {}  # the overload that is traced: the one that the program is to have
 
 
@@ -19,7 +19,7 @@ def overload_of(name):
 def stand_in(overload, fake=None):
     """What to call instead of `overload`. `fake` gives results of the right shapes; without it `overload` itself does."""
     name = re.sub(r"\W+", "_", str(overload))
-    if not hasattr(torch.ops.tonnx_tests, name):
+    if not hasattr(torch.ops.tonnx_stand_ins, name):
 
         def copied(*args, **kwargs):  # views too: a stand-in promises none
             return tree_map_only(torch.Tensor, torch.clone, overload(*args, **kwargs))
@@ -27,8 +27,8 @@ def stand_in(overload, fake=None):
         schema = str(overload._schema)
         LIBRARY.define(name + re.sub(r"Tensor\([^)]*\)", "Tensor", schema[schema.index("(") :]))
         LIBRARY.impl(name, copied, "CPU")
-        torch.library.register_fake(f"tonnx_tests::{name}", fake or copied, lib=LIBRARY)
-    traced = getattr(torch.ops.tonnx_tests, name).default
+        torch.library.register_fake(f"tonnx_stand_ins::{name}", fake or copied, lib=LIBRARY)
+    traced = getattr(torch.ops.tonnx_stand_ins, name).default
     STAND_INS[traced] = overload
     return traced
 

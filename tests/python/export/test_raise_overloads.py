@@ -1,9 +1,13 @@
 """Overloads that torch.export gives seldom, or only after a decomposition: ONNX Runtime gives what PyTorch gives."""
 
+import math
+
 import pytest
 import torch
 from export_checks import check
 from stand_in import calling
+
+import tonnx
 
 torch.manual_seed(3)
 X, Y, SQUARE = torch.randn(3, 4), torch.rand(3, 4) + 0.5, torch.randn(2, 3, 3)
@@ -15,6 +19,8 @@ CHANNELS = [torch.rand(3) + 0.5 for _ in range(4)]
 COMPLEX = torch.randn(3, 4, dtype=torch.complex64)
 TABLE, ROWS, OFFSETS = torch.randn(10, 4), torch.tensor([1, 5, 3, 9, 0]), torch.tensor([0, 2])
 PLACES, COLUMNS = torch.tensor([2, 0, 1]), torch.tensor([0, 3, 1, 2])
+POOLED = (torch.randn(2, 3, 3, 2), IMAGE2)
+PLACES_OF_POOLED = torch.nn.functional.max_pool2d(IMAGE2, 2, return_indices=True)[1]
 
 ARITHMETIC = [
     ("add.Scalar", X, 2.5, 3),
@@ -158,6 +164,7 @@ LAYERS = [
     ("_convolution.deprecated", IMAGE2, WEIGHT, BIAS, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, False, False, True),
     ("max_pool1d_with_indices", IMAGE1, [2]),
     ("max_pool3d", IMAGE3, [2, 2, 2], [1, 1, 2]),
+    ("max_pool2d_with_indices_backward", *POOLED, [2, 2], [2, 2], [0, 0], [1, 1], False, PLACES_OF_POOLED),
     ("native_group_norm", torch.randn(2, 6, 4), torch.rand(6), torch.rand(6), 2, 6, 4, 3, 1e-5),
     ("native_layer_norm", X, [4], torch.rand(4), torch.rand(4), 1e-5),
     ("_fused_rms_norm", X, [4], torch.rand(4), 1e-5),
@@ -189,6 +196,8 @@ LAYERS = [
 ALGEBRA = [
     ("linalg_inv_ex", SQUARE[:1]),
     ("_cdist_forward", X, Y, 2.0, None),
+    ("histogramdd.TensorList_bins", X[:, :2], [torch.tensor([-3.0, 0, 1, 3]), torch.tensor([-3.0, 0.5, 3])]),
+    ("stft.center", IMAGE1[:, 0], 4, {"return_complex": False}),
     ("_pdist_forward", X, 2.0),
     ("triangular_solve", X[:3, :2], SQUARE[0].triu() + 3 * torch.eye(3)),
     ("histogramdd.int_bins", X[:, :2], 3, {"range": [-2.0, 2.0, -2.0, 2.0]}),
@@ -238,6 +247,7 @@ FIRST = [  # the other results are for the way back
     ("_native_batch_norm_legit", IMAGE2, *CHANNELS, False, 0.1, 1e-5),
     ("_native_batch_norm_legit_functional", IMAGE2, *CHANNELS, False, 0.1, 1e-5),
     ("_batch_norm_no_update", IMAGE2, *CHANNELS, 0.1, 1e-5),
+    ("_batch_norm_with_update_functional", IMAGE2, *CHANNELS, 0.1, 1e-5),
 ]
 
 
@@ -321,3 +331,41 @@ def test_segment_reduce(data, initial, reduce):
     by(offsets=torch.tensor([0, 1, 3]))
     if initial is not None or reduce in ("sum", "prod"):
         by(lengths=torch.tensor([2, 0, 1]))
+
+
+def test_pairs_as_complex_numbers():
+    function, _ = calling("aten::view_as_complex", torch.randn(3, 2))
+    check(lambda x: torch.view_as_real(function(x) * function(x)), torch.randn(3, 2))
+
+
+NUMBERS = {
+    "truediv": lambda n, m: n / m,
+    "mod": lambda n, m: n % m,
+    "neg": lambda n, m: -n,
+    "pow": lambda n, m: n**2,
+    "trunc": lambda n, m: math.trunc(n / m),
+    "max": lambda n, m: torch.sym_max(n, m),
+    "min": lambda n, m: torch.sym_min(n, m),
+    "float": lambda n, m: torch.sym_float(n),
+    "int": lambda n, m: torch.sym_int(n / m),
+    "root": lambda n, m: torch.sym_sqrt(n),
+    "numel": lambda n, m: n * m,
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_made_of_sizes(name):
+    n, m = (torch.export.Dim(size, min=2, max=64) for size in "nm")
+    also = [(torch.randn(7, 3),), (torch.randn(2, 9),)]
+    check(lambda x: x + NUMBERS[name](*x.shape), torch.randn(5, 4), dynamic=[{0: n, 1: m}], also=also)
+
+
+@pytest.mark.parametrize("rounded", [math.ceil, math.floor], ids=["ceil", "floor"])
+def test_numbers_that_torch_does_not_save(rounded):
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return x + rounded(x.shape[0] / x.shape[1])
+
+    program = tonnx.export(Net(), torch.randn(5, 4), dynamic_axes={"x": {0: "n", 1: "m"}})
+    for x in (torch.randn(5, 4), torch.randn(7, 3), torch.randn(2, 9)):
+        torch.testing.assert_close(program(x)[0], Net()(x))
