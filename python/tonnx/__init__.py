@@ -19,8 +19,8 @@ from tonnx._simplify import SimplifyReport, infer, simplify
 if TYPE_CHECKING:
     from tonnx._batch import BatchReport, BatchResult, run
     from tonnx._export import export, export_to_pretty_string
-    from tonnx._onnx_program import OnnxProgram
-    from tonnx._symbolic import register_custom_op_symbolic, unregister_custom_op_symbolic
+    from tonnx._export.onnx_program import OnnxProgram
+    from tonnx._export.symbolic import register_custom_op_symbolic, unregister_custom_op_symbolic
     from tonnx._verify import LayerComparison, OutputComparison, VerifyReport, verify
 
 __all__ = [
@@ -57,14 +57,14 @@ _LATER = {
     "BatchReport": "tonnx._batch",
     "BatchResult": "tonnx._batch",
     "LayerComparison": "tonnx._verify",
-    "OnnxProgram": "tonnx._onnx_program",
+    "OnnxProgram": "tonnx._export.onnx_program",
     "OutputComparison": "tonnx._verify",
     "VerifyReport": "tonnx._verify",
     "export": "tonnx._export",
     "export_to_pretty_string": "tonnx._export",
-    "register_custom_op_symbolic": "tonnx._symbolic",
+    "register_custom_op_symbolic": "tonnx._export.symbolic",
     "run": "tonnx._batch",
-    "unregister_custom_op_symbolic": "tonnx._symbolic",
+    "unregister_custom_op_symbolic": "tonnx._export.symbolic",
     "verify": "tonnx._verify",
 }
 

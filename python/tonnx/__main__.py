@@ -9,9 +9,9 @@ from tonnx._core import guard_signals, run_cli
 def main() -> int:
     guard_signals()  # this process is ours
     if sys.argv[1:2] == ["verify"]:
-        from tonnx import _verify_cli
+        from tonnx._verify import cli
 
-        return _verify_cli.main(sys.argv[2:])
+        return cli.main(sys.argv[2:])
     return run_cli(["tonnx", *sys.argv[1:]], _compare.compare_for_cli)
 
 

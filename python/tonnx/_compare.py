@@ -7,34 +7,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tonnx._difference import difference
 from tonnx._error import Error
+from tonnx._runtime import ONNX_TYPES, open_session
 
 if TYPE_CHECKING:
     import numpy as np
 
 _ONE_AT_A_TIME = threading.Lock()  # torch.export.load keeps what it is reading in a global of its module
-
-ONNX_TYPES = {
-    "tensor(float)": "float32",
-    "tensor(double)": "float64",
-    "tensor(float16)": "float16",
-    "tensor(bool)": "bool",
-    **{f"tensor({kind}{bits})": f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
-}
-
-
-def open_session(model: str | bytes, folder: str = "") -> Any:
-    """A session over a file, or over the bytes of a model whose external data lies in `folder`."""
-    try:
-        import onnxruntime as ort
-    except ImportError:
-        raise Error("comparing outputs needs ONNX Runtime: pip install onnxruntime", "unsupported") from None
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    if folder:
-        options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
-    return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def _shape(declared: Sequence[int | str | None], sizes: dict[str, int]) -> list[int]:
@@ -78,32 +58,6 @@ def made_up_array(
     else:
         data = rng.integers(0, 2 if dtype.kind == "b" else limit, shape)
     return np.asarray(data).astype(dtype)
-
-
-def difference(got: Any, wanted: Any, relative: float, absolute: float) -> str | None:
-    """Says how two outputs differ; None where they agree."""
-    import numpy as np
-
-    if isinstance(wanted, list):
-        if not isinstance(got, list) or len(got) != len(wanted):
-            return "sequences of different lengths"
-        parts = (difference(a, b, relative, absolute) for a, b in zip(got, wanted, strict=True))
-        return next((part for part in parts if part), None)
-    if isinstance(wanted, dict) or not isinstance(wanted, np.ndarray):
-        return None if got == wanted else f"{got!r} where {wanted!r} is expected"
-    if got.dtype != wanted.dtype or got.shape != wanted.shape:
-        return f"{got.dtype}{list(got.shape)} where {wanted.dtype}{list(wanted.shape)} is expected"
-    if wanted.dtype.kind not in "fc":
-        wrong = int((got != wanted).sum())
-        return f"{wrong} of {wanted.size} elements differ" if wrong else None
-    with np.errstate(invalid="ignore", over="ignore"):
-        a, b = got.astype(np.float64), wanted.astype(np.float64)
-        eps = float(np.finfo(wanted.dtype).eps)
-        close = np.isclose(a, b, rtol=max(relative, 4 * eps), atol=max(absolute, 4 * eps), equal_nan=True)
-        if close.all():
-            return None
-        error = np.abs(a - b)[~close]
-        return f"{int((~close).sum())} of {wanted.size} elements differ, by up to {np.nanmax(error):.3g}"
 
 
 def compare_files(

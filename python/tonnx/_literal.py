@@ -19,8 +19,8 @@ def literal(value: object, depth: int = 0) -> str:
         number = int(value)
         return repr(number) if abs(number) < 10**18 else hex(number)  # Python limits how many digits it prints
     if isinstance(value, float):
-        number = float(value)
-        return repr(number) if math.isfinite(number) else f'float("{number}")'
+        real = float(value)
+        return repr(real) if math.isfinite(real) else f'float("{real}")'
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, list | tuple):

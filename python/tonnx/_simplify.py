@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from tonnx import _compare, _core
 from tonnx._convert import Source
@@ -17,6 +17,7 @@ from tonnx._limits import Limits, budget
 if TYPE_CHECKING:
     import numpy as np
     import onnx
+    from typing_extensions import Unpack
 
 Shapes = Mapping[str, Sequence[int]] | Sequence[int]
 
@@ -78,12 +79,48 @@ def _named(shapes: Shapes | None, source: str | bytes) -> dict[str, list[int]]:
     return {inputs[0]: list(shapes)}
 
 
-@overload
-def simplify(model: Source, target: int | None = None, **options: Any) -> tuple[onnx.ModelProto, bool]: ...
+class SimplifyOptions(TypedDict, total=False):
+    """The options of `simplify`, for those who check types."""
+
+    perform_optimization: bool
+    skip_fuse_bn: bool
+    overwrite_input_shapes: Shapes | None
+    test_input_shapes: Shapes | None
+    skipped_optimizers: Sequence[str] | None
+    skip_constant_folding: bool
+    skip_shape_inference: bool
+    input_data: Mapping[str, np.ndarray] | None
+    dynamic_input_shape: bool
+    custom_lib: str | None
+    include_subgraph: bool
+    unused_output: Sequence[str] | None
+    tensor_size_threshold: str | int
+    mutable_initializer: bool
+    check_n: int
+    only: Sequence[str]
+    skip: Sequence[str]
+    enable: Sequence[str]
+    extra_optimizers: Sequence[str] | None
+    input_shapes: Shapes | None
+    opset: int | None
+    target_opset_version: int | str | None
+    external_data: bool | None
+    verify_passes: bool
+    check_rtol: float
+    check_atol: float
+    input_fill: str
+    inline_functions: bool
+    limits: Limits | None
 
 
 @overload
-def simplify(model: Source, target: str | os.PathLike[str], **options: Any) -> SimplifyReport: ...
+def simplify(
+    model: Source, target: int | None = None, **options: Unpack[SimplifyOptions]
+) -> tuple[onnx.ModelProto, bool]: ...
+
+
+@overload
+def simplify(model: Source, target: str | os.PathLike[str], **options: Unpack[SimplifyOptions]) -> SimplifyReport: ...
 
 
 def simplify(
@@ -192,7 +229,7 @@ def simplify(
         found["taken_back"],
         table,
     )
-    if target is not None:
+    if data is None:  # it was written
         return result
     import onnx
 

@@ -207,7 +207,9 @@ class ScriptChecker(Checker):
             require(is_plain(node.attr), f"the attribute {path!r}")
         else:
             require(is_plain(node.attr), f"the attribute {node.attr!r}")
-            if not path.startswith("self.") and node.attr not in self.bound:  # methods of submodules are bound elsewhere
+            if (
+                not path.startswith("self.") and node.attr not in self.bound
+            ):  # methods of submodules are bound elsewhere
                 self.require_known("script ." + node.attr)
             self.visit(node.value)
 

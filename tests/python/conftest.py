@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ KNOWN_FAILURES = Path(__file__).with_name("known_failures.txt")
 NOT_FOLDED = Path(__file__).with_name("not_folded.txt")
 NODE_TEST = "node_test"  # the report property that carries (name, why) of one ONNX node test
 FOLDED_TEST = "folded_test"  # the same, of one that is folded
+EXPORTED_ROWS = "exported_rows"  # (test, the aten operators that it exports)
+TIMEOUT = 600  # seconds after which something hangs; no test says how long a thing may take
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,6 +34,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--update-not-folded",
         action="store_true",
         help="rewrite not_folded.txt for the node tests of this run",
+    )
+    parser.addoption(
+        "--list-untested-rows",
+        action="store_true",
+        help="say which aten operators that go to ONNX no test of this run saves in a program",
     )
 
 
@@ -48,7 +56,7 @@ def cli() -> Callable[..., subprocess.CompletedProcess[str]]:
 
     def run(*args: object, **options: object) -> subprocess.CompletedProcess[str]:
         command = [*cli_command(), *map(str, args)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)  # type: ignore[call-overload]
+        return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, **options)  # type: ignore[call-overload]
 
     return run
 
@@ -60,11 +68,46 @@ def in_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     yield
 
 
+GENERATORS: list[tuple[np.random.Generator, Mapping[str, Any]]] = []  # of the tests' modules, as they were at first
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    here = str(Path(__file__).parent)
+    for module in list(sys.modules.values()):
+        if (getattr(module, "__file__", None) or "").startswith(here):
+            found = [value for value in vars(module).values() if isinstance(value, np.random.Generator)]
+            GENERATORS.extend((generator, generator.bit_generator.state) for generator in found)
+
+
+@pytest.fixture(autouse=True)
+def same_random_numbers() -> None:
+    """A test draws the same numbers, whichever tests ran before it in the same process."""
+    import torch
+
+    torch.manual_seed(0)
+    for generator, state in GENERATORS:
+        generator.bit_generator.state = state
+
+
 def pytest_configure(config: pytest.Config) -> None:
     import torch
 
     torch.set_num_threads(1)
     check_all_code()
+    if config.getoption("--list-untested-rows"):
+        from untested_rows import note_all_programs
+
+        note_all_programs()
+
+
+@pytest.fixture(autouse=True)
+def exported_rows(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield
+    if request.config.getoption("--list-untested-rows"):
+        from untested_rows import EXPORTED
+
+        request.node.user_properties.append((EXPORTED_ROWS, (request.node.nodeid, sorted(EXPORTED))))
+        EXPORTED.clear()
 
 
 def check_all_code() -> None:
@@ -82,9 +125,9 @@ def check_all_code() -> None:
     tonnx._build.build = checked
 
 
-def results_of(terminalreporter: pytest.TerminalReporter, wanted: str) -> dict[str, str | None]:
+def results_of(terminalreporter: pytest.TerminalReporter, wanted: str) -> dict[str, Any]:
     """{name: why} of all tests that recorded such a property."""
-    results: dict[str, str | None] = {}
+    results: dict[str, Any] = {}
     for reports in terminalreporter.stats.values():
         for report in reports:
             results.update(value for key, value in getattr(report, "user_properties", ()) if key == wanted)
@@ -116,3 +159,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         if config.getoption("--update-not-folded"):
             head = "ONNX node tests that constant folding leaves nodes of: name<TAB>reason. Update: pytest --update-not-folded."
             rewrite(terminalreporter, NOT_FOLDED, head, results)
+    if config.getoption("--list-untested-rows"):
+        from untested_rows import rows_that_go_to_onnx
+
+        seen = set().union(*results_of(terminalreporter, EXPORTED_ROWS).values())
+        rows = list(rows_that_go_to_onnx(cli_command()))
+        missing = [row for row in rows if row not in seen]
+        terminalreporter.write_line(
+            f"{len(missing)} of {len(rows)} aten operators are in no program: {' '.join(missing)}"
+        )

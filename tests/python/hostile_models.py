@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -688,7 +689,9 @@ def many_equal_names() -> onnx.ModelProto:
 @large
 def many_names_that_become_equal() -> onnx.ModelProto:
     names = ["x", *(("a" + "/."[i % 2] + "-" * (i // 2)) for i in range(1_500)), "y"]
-    nodes = [helper.make_node("LeakyRelu", [a], [b], alpha=1.0 + i) for i, (a, b) in enumerate(zip(names, names[1:]))]
+    nodes = [
+        helper.make_node("LeakyRelu", [a], [b], alpha=1.0 + i) for i, (a, b) in enumerate(itertools.pairwise(names))
+    ]
     return model(nodes, [value("x", 2)], [value("y", 2)])
 
 

@@ -58,7 +58,7 @@ def tensor_of_every_encoding(element_type: int) -> list[onnx.TensorProto]:
 def module_of(path: str) -> str:
     """The module that an exporter's node path means: /layer1/layer1.0/conv1 is layer1.0.conv1."""
     parts = path.strip("/").split("/")
-    return ".".join(p for p, after in zip(parts, [*parts[1:], ""]) if not after.startswith(f"{p}."))
+    return ".".join(p for p, after in zip(parts, [*parts[1:], ""], strict=True) if not after.startswith(f"{p}."))
 
 
 def residual_net() -> onnx.ModelProto:

@@ -84,7 +84,7 @@ def difference(got: Any, want: Any, rtol: float, atol: float) -> str | None:
             return "not a sequence"
         if len(got) != len(want):
             return f"{len(got)} elements instead of {len(want)}"
-        found = (difference(g, w, rtol, atol) for g, w in zip(got, want))
+        found = (difference(g, w, rtol, atol) for g, w in zip(got, want, strict=True))
         return next((f"element {i}: {why}" for i, why in enumerate(found) if why), None)
     if got is None or isinstance(got, (list, tuple)):
         return "not a tensor"
@@ -112,7 +112,7 @@ def outputs_difference(got: Any, want: list[Any], rtol: float, atol: float) -> s
         got = [got]
     if not isinstance(got, (list, tuple)) or len(got) < len(want):
         return f"{len(got) if isinstance(got, (list, tuple)) else 1} outputs instead of {len(want)}"
-    for i, (g, w) in enumerate(zip(got, want)):
+    for i, (g, w) in enumerate(zip(got, want, strict=True)):
         if why := difference(g, w, rtol, atol):
             return f"output {i}: {why}" if len(want) > 1 else why
     return None

@@ -27,7 +27,7 @@ class _TypeCheck(torch.fx.Interpreter):
         said = n.meta.get("val")
         if n.op != "output" and isinstance(result, torch.Tensor):
             self.checked += 1
-            sizes = [(a, b) for a, b in zip(result.shape, said.shape) if isinstance(b, int) and a != b]
+            sizes = [(a, b) for a, b in zip(result.shape, said.shape, strict=True) if isinstance(b, int) and a != b]
             if result.dtype != said.dtype or result.dim() != said.dim() or sizes:
                 self.wrong.append(f"{n.name}: {said.dtype} {list(said.shape)}, is {result.dtype} {list(result.shape)}")
         return result

@@ -59,7 +59,7 @@ class RecordedProgram:
 
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[RecordedProgram]]:
-    monkeypatch.setattr(_core, "Program", RecordedProgram, raising=False)
+    monkeypatch.setattr(_core, "Program", RecordedProgram)
     RecordedProgram.missing = lambda self: []
     yield RecordedProgram
 

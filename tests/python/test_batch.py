@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import pty
+import signal
 import subprocess
 import sys
 import threading
@@ -16,6 +19,7 @@ import onnx.parser
 import onnxruntime
 import pytest
 import torch
+from conftest import TIMEOUT, cli_command
 from onnx import numpy_helper
 
 import tonnx
@@ -43,7 +47,7 @@ def write(folder: Path, text: str) -> Path:
 
 def module_cli(*args: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tonnx", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
 
 
 def test_all_formats_and_a_report(cli: Any, folder: Path) -> None:
@@ -138,8 +142,8 @@ def test_weights_in_a_file_of_their_own_count_too(cli: Any, folder: Path) -> Non
 
 
 def test_the_binary_cannot_verify(folder: Path) -> None:
-    binary = Path(__file__).resolve().parents[2] / "build/release/tonnx"
-    if not binary.exists():
+    binary, *rest = cli_command()
+    if rest:  # nobody built the binary: the package's own command line is tested
         pytest.skip("no binary that stands alone")
     config = write(folder, "defaults:\n  verify: true\nmodels: [{source: models/a.onnx, target: a.py}]\n")
     done = subprocess.run([binary, "run", config], capture_output=True, text=True)
@@ -214,42 +218,50 @@ def test_dry_run_in_python(folder: Path) -> None:
 
 def test_an_interrupt_ends_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The conversion that is under way is finished, and no other begins."""
-    import signal
-
     config = write(folder, "models: [{source: models/*.onnx, target: 'o/{stem}.onnx', verify: true}]")
     seen = threading.Event()
+    judged = []
 
     def interrupt(*_: object) -> None:
         seen.set()
         raise KeyboardInterrupt
 
-    def judge(*_: object) -> str:
-        os.kill(os.getpid(), signal.SIGINT)
-        assert seen.wait(60)  # the run has seen it, so what comes next cannot depend on who is quicker
+    def judge(source: str, *_: object) -> str:
+        signal.pthread_kill(listener, signal.SIGINT)  # to the thread that runs it, not to whoever is free
+        judged.append((Path(source).name, seen.wait(TIMEOUT)))  # what comes next cannot depend on who is quicker
         return ""
 
     monkeypatch.setattr("tonnx._compare.compare_for_cli", judge)
+    listener = threading.main_thread().ident
+    assert listener == threading.get_ident(), "Python gives signals to its first thread only"
     before = signal.signal(signal.SIGINT, interrupt)
     try:
         with pytest.raises(KeyboardInterrupt):
             tonnx.run(config, jobs=1)
     finally:
         signal.signal(signal.SIGINT, before)
-    assert seen.is_set()
+    assert judged == [("a.onnx", True)]
     assert (folder / "o/a.onnx").exists() and not (folder / "o/b.onnx").exists()
 
 
+def read_to_the_end(terminal: int) -> str:
+    """What was written to a terminal that nobody else has open any more."""
+    parts = []
+    while True:
+        try:
+            parts.append(os.read(terminal, 65536))
+        except OSError as error:  # so a terminal says that its other end is closed
+            assert error.errno == errno.EIO
+            return b"".join(parts).decode()
+
+
 def test_a_bar_on_a_terminal(folder: Path) -> None:
-    import pty
-
-    from conftest import cli_command
-
     config = write(folder, "models: [{source: models/*.onnx, target: 'o/{stem}.onnx'}]")
     master, slave = pty.openpty()
     process = subprocess.Popen([*cli_command(), "run", str(config)], stderr=slave, stdout=subprocess.PIPE, text=True)
-    out, _ = process.communicate(timeout=60)
     os.close(slave)
-    shown = os.read(master, 65536).decode()
+    shown = read_to_the_end(master)
     os.close(master)
+    out, _ = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 0 and "2 done" in out
     assert "] 2/2 " in shown and shown.endswith("\r\033[K") and ": done (" not in shown

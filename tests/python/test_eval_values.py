@@ -34,7 +34,9 @@ def folded(nodes: Sequence[tuple[str, Sequence[np.ndarray | None], dict[str, Any
     graph = onnx.GraphProto(name="g")
     for i, (op, inputs, attributes) in enumerate(nodes):
         names = ["" if x is None else f"x{i}_{k}" for k, x in enumerate(inputs)]
-        graph.initializer.extend(numpy_helper.from_array(x, name) for name, x in zip(names, inputs) if x is not None)
+        graph.initializer.extend(
+            numpy_helper.from_array(x, name) for name, x in zip(names, inputs, strict=True) if x is not None
+        )
         graph.node.append(helper.make_node(op, names, [f"y{i}"], **attributes))
         graph.output.append(helper.make_empty_tensor_value_info(f"y{i}"))
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=11)
@@ -62,7 +64,7 @@ def check(nodes: Sequence[Any], wanted: Sequence[np.ndarray], units: int = 0) ->
 
 def quotients(a: np.ndarray, b: np.ndarray) -> list[int]:
     """Towards zero."""
-    return [int(x) // int(y) if (x < 0) == (y < 0) else -(-int(x) // int(y)) for x, y in zip(a, b)]
+    return [int(x) // int(y) if (x < 0) == (y < 0) else -(-int(x) // int(y)) for x, y in zip(a, b, strict=True)]
 
 
 PAIRS: dict[str, Callable[..., Any]] = {

@@ -13,9 +13,6 @@ import torch
 from torch import nn
 
 import tonnx
-from tonnx import _core
-
-pytestmark = pytest.mark.skipif(not hasattr(_core, "Program"), reason="the core reads no programs yet")
 
 
 class Net(nn.Module):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import select
 import shutil
 import signal
 import stat
@@ -15,8 +16,10 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
-from conftest import cli_command
+from conftest import TIMEOUT, cli_command
 from onnx import TensorProto, helper, numpy_helper
+
+import tonnx
 
 SMALL = '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }'
 
@@ -122,16 +125,22 @@ class UnderWay:
         self.reader = os.open(folder / pipe, os.O_RDONLY | os.O_NONBLOCK)
         command = [*prefix, *cli_command(), "convert", str(folder / "large.onnx"), str(folder / target)]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.wait_for_a_byte()
         os.set_blocking(self.reader, True)
-        while not os.read(self.reader, 1):  # nothing comes before somebody writes
-            assert self.process.poll() is None, self.process.stderr
+        assert os.read(self.reader, 1)
+
+    def wait_for_a_byte(self) -> None:
+        end = os.pidfd_open(self.process.pid)
+        ready, _, _ = select.select([self.reader, end], [], [], TIMEOUT)
+        os.close(end)
+        assert ready == [self.reader], (self.process.poll(), self.process.stderr)
 
     def read_on(self) -> None:
         while os.read(self.reader, 1 << 20):
             pass
 
     def wait(self) -> tuple[int, str]:
-        _, err = self.process.communicate(timeout=60)
+        _, err = self.process.communicate(timeout=TIMEOUT)
         os.close(self.reader)
         return self.process.returncode, err
 
@@ -230,7 +239,6 @@ def test_one_target_by_two_paths(cli: Any, folder: Path) -> None:
 
 def test_a_comparison_leaves_only_its_result(folder: Path) -> None:
     """The results lie in a folder of their own until they are compared; nothing of it stays, whatever comes out."""
-    tonnx = pytest.importorskip("tonnx")
     targets = "[o/m.py, o/m.pt2, o/m.pt, o/m.onnx]"
     (folder / "config.yml").write_text(f"models: [{{source: m.onnx, targets: {targets}, verify: true}}]")
     report = tonnx.run(folder / "config.yml", jobs=2)

@@ -80,7 +80,7 @@ def assert_close(got: Any, want: list[np.ndarray]) -> None:
     assert isinstance(got, tuple) == (len(want) > 1), "one output comes bare, several as a tuple"
     got = got if isinstance(got, tuple) else (got,)
     assert len(got) == len(want)
-    for g, w in zip(got, want):
+    for g, w in zip(got, want, strict=True):
         np.testing.assert_allclose(g.detach().numpy(), w, rtol=1e-4, atol=1e-5)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from conftest import cli_command
+from conftest import TIMEOUT, cli_command
 from models import floats, make_model, random_tensor, residual_net
 from onnx import TensorProto, helper
 
@@ -28,10 +29,12 @@ def bad_file(maker: Maker) -> Maker:
     return maker
 
 
-def run_limited(*args: object) -> subprocess.CompletedProcess[str]:
+def run_limited(*args: object, preexec_fn: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
     limits = f"ulimit -c 0; ulimit -t {CPU_SECONDS}; " + ("" if SANITIZED else f"ulimit -v {MEMORY_KB}; ")
     command = ["sh", "-c", limits + 'exec "$@"', "sh", *cli_command(), *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, errors="replace")
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=TIMEOUT, errors="replace", preexec_fn=preexec_fn
+    )
 
 
 def files_in(folder: Path) -> set[str]:
@@ -519,11 +522,24 @@ def test_bad_file_is_refused(name: str, tmp_path: Path) -> None:
         assert_refused_everywhere(source, tmp_path, (1,))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def as_others() -> None:
+    """What this process starts next may only read what permissions say, even where it is root."""
+    drop_from_bounding_set, may_override, may_read = 24, 1, 2  # prctl(2), capabilities(7)
+    for capability in (may_override, may_read) if os.geteuid() == 0 else ():
+        if ctypes.CDLL(None, use_errno=True).prctl(drop_from_bounding_set, capability, 0, 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), "prctl")
+
+
 def test_unreadable_file(tmp_path: Path) -> None:
     source = save(tmp_path, linear(weight_tensor()))
     source.chmod(0)
-    assert_refused_everywhere(source, tmp_path, (1,))
+    assert subprocess.run(["cat", source], capture_output=True, preexec_fn=as_others).returncode != 0
+    before = files_in(tmp_path)
+    for target in ("model.py", "model.onnx"):
+        done = run_limited("convert", source, tmp_path / target, preexec_fn=as_others)
+        assert_refused(done, (1,))
+        assert "Permission denied" in done.stderr
+        assert files_in(tmp_path) == before
 
 
 def test_truncated_file(tmp_path: Path) -> None:

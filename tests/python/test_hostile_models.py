@@ -52,7 +52,9 @@ def check_code(route: str, folder: Path) -> None:
         "pt": check_archive,
     }
     if route in checks:
-        for path in sorted((folder / route).glob(f"*.{route}")):
+        paths = sorted((folder / route).glob(f"*.{route}"))
+        assert paths, "no file of them is converted"
+        for path in paths:
             try:
                 checks[route](path)
             except Exception as e:

@@ -16,7 +16,7 @@ import onnx
 import onnx.parser
 import pytest
 import torch
-from conftest import cli_command
+from conftest import TIMEOUT, cli_command
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.torch import load_file
 
@@ -185,7 +185,7 @@ def model(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([*cli_command(), *map(str, arguments)], capture_output=True, timeout=60)
+    return subprocess.run([*cli_command(), *map(str, arguments)], capture_output=True, timeout=TIMEOUT)
 
 
 def test_every_format_is_valid(model: Path) -> None:

@@ -39,7 +39,7 @@ def saved(module: nn.Module, args: tuple[Any, ...], dynamic: Any = None, name: s
 def assert_same(found: Any, wanted: Any) -> None:
     found, wanted = pytree.tree_leaves(found), pytree.tree_leaves(wanted)
     assert len(found) == len(wanted)
-    for a, b in zip(found, wanted):
+    for a, b in zip(found, wanted, strict=True):
         if isinstance(b, torch.Tensor):
             assert a.dtype == b.dtype
             torch.testing.assert_close(a, b, equal_nan=True)

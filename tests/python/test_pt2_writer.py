@@ -24,7 +24,7 @@ RNG = np.random.default_rng(7)
 
 def wanted(model: onnx.ModelProto, *inputs: np.ndarray) -> list[np.ndarray]:
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(None, {i.name: x for i, x in zip(session.get_inputs(), inputs)})
+    return session.run(None, {i.name: x for i, x in zip(session.get_inputs(), inputs, strict=True)})
 
 
 def check(model: onnx.ModelProto, *runs: Sequence[np.ndarray], **options: Any) -> torch.export.ExportedProgram:
@@ -35,7 +35,7 @@ def check(model: onnx.ModelProto, *runs: Sequence[np.ndarray], **options: Any) -
         args = tuple(torch.from_numpy(x) for x in inputs)
         with torch.no_grad():
             got = program.module()(*args)
-        for a, b in zip(got if isinstance(got, tuple) else (got,), wanted(model, *inputs)):
+        for a, b in zip(got if isinstance(got, tuple) else (got,), wanted(model, *inputs), strict=True):
             np.testing.assert_allclose(a.numpy(), b, rtol=1e-4, atol=1e-5)
         assert wrong_types(program, args) == []
     return program

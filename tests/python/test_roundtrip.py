@@ -13,6 +13,7 @@ import pytest
 from models import ELEMENT_TYPES, make_model, tensor_of_every_encoding
 from node_tests import node_tests, numpy_value
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 import tonnx
 
@@ -53,7 +54,7 @@ def assert_same_model(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
     for part in ("node", "initializer", "sparse_initializer", "input", "output", "value_info"):
         old, new = getattr(before.graph, part), getattr(after.graph, part)
         assert len(new) == len(old), f"{part}: {len(new)} instead of {len(old)}"
-        for o, n in zip(old, new):
+        for o, n in zip(old, new, strict=True):
             assert n == o, f"{part} changed from\n{o}to\n{n}"
     assert sorted(f.name for f in after.functions) == sorted(f.name for f in before.functions)
     assert after == before
@@ -82,9 +83,15 @@ def runtime_outputs(path: Path, feeds: list[Any]) -> list[Any] | None:
     try:
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         names = [i.name for i in session.get_inputs()]
-        return session.run(None, {n: x for n, x in zip(names, feeds) if x is not None})
+        return session.run(None, {n: x for n, x in zip(names, feeds, strict=True) if x is not None})
     except Exception:
         return None
+
+
+def reference_outputs(path: Path, feeds: list[Any]) -> list[Any]:
+    """What ONNX's own evaluator computes, slowly, of models that ONNX Runtime has no kernels for."""
+    evaluator = ReferenceEvaluator(str(path))
+    return evaluator.run(None, dict(zip(evaluator.input_names, feeds, strict=True)))
 
 
 def same(a: Any, b: Any) -> bool:
@@ -98,14 +105,11 @@ def same(a: Any, b: Any) -> bool:
 
 
 def assert_same_outputs(before: Path, after: Path, feeds: list[Any]) -> None:
-    want = runtime_outputs(before, feeds)
-    if want is None:
-        return
-    got = runtime_outputs(after, feeds)
+    outputs_of = runtime_outputs if runtime_outputs(before, feeds) is not None else reference_outputs
+    want, got = outputs_of(before, feeds), outputs_of(after, feeds)
     assert got is not None, "ONNX Runtime runs the model before, but not after"
     if not same(want, got):  # unless it is random by itself
-        again = runtime_outputs(before, feeds)
-        assert again is not None and not same(want, again), "ONNX Runtime gives other outputs"
+        assert not same(want, outputs_of(before, feeds)), "the outputs differ"
 
 
 def round_trip(model: onnx.ModelProto, folder: Path, feeds: list[Any] | None = None) -> onnx.ModelProto:
@@ -122,11 +126,16 @@ def round_trip(model: onnx.ModelProto, folder: Path, feeds: list[Any] | None = N
     return after
 
 
+def nobody_runs(name: str) -> bool:
+    """Pictures need a package that decodes them, and an optional input that is absent has no name."""
+    return name.startswith("test_image_decoder_") or name == "test_optional_has_element_empty_optional_input"
+
+
 @pytest.mark.parametrize("name", sorted(node_tests()))
 def test_node_test_model(name: str, tmp_path: Path) -> None:
     case = node_tests()[name]
     inputs, _ = case.data_sets[0]
-    round_trip(case.model, tmp_path, [numpy_value(x) for x in inputs])
+    round_trip(case.model, tmp_path, None if nobody_runs(name) else [numpy_value(x) for x in inputs])
 
 
 @pytest.mark.parametrize("path", sorted(LIGHT.glob("light_*.onnx")), ids=lambda p: p.stem)
@@ -226,7 +235,7 @@ def test_every_part_of_the_format_is_kept(tmp_path: Path) -> None:
 
 def test_unchanged_nodes_are_written_byte_for_byte(tmp_path: Path) -> None:
     after = round_trip(everything(), tmp_path)
-    for old, new in zip(everything().graph.node, after.graph.node):
+    for old, new in zip(everything().graph.node, after.graph.node, strict=True):
         assert new.SerializeToString() == old.SerializeToString(), old.name
 
 
@@ -262,7 +271,7 @@ def test_external_data(stored: str, options: list[str], cli: Any, tmp_path: Path
         )
         assert len(list(target.parent.iterdir())) == 2
     after = onnx.load(target)
-    for old, new in zip(model.graph.initializer, after.graph.initializer):
+    for old, new in zip(model.graph.initializer, after.graph.initializer, strict=True):
         assert new.name == old.name
         assert numpy_helper.to_array(new).tobytes() == numpy_helper.to_array(old).tobytes()
     onnx.checker.check_model(str(target))

@@ -51,7 +51,7 @@ def parsed(text: str, weights: dict[str, np.ndarray]) -> onnx.ModelProto:
 
 def reference(model: onnx.ModelProto, *inputs: np.ndarray) -> list[np.ndarray]:
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(None, {i.name: x for i, x in zip(session.get_inputs(), inputs)})
+    return session.run(None, {i.name: x for i, x in zip(session.get_inputs(), inputs, strict=True)})
 
 
 def agree(module: Any, model: onnx.ModelProto, *inputs: np.ndarray) -> None:

@@ -1,6 +1,5 @@
 """Exports a small function or module, and compares ONNX Runtime with PyTorch."""
 
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -8,7 +7,9 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import torch
-from conftest import cli_command
+from stand_in import rename
+
+import tonnx
 
 
 class _Call(torch.nn.Module):
@@ -20,21 +21,24 @@ class _Call(torch.nn.Module):
         return self.function(*args)
 
 
-def exported(function, *args, dynamic=None, opset=None):
-    """The ONNX model. `dynamic` is what torch.export takes as dynamic_shapes: one entry for each argument."""
+def save_program(path, function, *args, dynamic=None):
+    """A .pt2 file. `dynamic` is what torch.export takes as dynamic_shapes: one entry for each argument."""
     module = function if isinstance(function, torch.nn.Module) else _Call(function)
     module = module.eval()
     shapes = None
     if dynamic is not None:
         shapes = tuple(dynamic) if isinstance(function, torch.nn.Module) else (tuple(dynamic),)
     program = torch.export.export(module, args, dynamic_shapes=shapes)
+    rename(program)
+    torch.export.save(program, path)
+
+
+def exported(function, *args, dynamic=None, opset=None):
+    """The ONNX model, by way of a .pt2 file."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "model.pt2", Path(folder) / "model.onnx"
-        torch.export.save(program, source)
-        command = [*cli_command(), "convert", str(source), str(target)]
-        done = subprocess.run(command + (["--opset", str(opset)] if opset else []), capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RuntimeError(done.stderr)
+        save_program(source, function, *args, dynamic=dynamic)
+        tonnx.convert(source, target, opset=opset)
         model = onnx.load(target)
     onnx.checker.check_model(model, full_check=True)
     return model

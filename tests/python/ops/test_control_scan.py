@@ -121,7 +121,9 @@ def test_opset_steps(opset: int) -> None:
         t, o = Scan (s, x) <num_scan_inputs = 1, body = b (float[3] s1, float[3] x1) => (float[3] s2, float[3] o1) { s2 = Add(s1, x1) o1 = Neg(s2) }> }"""
     feeds = {"s": X[0, 0], "x": Y}
     tonnx.convert(parsed(text, 25), "changed.onnx", opset=opset)
-    for got, want in zip(expected(onnx.load("changed.onnx"), feeds, False), expected(parsed(text, 18), feeds, False)):
+    for got, want in zip(
+        expected(onnx.load("changed.onnx"), feeds, False), expected(parsed(text, 18), feeds, False), strict=True
+    ):
         np.testing.assert_allclose(got, want)
     with pytest.raises(tonnx.Error, match="Scan of opset 8 has another form"):
         tonnx.convert(parsed(text, opset), "changed.onnx", opset=8)

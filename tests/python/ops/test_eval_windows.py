@@ -186,6 +186,6 @@ def chain(*nodes: onnx.NodeProto, **initializers: np.ndarray) -> onnx.ModelProto
     ids=lambda model: model.graph.node[0].op_type,
 )  # fmt: skip
 def test_small_files_stay_small(model: onnx.ModelProto) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     assert "y" not in folded(model)
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5

@@ -162,7 +162,7 @@ def grow(trees: int, depth: int, modes: list[str], tracks: bool = False) -> dict
                 float(np.float32(RNG.standard_normal() * 0.7)),
                 "LEAF" if leaf else str(RNG.choice(modes)),
             )
-            for key, value in zip(nodes, (*row, 0 if leaf else 2 * i + 1, 0 if leaf else 2 * i + 2)):
+            for key, value in zip(nodes, (*row, 0 if leaf else 2 * i + 1, 0 if leaf else 2 * i + 2), strict=True):
                 nodes[key].append(value)
             missing.append(int(RNG.integers(2)) if tracks else 0)
     result = {f"nodes_{k}": v for k, v in nodes.items()}
@@ -171,9 +171,9 @@ def grow(trees: int, depth: int, modes: list[str], tracks: bool = False) -> dict
 
 def leaves(nodes: dict[str, list[Any]], prefix: str, targets: list[int], low: float = -1.0) -> dict[str, list[Any]]:
     result: dict[str, list[Any]] = {f"{prefix}_{k}": [] for k in ("treeids", "nodeids", "ids", "weights")}
-    for tree, node, mode in zip(nodes["nodes_treeids"], nodes["nodes_nodeids"], nodes["nodes_modes"]):
+    for tree, node, mode in zip(nodes["nodes_treeids"], nodes["nodes_nodeids"], nodes["nodes_modes"], strict=True):
         for target in targets if mode == "LEAF" else []:
-            for key, value in zip(result, (tree, node, target, float(np.float32(RNG.uniform(low, 1))))):
+            for key, value in zip(result, (tree, node, target, float(np.float32(RNG.uniform(low, 1)))), strict=True):
                 result[key].append(value)
     return result
 

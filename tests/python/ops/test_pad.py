@@ -20,8 +20,8 @@ def ints(*values: int) -> np.ndarray:
 
 def padded(x: np.ndarray, pads: list[int], mode: str, **options) -> np.ndarray:
     """What the standard says, by numpy: negative pads cut off, before the others put on."""
-    pairs = list(zip(pads[: x.ndim], pads[x.ndim :]))
-    x = x[tuple(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(x.shape, pairs))]
+    pairs = list(zip(pads[: x.ndim], pads[x.ndim :], strict=True))
+    x = x[tuple(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(x.shape, pairs, strict=True))]
     return np.pad(x, [(max(b, 0), max(a, 0)) for b, a in pairs], mode=mode, **options)
 
 
@@ -40,7 +40,7 @@ def padded(x: np.ndarray, pads: list[int], mode: str, **options) -> np.ndarray:
 )
 def test_pad(mode: str, pads: list[int]) -> None:
     if mode == "reflect":
-        pads = [min(p, n - 1) for p, n in zip(pads, X.shape * 2)]
+        pads = [min(p, n - 1) for p, n in zip(pads, X.shape * 2, strict=True)]
     for dynamic in (False, ("data",)):
         check(
             "Pad",

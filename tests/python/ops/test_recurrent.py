@@ -121,7 +121,9 @@ def test_activations(op: str, name: str, alpha: float | None, beta: float | None
         options["activation_alpha"] = [alpha * (i + 1) for i in range(count)]
     if beta is not None:
         options["activation_beta"] = [beta * (i + 1) for i in range(count)]
-    check(op, inputs_of(op), 14, WEIGHTS, **options)
+    inputs = inputs_of(op)
+    inputs["R"] = inputs["R"] * 0.25  # or some activations grow past the range of the type
+    check(op, inputs, 14, WEIGHTS, **options)
 
 
 def test_each_direction_has_activations() -> None:
@@ -208,7 +210,7 @@ def test_export_with_any_batch(op: str) -> None:
     x = torch.from_numpy(inputs["X"])
     program = torch.export.export(module, (x,), dynamic_shapes=({1: torch.export.Dim("batch")},))
     wide = torch.cat([x, x], 1)
-    for got, want in zip(program.module()(wide), module(wide)):
+    for got, want in zip(program.module()(wide), module(wide), strict=True):
         torch.testing.assert_close(got, want)
 
 
@@ -224,7 +226,7 @@ def test_export_with_lengths_and_any_batch(layout: int) -> None:
     batch = torch.export.Dim("batch")
     program = torch.export.export(module, given, dynamic_shapes=({1 - layout: batch}, {0: batch}))
     wide = torch.cat([given[0]] * 2, 1 - layout), torch.cat([given[1]] * 2)
-    for got, want in zip(program.module()(*wide), module(*wide)):
+    for got, want in zip(program.module()(*wide), module(*wide), strict=True):
         torch.testing.assert_close(got, want)
 
 
@@ -263,5 +265,7 @@ def test_weights_may_be_put_together_by_nodes() -> None:
     module = tonnx.convert(model)
     assert [type(child) for child in module.children()] == [torch.nn.LSTM]
     assert sum(p.numel() for p in module.parameters()) == rows * (FEATURES + HIDDEN + 2)
-    for got, want in zip(module(*(torch.from_numpy(a) for a in feeds.values())), expected(model, feeds, False)):
+    for got, want in zip(
+        module(*(torch.from_numpy(a) for a in feeds.values())), expected(model, feeds, False), strict=True
+    ):
         np.testing.assert_allclose(got.detach().numpy(), want, rtol=1e-5, atol=1e-6)

@@ -103,7 +103,7 @@ def test_stft_of_complex_signals() -> None:
 @pytest.mark.parametrize("numbers", [(8, 16, 8192, 0, 4096), (40, 512, 16000, 20, 7600), (12, 16, 8000, 100, 300)])
 def test_mel_weight_matrix(numbers: tuple[int, ...], constant: bool) -> None:
     names = ["num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz"]
-    inputs = {name: np.array(number, np.int64) for name, number in zip(names, numbers)}
+    inputs = {name: np.array(number, np.int64) for name, number in zip(names, numbers, strict=True)}
     for name in names[3:]:
         inputs[name] = inputs[name].astype(np.float32)
     check("MelWeightMatrix", inputs, 17, tuple(names) if constant else ())

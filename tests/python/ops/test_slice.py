@@ -59,7 +59,7 @@ def test_slice_of_opset_1(starts, ends, axes, steps) -> None:
     )
     del want
     taken = [slice(None)] * 3
-    for axis, start, end in zip(axes if axes is not None else range(3), starts, ends):
+    for axis, start, end in zip(axes if axes is not None else range(len(starts)), starts, ends, strict=True):
         taken[axis] = slice(start, end)
     check("Slice", {"data": X}, 1, values=[X[tuple(taken)]], **options)
 

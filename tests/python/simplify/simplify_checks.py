@@ -82,7 +82,7 @@ def run(made: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> list[np.ndarr
 def assert_same(got: Sequence[np.ndarray], expected: Sequence[np.ndarray], tolerance: float = 0) -> None:
     """Type, shape and every element; NaN is NaN, and only the sign of a zero may differ."""
     assert len(got) == len(expected)
-    for a, b in zip(got, expected):
+    for a, b in zip(got, expected, strict=True):
         assert (np.asarray(a).dtype, np.shape(a)) == (np.asarray(b).dtype, np.shape(b))
         if tolerance:
             np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)

@@ -188,7 +188,7 @@ def test_large_weights_inside_of_nodes_and_functions():
     function = """<ir_version: 10, opset_import: ["" : 18, "own" : 1]> g (float[N,64,4,4] x) => (float[N,64,2,2] y) { y = own.f(x) }
     <domain: "own", opset_import: ["" : 18]> f (x) => (y) { w = Constant() k = Constant() h = Conv(x, w) y = Mul(h, k) }"""
     called = onnx.parser.parse_model(function)
-    for node, (name, array) in zip(called.functions[0].node, arrays.items()):
+    for node, (name, array) in zip(called.functions[0].node[:2], arrays.items(), strict=True):
         node.attribute.append(onnx.helper.make_attribute("value", numpy_helper.from_array(array, name)))
     check(called, {"f": 1}, [*ONLY], feeds(3, 64, 4, 4), tolerance=1e-3)
     check(called, {"Conv": 1}, ["inline_functions", *ONLY], feeds(3, 64, 4, 4), tolerance=1e-3)

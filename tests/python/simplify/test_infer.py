@@ -92,7 +92,9 @@ def _tensors(case: Any, kind: str) -> list[np.ndarray | None]:
     made = onnx.load(os.path.join(case.model_dir, "model.onnx"))
     result: list[np.ndarray | None] = []
     for path, value in zip(
-        sorted(glob.glob(os.path.join(case.model_dir, "test_data_set_0", f"{kind}_*.pb"))), getattr(made.graph, kind)
+        sorted(glob.glob(os.path.join(case.model_dir, "test_data_set_0", f"{kind}_*.pb"))),
+        getattr(made.graph, kind),
+        strict=True,
     ):
         tensor = onnx.TensorProto()
         is_tensor = value.type.HasField("tensor_type")
@@ -114,7 +116,7 @@ def test_node_tests_agree_with_their_outputs() -> None:
         for value in made.graph.output:
             value.ClearField("type")
         found = tonnx.infer(made)
-        for value, expected, type_ in zip(found.graph.output, _tensors(case, "output"), declared):
+        for value, expected, type_ in zip(found.graph.output, _tensors(case, "output"), declared, strict=True):
             if expected is None or not type_.HasField("tensor_type"):
                 continue
             tensor = value.type.tensor_type
@@ -122,7 +124,9 @@ def test_node_tests_agree_with_their_outputs() -> None:
                 open_types.append(case.name)
                 continue
             sizes = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
-            fits = len(sizes) == expected.ndim and all(a in (None, b) for a, b in zip(sizes, expected.shape))
+            fits = len(sizes) == expected.ndim and all(
+                a in (None, b) for a, b in zip(sizes, expected.shape, strict=True)
+            )
             if tensor.elem_type != type_.tensor_type.elem_type or not fits:
                 wrong.append((case.name, sizes, expected.shape))
             known += None not in sizes

@@ -146,7 +146,7 @@ def ints(**lists):
     ],
 )
 def test_two_slices(first, second, left):
-    constants = ints(**dict(zip("stuv", first)), **dict(zip("opqr", second)))
+    constants = ints(**dict(zip("stuv", first, strict=True)), **dict(zip("opqr", second, strict=True)))
     made = model(
         f"g (float[N,7] x) => (float[K,M] y) <{constants}> {{ a = Slice(x, s, t, u, v) b = Slice(a, o, p, q, r) y = Neg(b) }}"
     )

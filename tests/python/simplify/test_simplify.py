@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from conftest import REPOSITORY
+from conftest import REPOSITORY, TIMEOUT
 from onnx import TensorProto, helper, numpy_helper
 from simplify_checks import check, count, model
 
@@ -31,7 +31,9 @@ def source(tmp_path: Path) -> Path:
 
 def package_cli(*args: object) -> subprocess.CompletedProcess[str]:
     """The command line of the package, which can compare outputs."""
-    return subprocess.run([sys.executable, "-m", "tonnx", *map(str, args)], capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        [sys.executable, "-m", "tonnx", *map(str, args)], capture_output=True, text=True, timeout=TIMEOUT
+    )
 
 
 def test_simplify_writes_and_reports(source: Path, cli: Any) -> None:

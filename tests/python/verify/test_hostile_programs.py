@@ -19,7 +19,7 @@ import torch
 
 import tonnx
 from tonnx import _core
-from tonnx._verify_cli import main
+from tonnx._verify.cli import main
 
 Parts = dict[str, bytes]
 MARK = "ran.txt"  # what every payload would write

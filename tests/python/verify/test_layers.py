@@ -9,8 +9,8 @@ from onnx import helper
 from verify_models import residual_network, variant
 
 import tonnx
-from tonnx import _verify_runners
-from tonnx._verify_onnx import OnnxRunner
+from tonnx._verify import runners
+from tonnx._verify.onnx_runner import OnnxRunner
 
 KINDS = ["onnx", "py", "pt2", "pt", "simplified", "shuffled", "misnamed", "simplified and shuffled"]
 
@@ -67,7 +67,7 @@ def test_programs_are_compared_with_modules_and_scripts() -> None:
 def test_memory_is_bounded_by_running_again(monkeypatch: pytest.MonkeyPatch) -> None:
     changed, source = residual_network("changed.onnx", changed=25), residual_network("net.onnx")
     whole = tonnx.verify(changed, variant("py", source), layers=True)
-    monkeypatch.setattr(_verify_runners, "CHUNK_BYTES", 100_000)
+    monkeypatch.setattr(runners, "CHUNK_BYTES", 100_000)
     fetched = []
     original = OnnxRunner.fetch
 

@@ -17,7 +17,7 @@ import torch
 from verify_models import residual_network, variant
 
 import tonnx
-from tonnx._verify_cli import main
+from tonnx._verify.cli import main
 
 
 def save(path: str, text: str, opset: int = 17) -> str:

@@ -41,7 +41,7 @@ class Network:
         self.convs += 1
         x = self.add("Conv", [x, self.weight(f"{name}_w", array)], pads=[size // 2] * 4)
         values = self.rng.random((4, CHANNELS)) * 0.2 + np.array([[0.9], [0.0], [0.0], [0.9]])
-        parts = [self.weight(f"{name}_bn_{part}", v) for part, v in zip(("s", "b", "rm", "riv"), values)]
+        parts = [self.weight(f"{name}_bn_{part}", v) for part, v in zip(("s", "b", "rm", "riv"), values, strict=True)]
         return self.add("BatchNormalization", [x, *parts])
 
 
@@ -82,7 +82,7 @@ def renamed(source: str, target: str, seed: int, *, numbered: bool) -> str:
     inner = [name for node in ordered for name in node.output if name != "scores"]
     weights = [tensor.name for tensor in model.graph.initializer]
     others = rng.sample(inner, len(inner)) if numbered else [f"x{i}" for i in range(len(inner))]
-    names = dict(zip(inner, others)) | {name: f"onnx::w_{i}" for i, name in enumerate(weights)}
+    names = dict(zip(inner, others, strict=True)) | {name: f"onnx::w_{i}" for i, name in enumerate(weights)}
     for i, node in enumerate(ordered):
         node.input[:] = [names.get(name, name) for name in node.input]
         node.output[:] = [names.get(name, name) for name in node.output]

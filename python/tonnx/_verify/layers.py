@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tonnx import _verify_runners
-from tonnx._verify import LayerComparison, Tolerance, measure
-from tonnx._verify_inputs import perturbed
-from tonnx._verify_match import Matcher, Pair, Print, Sketcher
-from tonnx._verify_runners import Runner, Step, Value, depths, operator_class
+from tonnx._verify import runners
+from tonnx._verify.inputs import perturbed
+from tonnx._verify.match import Matcher, Pair, Print, Sketcher
+from tonnx._verify.measure import Tolerance, measure
+from tonnx._verify.report import LayerComparison
+from tonnx._verify.runners import Runner, Step, Value, depths, operator_class
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +35,7 @@ def chunks(pairs: Sequence[Pair], a: dict[int, Print], b: dict[int, Print]) -> I
     used = 0
     for pair in pairs:
         size = a[pair.a].bytes + b[pair.b].bytes
-        if chunk and used + size > _verify_runners.CHUNK_BYTES:
+        if chunk and used + size > runners.CHUNK_BYTES:
             yield chunk
             chunk, used = [], 0
         chunk.append(pair)

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tonnx import _core
-from tonnx._compare import ONNX_TYPES, open_session
 from tonnx._error import Error, translated
-from tonnx._verify_runners import ChunkRunner, Input, Step, Value, depths, layer_of_weight, short
+from tonnx._runtime import ONNX_TYPES, open_session
+from tonnx._verify.runners import ChunkRunner, Input, Step, Value, depths, layer_of_weight, short
 
 if TYPE_CHECKING:
     import numpy as np

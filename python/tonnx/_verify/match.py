@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tonnx._verify_runners import Step, Value, identifier, operator_class
+from tonnx._verify.runners import Step, Value, identifier, operator_class
 
 if TYPE_CHECKING:
     import numpy as np

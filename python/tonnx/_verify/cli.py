@@ -103,7 +103,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         write(arguments.json, as_json(report))
     if arguments.html:
-        from tonnx._verify_html import page
+        from tonnx._verify.html import page
 
         write(arguments.html, page(report))
     return 0 if report.ok else DIFFERS

@@ -17,9 +17,9 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from tonnx._data_sizes import is_own_file, is_question_on_data, sizes_assumed
-from tonnx._dynamic import DynamicShapes, relaxed
 from tonnx._error import Error
+from tonnx._export.data_sizes import is_own_file, is_question_on_data, sizes_assumed
+from tonnx._export.dynamic import DynamicShapes, relaxed
 
 
 def as_module(model: Any) -> tuple[nn.Module, Callable[..., Any] | None]:
@@ -126,7 +126,7 @@ def _register_caches() -> None:
         try:
             from transformers.integrations.executorch import register_dynamic_cache_export_support
 
-            register_dynamic_cache_export_support()  # type: ignore[no-untyped-call]
+            register_dynamic_cache_export_support()
         except Exception:  # the module above imports much, and any of it may be absent
             _register_dynamic_cache(cache_type)
     pair_type = getattr(caches, "EncoderDecoderCache", None)

@@ -25,7 +25,7 @@ from torch.utils import _pytree as pytree
 
 from tonnx import _core
 from tonnx._error import Error, translated
-from tonnx._verify_runners import Input, Runner, Step, Value, Visit, depths, layer_of_weight, short
+from tonnx._verify.runners import Input, Runner, Step, Value, Visit, depths, layer_of_weight, short
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,7 +13,7 @@ from torch.export import Dim
 from torch.utils import _pytree as pytree
 
 from tonnx._error import Error
-from tonnx._names import InterfaceNames, paths_of_inputs
+from tonnx._export.names import InterfaceNames, paths_of_inputs
 
 
 @dataclass

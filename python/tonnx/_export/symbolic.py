@@ -14,11 +14,11 @@ import torch
 from torch.fx import Node
 
 from tonnx._error import Error
-from tonnx._functions import FunctionCall, TensorArgument
-from tonnx._program_values import DTYPE_CODES, Json, float_json, is_tensor_list
+from tonnx._export.functions import FunctionCall, TensorArgument
+from tonnx._export.program_values import DTYPE_CODES, Json, float_json, is_tensor_list
 
 if TYPE_CHECKING:
-    from tonnx._program_graph import ProgramGraph
+    from tonnx._export.program_graph import ProgramGraph
 
 Symbolic = Callable[..., Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from html import escape
 
-from tonnx._verify import LayerComparison, OutputComparison, VerifyReport
+from tonnx._verify.report import LayerComparison, OutputComparison, VerifyReport
 
 _STYLE = """
 :root { --ok: #2a9d5c; --bad: #d1372c; --line: #ddd; --text: #222; --faint: #777; --back: #fff }

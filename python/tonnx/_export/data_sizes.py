@@ -23,12 +23,12 @@ import torch
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
-_OWN = (f"{Path(torch.__file__).parent}{os.sep}", f"{Path(__file__).parent}{os.sep}")
+_OWN = (f"{Path(torch.__file__).parent}{os.sep}", f"{Path(__file__).parents[1]}{os.sep}")
 
 
 def is_own_file(path: str) -> bool:
     """Whether a file is one of torch or tonnx, or none at all."""
-    return path.startswith((*_OWN, "<")) or Path(path).parts[-2:-1] == ("tonnx",)
+    return path.startswith((*_OWN, "<")) or "tonnx" in Path(path).parts[-3:-1]
 
 
 def is_question_on_data(failure: BaseException) -> bool:

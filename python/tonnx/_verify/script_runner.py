@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonnx._error import Error
-from tonnx._verify_runners import ChunkRunner, Input, Step, Value, layer_of_weight, short
-from tonnx._verify_torch import coarsest, count_matrices, is_plain, named_outputs, value_of
+from tonnx._verify.runners import ChunkRunner, Input, Step, Value, layer_of_weight, short
+from tonnx._verify.torch_runner import coarsest, count_matrices, is_plain, named_outputs, value_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -22,10 +22,10 @@ from torch.export.graph_signature import (
 from torch.fx import Node
 
 from tonnx._error import Error
-from tonnx._functions import FunctionCall
-from tonnx._program_graph import SIMPLE_ARGUMENTS, ProgramGraph
-from tonnx._program_values import Expressions, Json, Storage, Storages, TensorMetas
-from tonnx._symbolic import Symbolic, find_symbolic, write_function, write_operator
+from tonnx._export.functions import FunctionCall
+from tonnx._export.program_graph import SIMPLE_ARGUMENTS, ProgramGraph
+from tonnx._export.program_values import Expressions, Json, Storage, Storages, TensorMetas
+from tonnx._export.symbolic import Symbolic, find_symbolic, write_function, write_operator
 
 
 class Program:

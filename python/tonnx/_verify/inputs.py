@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonnx._compare import made_up_array
 from tonnx._error import Error
-from tonnx._verify_runners import Input, Runner, identifier
+from tonnx._verify.runners import Input, Runner, identifier
 
 if TYPE_CHECKING:
     import numpy as np

@@ -185,19 +185,19 @@ def open_model(path: str | os.PathLike[str], allow_ops: Sequence[str] = ()) -> R
     if not os.path.isfile(name):
         raise Error(f"cannot open '{name}': there is no such file", "bad_file")
     if ending == ".onnx":
-        from tonnx._verify_onnx import OnnxRunner
+        from tonnx._verify.onnx_runner import OnnxRunner
 
         return OnnxRunner(name)
     try:
         import torch  # noqa: F401
     except ImportError:
         raise Error(f"running '{name}' needs PyTorch: pip install torch", "unsupported") from None
-    from tonnx import _verify_script, _verify_torch
+    from tonnx._verify import script_runner, torch_runner
 
     runners: Mapping[str, Callable[[str], Runner]] = {
-        ".pt2": lambda path: _verify_torch.ProgramRunner(path, allow_ops),
-        ".py": _verify_torch.ModuleRunner,
-        ".pt": _verify_script.ScriptRunner,
+        ".pt2": lambda path: torch_runner.ProgramRunner(path, allow_ops),
+        ".py": torch_runner.ModuleRunner,
+        ".pt": script_runner.ScriptRunner,
     }
     return runners[ending](name)
 

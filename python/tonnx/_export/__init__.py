@@ -12,15 +12,15 @@ import torch
 from torch import nn
 
 from tonnx import _core
-from tonnx._capture import as_module, capture, mode_of, onnx_export_flag, register_structures
-from tonnx._decompose import decomposed, unsupported_text
-from tonnx._dynamic import DynamicShapes, from_dynamic_axes, from_dynamic_shapes, symbol_names
 from tonnx._error import Error, translated
-from tonnx._functions import FunctionCall, functions_kept
-from tonnx._names import InterfaceNames
-from tonnx._onnx_program import OnnxProgram, WriteOptions
-from tonnx._onnx_program import verify as verify_program
-from tonnx._program import program_json
+from tonnx._export.capture import as_module, capture, mode_of, onnx_export_flag, register_structures
+from tonnx._export.decompose import decomposed, unsupported_text
+from tonnx._export.dynamic import DynamicShapes, from_dynamic_axes, from_dynamic_shapes, symbol_names
+from tonnx._export.functions import FunctionCall, functions_kept
+from tonnx._export.names import InterfaceNames
+from tonnx._export.onnx_program import OnnxProgram, WriteOptions
+from tonnx._export.onnx_program import verify as verify_program
+from tonnx._export.program import program_json
 
 _DEFAULT_OPSET: int = getattr(_core, "default_opset", 18)
 

@@ -1,0 +1,95 @@
+"""How far two values of two models are apart, and how far they may be: by their types and the depth of the models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tonnx._difference import apart, wide
+from tonnx._verify.runners import Value
+
+# What one layer may add, relative to the largest element; it grows with the root of the number of layers.
+_ROUNDING = {"float64": 1e-11, "float32": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2, "int8": 5e-3}
+_ROUNDING_OF_ONE = 1.2e-7  # a sigmoid whose result is tiny was computed from what is not
+_LARGEST_TOLERANCE = 0.1
+_MASK = 1e9  # elements of attention masks say nothing of how large the others are
+
+
+@dataclass
+class Tolerance:
+    """Tolerances that are given, or those that fit types and depth."""
+
+    rtol: float | None
+    atol: float | None
+    precisions: tuple[str, str]
+
+    @property
+    def is_given(self) -> bool:
+        return self.rtol is not None or self.atol is not None
+
+    def of(self, dtypes: tuple[str, str], depth: int, scale: float) -> tuple[float, float]:
+        coarse = max(_ROUNDING.get(name, 0.0) for name in dtypes)
+        # weights of fewer bits make the values in between coarser, even where an output is wide
+        if "float64" not in dtypes or len(set(dtypes)) > 1:
+            coarse = max([coarse, *(_ROUNDING[name] for name in self.precisions)])
+        fitting = min(coarse * max(depth, 1) ** 0.5, _LARGEST_TOLERANCE)
+        if not self.is_given:
+            return fitting, max(fitting * scale, _ROUNDING_OF_ONE if coarse > 1e-9 else 0.0)
+        return self.rtol or 0.0, self.atol or 0.0
+
+
+def measure(
+    a: Value, b: Value, tolerance: Tolerance, depth: int, *, noise: float = 1.0, near: Value | None = None
+) -> dict[str, object]:
+    """The numbers of an OutputComparison, but for the names.
+
+    `noise` is how much more rounding has to be expected than in a value of this size; `near` what the first model makes
+    of inputs that are as far off as rounding could make them.
+    """
+    import numpy as np
+
+    x, y = np.atleast_1d(a.array), np.atleast_1d(b.array)
+    found: dict[str, object] = dict(
+        shape=tuple(a.array.shape), dtype=a.dtype, max_abs=0.0, max_rel=0.0, cosine=1.0, rtol=0.0, atol=0.0, wrong=0
+    )
+    found |= {"elements": int(x.size), "ok": True, "why": ""}
+    if a.array.shape != b.array.shape:
+        why = f"is {b.dtype}{list(b.array.shape)} in the second model"
+        return found | {
+            "ok": False,
+            "why": why,
+            "wrong": int(x.size),
+            "max_abs": np.inf,
+            "max_rel": np.inf,
+            "cosine": 0.0,
+        }
+    if x.size == 0:
+        return found
+    if x.dtype.kind not in "fiub" or y.dtype.kind not in "fiub":
+        same = bool((x == y).all())
+        return found | {"ok": same, "why": "" if same else f"holds other {a.dtype}s"}
+    with np.errstate(all="ignore"):
+        x, y = wide(x), wide(y)
+        if a.array.dtype.kind == "f" or b.array.dtype.kind == "f":
+            plain = np.abs(x[np.isfinite(x) & (np.abs(x) < _MASK)])
+            scale = noise * float(plain.max()) if plain.size else 0.0
+            rtol, atol = tolerance.of((a.dtype, b.dtype), depth, scale)
+            if near is not None and near.array.shape == a.array.shape:
+                moved = np.abs(near.array.astype(np.float64) - x)[np.isfinite(x)]
+                atol += 4 * float(np.nan_to_num(moved, nan=0.0, posinf=0.0).max(initial=0.0))
+        elif a.dtype in ("int8", "uint8") and tolerance.atol is None:
+            rtol, atol = 0.0, 1.0  # rounding may fall either way
+        else:
+            rtol, atol = 0.0, tolerance.atol or 0.0
+        error, wrong = apart(x, y, rtol, atol)
+        size = np.abs(x)
+        finite = np.isfinite(size)
+        floor = 1e-3 * float(size[finite].max()) if finite.any() else 0.0
+        relative = error / np.maximum(size, max(floor, 1e-30))
+        both = finite & np.isfinite(y)
+        left, right = x[both].ravel(), y[both].ravel()
+        lengths = float(np.linalg.norm(left) * np.linalg.norm(right))
+        cosine = float(left @ right) / lengths if lengths > 0 else float(np.array_equal(left, right))
+    count = int(wrong.sum())
+    numbers = {"max_abs": float(error.max()), "max_rel": float(np.nan_to_num(relative, nan=np.inf).max())}
+    found |= numbers | {"cosine": min(cosine, 1.0), "rtol": rtol, "atol": atol, "wrong": count, "ok": count == 0}
+    return found

@@ -1,0 +1,102 @@
+"""What verify found: how far outputs and layers of two models are apart, in numbers and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class OutputComparison:
+    """How far two tensors are apart. The first model is what the second one is measured by."""
+
+    name: str
+    counterpart: str
+    shape: tuple[int, ...]
+    dtype: str
+    max_abs: float
+    max_rel: float
+    cosine: float
+    rtol: float
+    atol: float
+    wrong: int  # elements beyond the tolerance
+    elements: int
+    ok: bool
+    why: str = ""  # other shapes, other types
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        head = f"{self.name}  {self.dtype}{list(self.shape)}"
+        if self.why:
+            return f"{head}  {self.why}"
+        verdict = "same" if self.ok else f"DIFFERS in {self.wrong} of {self.elements}"
+        numbers = f"max abs {self.max_abs:.3g}  max rel {self.max_rel:.3g}  cosine {self.cosine:.8f}"
+        return f"{head}  {numbers}  {verdict} (rtol {self.rtol:.2g}, atol {self.atol:.2g})"
+
+
+@dataclass
+class LayerComparison(OutputComparison):
+    """A value inside the models: what computes it on either side, and how the counterpart was found."""
+
+    index: int = 0  # in order of execution
+    layer: str = ""
+    op: str = ""
+    module: str = ""
+    counterpart_layer: str = ""
+    counterpart_op: str = ""
+    weights: tuple[str, ...] = ()
+    covers: tuple[str, ...] = ()  # nodes before it that have no counterpart: they may be fused in the other model
+    how: str = "name"
+    depth: int = 1
+
+    def title(self) -> str:
+        """The layer in the words of both models."""
+        sides = [f"{self.layer or self.name} ({self.op})"]
+        if (self.counterpart_layer or self.counterpart) != (self.layer or self.name):
+            sides.append(f"{self.counterpart_layer or self.counterpart} ({self.counterpart_op})")
+        text = " = ".join(sides) + (f", in {self.module}" if self.module else "") + f", value {self.name}"
+        text += f", with {', '.join(self.covers)} before it" if self.covers else ""
+        return text + (f", weights {', '.join(self.weights)}" if self.weights else "")
+
+
+@dataclass
+class VerifyReport:
+    """What verify found. It is true where the outputs are the same."""
+
+    a: str
+    b: str
+    inputs: dict[str, str]
+    seed: int | None
+    outputs: list[OutputComparison]
+    missing: list[str] = field(default_factory=list)  # outputs that only one model has
+    layers: list[LayerComparison] = field(default_factory=list)
+    first_difference: LayerComparison | None = None
+    steps: tuple[int, int] | None = None  # values that were looked at in a and in b
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        return not self.missing and all(output.ok for output in self.outputs)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        lines = [f"{self.a} against {self.b}"]
+        data = ", ".join(f"{name} {kind}" for name, kind in self.inputs.items())
+        lines.append(f"inputs   {data}" + (f" (random, seed {self.seed})" if self.seed is not None else ""))
+        lines += [f"{'output' if i == 0 else '':<9}{output}" for i, output in enumerate(self.outputs)]
+        lines += [f"output   {text}" for text in self.missing]
+        if self.steps is not None:
+            wrong = sum(not layer.ok for layer in self.layers)
+            lines.append(
+                f"layers   {len(self.layers)} compared of {self.steps[0]} and {self.steps[1]}"
+                + (f", {wrong} differ" if wrong else ", all the same")
+            )
+        if self.first_difference is not None:
+            though = ", though the outputs are the same" if self.ok else ""
+            lines.append(f"first layer that differs{though}: {self.first_difference.title()}")
+            lines.append(f"         {OutputComparison.__str__(self.first_difference)}")
+        lines.append("same" if self.ok else "DIFFERENT")
+        return "\n".join(lines)
