@@ -8,9 +8,11 @@ PY := $(VENV)/bin/python
 RELEASE := build/release
 STAMPS := build/stamps
 
-DEBIAN_PACKAGES := libprotozero-dev rapidjson-dev libfmt-dev libcli11-dev libyaml-cpp-dev zlib1g-dev libeigen3-dev \
-	libgtest-dev libbenchmark-dev ccache ninja-build cmake g++ python3-venv python3-dev clang-format
+DEBIAN_PACKAGES := libprotozero-dev rapidjson-dev libfmt-dev libcli11-dev libyaml-cpp-dev zlib1g-dev libgtest-dev ccache \
+	ninja-build cmake g++ python3-venv python3-dev
 FUZZ_PACKAGES := clang-16 libclang-rt-16-dev
+CHECK_PACKAGES := clang-16 clang-format-16 clang-tidy-16
+COVERAGE_PACKAGES := gcovr
 FUZZ ?= all
 SECONDS ?= 600
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
@@ -20,7 +22,8 @@ SOURCES := $(shell find src include python cmake CMakeLists.txt -type f -not -na
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help deps venv build install demo test test-cpp test-python test-package test-dev fuzz bench format check docs clean
+.PHONY: help deps venv core build install wheel demo test test-cpp test-python test-package test-wheel test-dev fuzz coverage \
+	bench format check tidy docs clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## *(.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -46,23 +49,36 @@ $(RELEASE)/build.ninja: CMakeLists.txt CMakePresets.json $(VENV)/.stamp
 	cmake --preset release -DTONNX_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 	@touch $@
 
-build: deps $(RELEASE)/build.ninja  ## the binary, the libraries and the Python module
+core: deps $(RELEASE)/build.ninja  ## the binary and the Python module, without the tests
+	@cmake --build $(RELEASE) -j $(JOBS) --target tonnx_cli _core
+
+build: deps $(RELEASE)/build.ninja  ## the binary, the libraries, the Python module and the tests
 	@cmake --build $(RELEASE) -j $(JOBS)
 
 # in the folder of the build, so that nothing is compiled twice
-$(STAMPS)/package: $(SOURCES) pyproject.toml $(VENV)/.stamp | build
+$(STAMPS)/wheel: $(SOURCES) pyproject.toml $(VENV)/.stamp | build
 	@mkdir -p $(@D)
-	@echo "installing the Python package into $(VENV)"
-	@$(PY) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps \
+	@rm -rf build/wheel dist
+	@$(PY) -m pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w build/wheel \
 	  -Cbuild-dir=$(RELEASE) -Ccmake.define.TONNX_TESTS=ON .
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m auditwheel repair -w dist build/wheel/*.whl >/dev/null 2>build/wheel/repair.log \
+	  || (cat build/wheel/repair.log; false)
+	@touch $@
+
+wheel: $(STAMPS)/wheel  ## dist/*.whl, which needs no compiler and no library where it is installed
+	@ls dist/*.whl
+
+$(STAMPS)/package: $(STAMPS)/wheel
+	@echo "installing the Python package into $(VENV)"
+	@$(PY) -m pip install -q --disable-pip-version-check --force-reinstall --no-index --no-deps dist/*.whl
 	@touch $@
 
 install: $(STAMPS)/package  ## the Python package into .venv
 
-demo: build install  ## converts a real model, shows the code, compares it with ONNX Runtime
-	@$(PY) examples/demo.py
+demo: core  ## converts a real model, shows the code, compares it with ONNX Runtime
+	@PYTHONPATH=$(RELEASE)/python $(PY) examples/demo.py
 
-test: build test-cpp test-python test-package  ## every test
+test: build test-cpp test-python test-package test-wheel  ## every test
 	@echo "all tests pass"
 
 test-cpp: build
@@ -78,6 +94,12 @@ test-package: build
 	@cmake -S examples/cpp -B build/example -G Ninja -DCMAKE_PREFIX_PATH=$(CURDIR)/build/prefix >/dev/null
 	@cmake --build build/example >/dev/null
 	@ctest --test-dir build/example --output-on-failure
+
+test-wheel: wheel  ## installs the wheel where nothing else is, and converts a model with it
+	@rm -rf build/empty
+	@$(PYTHON) -m venv build/empty
+	@build/empty/bin/pip install -q --disable-pip-version-check --no-deps --no-index dist/*.whl
+	@$(PY) tests/python/wheel_trial.py build/empty/bin/python
 
 test-dev: deps $(VENV)/.stamp install  ## the C++ tests and the hostile files under the sanitizers
 	@test -f build/dev/build.ninja || cmake --preset dev
@@ -101,15 +123,37 @@ $(BENCH_VENV)/.stamp: tools/requirements.txt bench/requirements.txt | deps
 bench: build $(BENCH_VENV)/.stamp  ## speed, memory and accuracy side by side with the other converters
 	@PYTHONPATH=$(RELEASE)/python $(BENCH_VENV)/bin/python bench/bench.py --cli $(RELEASE)/tonnx $(BENCH_ARGS)
 
-format: $(VENV)/.stamp  ## formats the C++ and the Python
-	@clang-format -i $(CXX_FILES)
+format: MORE_PACKAGES := $(CHECK_PACKAGES)
+format: deps $(VENV)/.stamp  ## formats the C++ and the Python
+	@clang-format-16 -i $(CXX_FILES)
 	@$(PY) -m ruff format -q $(PY_DIRS)
 	@$(PY) -m ruff check -q --fix $(PY_DIRS)
 
-check: $(VENV)/.stamp  ## says what make format would change
-	@clang-format --dry-run -Werror $(CXX_FILES)
+check: MORE_PACKAGES := $(CHECK_PACKAGES)
+check: deps $(VENV)/.stamp tidy  ## what make format would change, and what ruff, mypy and clang-tidy find
+	@clang-format-16 --dry-run -Werror $(CXX_FILES)
 	@$(PY) -m ruff format --check -q $(PY_DIRS)
 	@$(PY) -m ruff check -q $(PY_DIRS)
+	@$(PY) -m mypy python/tonnx
+	@echo "all checks pass"
+
+tidy: MORE_PACKAGES := $(CHECK_PACKAGES)
+tidy: deps  ## what clang-tidy finds: make tidy PARTS="src/convert src/ir" looks at a part
+	@test -f build/tidy/build.ninja || cmake --preset tidy >/dev/null
+	@cmake --build build/tidy -j $(JOBS) --target CMakeFiles/tonnx_base.dir/cmake_pch.hxx.pch CMakeFiles/tonnx_rows.dir/cmake_pch.hxx.pch >/dev/null
+	@$(PYTHON) tools/tidy.py build/tidy --jobs $(JOBS) $(PARTS)
+
+coverage: MORE_PACKAGES := $(COVERAGE_PACKAGES)
+coverage: deps $(VENV)/.stamp  ## the C++ lines and the rows of operators that no test reaches
+	@test -f build/coverage/build.ninja || cmake --preset coverage -DPython_EXECUTABLE=$(CURDIR)/$(PY) >/dev/null
+	@cmake --build build/coverage -j $(JOBS)
+	@find build/coverage -name '*.gcda' -delete
+	@ctest --preset coverage -j $(JOBS) >/dev/null
+	@TONNX_CLI=$(CURDIR)/build/coverage/tonnx PYTHONPATH=build/coverage/python $(PY) -m pytest -q -n $(JOBS) $(PYTEST_ARGS) >/dev/null
+	@gcovr --root . --filter src/ --object-directory build/coverage -j $(JOBS) --sort-uncovered --txt build/coverage/lines.txt
+	@head -40 build/coverage/lines.txt; tail -3 build/coverage/lines.txt
+	@echo "all files, and the lines that no test reaches: build/coverage/lines.txt; operators that no test exports:"
+	@$(PY) -m pytest -q --list-untested-rows tests/python | tail -40
 
 docs: build  ## docs/operators.md and docs/passes.md from the tables
 	@mkdir -p docs build/docs
