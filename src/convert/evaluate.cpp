@@ -56,30 +56,6 @@ std::optional<int64_t> bytes_to_make(const Node& node, bool& is_open) {
   return is_done ? std::nullopt : std::optional(bytes);
 }
 
-/// Operators whose results are at most a few times as large as the inputs, whatever these hold: they may be computed
-/// before their size is known.
-constexpr std::string_view kBounded[] = {"Compress",         "NonMaxSuppression", "NonZero",
-                                         "StringNormalizer", "StringSplit",       "Unique"};
-
-/// Operators that move, compare or read strings, and whose evaluations look at the types of their inputs.
-constexpr std::string_view kTakeStrings[] = {
-    "Cast",         "CastLike", "Compress",       "Concat",          "DepthToSpace",     "Equal",       "Expand",
-    "Flatten",      "Gather",   "GatherElements", "GatherND",        "Identity",         "NonZero",     "OneHot",
-    "Pad",          "Reshape",  "Resize",         "ReverseSequence", "ScatterElements",  "ScatterND",   "Slice",
-    "SpaceToDepth", "Split",    "Squeeze",        "StringConcat",    "StringNormalizer", "StringSplit", "Tile",
-    "Transpose",    "Unique",   "Unsqueeze",      "Where",
-};
-
-bool is_among(std::span<const std::string_view> names, const OnnxOpEntry& entry) {
-  return entry.signature.domain.empty() && std::find(names.begin(), names.end(), entry.signature.name) != names.end();
-}
-
-/// Nodes that say how numbers are to be stored and computed with.
-bool is_quantization(const Node& node) {
-  static const Symbol kOps[] = {Symbol("QuantizeLinear"), Symbol("DequantizeLinear"), Symbol("DynamicQuantizeLinear")};
-  return std::find(std::begin(kOps), std::end(kOps), node.op) != std::end(kOps);
-}
-
 /// How many steps a walk through a tensor takes: a size of 0 among large ones does not make it shorter.
 int64_t steps_through(const std::vector<int64_t>& dims) {
   int64_t steps = 1;
@@ -113,7 +89,7 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const Fol
   }
   if (entry.op->eval == nullptr || node.inputs().empty() || node.outputs().empty()) return;
   // weights that a model holds in few bits stay so: engines know them by the nodes around them
-  const bool is_quantised = is_quantization(node);
+  const bool is_quantised = has_trait(node, kQuantizes);
   if (is_quantised && has_user(node.output(0))) return;
   const auto may_make = [&](int64_t bytes, int64_t from) {
     const bool is_small = static_cast<double>(bytes) <= limits.times * static_cast<double>(from);
@@ -124,13 +100,13 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const Fol
   for (const Value* input : node.inputs()) {
     if (input == nullptr) continue;
     if (!input->constant || input->sparse || is_computed(input->constant->data)) return;
-    if (input->constant->dtype == DType::String && !is_among(kTakeStrings, entry)) return;
+    if (input->constant->dtype == DType::String && !has_trait(node, kTakesStrings)) return;
     given += size_of(*input->constant);
     is_trained = is_trained || ((input->producer == nullptr || input->trainable) && is_float(input->constant->dtype));
   }
   bool is_open = false;
   const auto made = bytes_to_make(node, is_open);
-  if (!made || (is_open && !is_among(kBounded, entry))) return;
+  if (!made || (is_open && !has_trait(node, kBounded))) return;
   // what the file holds may be turned into another type, but a small file does not become a large one
   if (!may_make(*made, given) || !can_afford(node, *made)) return;
   const Results results = entry.op->eval(NodeView(node, entry));

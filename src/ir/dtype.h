@@ -75,6 +75,9 @@ constexpr bool contains(DTypeSet set, DType dtype) { return (set >> static_cast<
 inline constexpr DTypeSet kBFloat16 = dtype_set(DType::BFloat16);
 inline constexpr DTypeSet kSmallInts = dtype_set(DType::Int8, DType::Int16, DType::UInt8, DType::UInt16);
 inline constexpr DTypeSet kAllInts = kSmallInts | dtype_set(DType::Int32, DType::Int64, DType::UInt32, DType::UInt64);
+inline constexpr DTypeSet kWideInts = dtype_set(DType::Int32, DType::Int64);
+inline constexpr DTypeSet kByteInts = kWideInts | dtype_set(DType::Int8, DType::UInt8);
+inline constexpr DTypeSet kBool = dtype_set(DType::Bool);
 inline constexpr DTypeSet kSignedInts = dtype_set(DType::Int8, DType::Int16, DType::Int32, DType::Int64);
 /// What operators of the first opsets, which took floats only, came to take with all the others.
 inline constexpr DTypeSet kNonFloats =

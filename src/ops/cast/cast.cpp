@@ -216,6 +216,7 @@ constexpr OpsetStep kCastLikeHistory[] = {
 constexpr OnnxOp kCastOnnx[] = {
     {.sig = "Cast(T1 input, *, str round_mode=\"up\", int saturate=1, int to) -> T2 output",
      .since = 1,
+     .traits = kElementwise | kTakesStrings | kMoves,
      .history = kCastHistory,
      .infer = infer_cast,
      .eval = eval_cast,
@@ -223,6 +224,7 @@ constexpr OnnxOp kCastOnnx[] = {
      .note = "no strings"},
     {.sig = "CastLike(T1 input, T2 target_type, *, str round_mode=\"up\", int saturate=1) -> T2 output",
      .since = 15,
+     .traits = kTakesStrings,
      .history = kCastLikeHistory,
      .infer = infer_cast_like,
      .eval = eval_cast,

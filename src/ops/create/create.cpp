@@ -226,6 +226,7 @@ constexpr OnnxOp kCreateOnnx[] = {
      .lower = lower_constant_of_shape},
     {.sig = "Range(T start, T limit, T delta, *, int stash_type=1) -> T output",
      .since = 11,
+     .runtime = {kWideInts | dtype_set(DType::Int16)},
      .history = kRangeHistory,
      .infer = infer_range,
      .eval = eval_range,

@@ -30,10 +30,16 @@ Values lower_unary(const OnnxNode& n, AtenBuilder& aten) {
   return aten(Name.value, n.input(n.entry().signature.inputs[0].name));
 }
 
-/// An operator of one tensor that gives another of the same type.
+/// An operator of one tensor that gives another of the same type, element by element.
 constexpr OnnxOp unary(Signature sig, int since, std::span<const OpsetStep> history, LowerFn lower,
                        InferFn infer = infer_same_as_first, EvalFn eval = nullptr) {
-  return {.sig = sig, .since = since, .history = history, .infer = infer, .eval = eval, .lower = lower};
+  return {.sig = sig,
+          .since = since,
+          .traits = kElementwise,
+          .history = history,
+          .infer = infer,
+          .eval = eval,
+          .lower = lower};
 }
 
 /// Arithmetic on two known integers; nothing where the result is not certain.

@@ -53,9 +53,31 @@ struct OpsetStep {
   DTypeSet adds = 0;  // element types that the older version does not take
 };
 
+/// What holds of an operator of ONNX, whatever its arguments are.
+enum OnnxTrait : uint16_t {
+  kElementwise = 1,    // an element of the output comes from those at the same place of the inputs, which are broadcast
+  kReduces = 2,        // along the axes that `axes` names
+  kMoves = 4,          // the output has elements of the first input, and no others
+  kBounded = 8,        // the output is at most a few times as large as the inputs, whatever these hold
+  kTakesStrings = 16,  // it moves, compares or reads strings too, and its evaluation looks at the types of its inputs
+  kRandom = 32,        // two nodes with the same inputs give different values
+  kQuantizes = 64,     // it says how numbers are to be stored and computed with
+};
+
+/// The integers, and bool, that the CPU kernels of ONNX Runtime take; empty: all that the standard has. Where it is not
+/// empty there is no kernel for bfloat16.
+struct RuntimeTypes {
+  DTypeSet types = 0;
+  uint8_t first_input = 0;  // inputs before it are of other types
+  bool gives_same = true;   // whether output 0 is of the type of the inputs
+};
+inline constexpr DTypeSet kClippedInts = kByteInts | dtype_set(DType::UInt32, DType::UInt64);
+
 struct OnnxOp {
   Signature sig;                            // at the newest opset
   int since;                                // first opset that has the operator
+  uint16_t traits = 0;                      // OnnxTrait
+  RuntimeTypes runtime = {};                // where ONNX Runtime has not all that the standard has
   std::span<const OpsetStep> history = {};  // every later version of it
   InferFn infer = nullptr;                  // null: nothing is known of the outputs
   EvalFn eval = nullptr;                    // the outputs where all inputs are constants; null: left to the run
@@ -69,7 +91,19 @@ struct OnnxOp {
   ExpandFn before_since = nullptr;
 
   bool is_supported() const { return lower != nullptr || expand != nullptr; }
+  bool has(OnnxTrait trait) const { return (traits & trait) != 0; }
 };
+
+struct OnnxFacts {
+  int traits = 0;
+  RuntimeTypes runtime = {};
+};
+/// A row that a function made, and what else is known of the operator.
+constexpr OnnxOp with(OnnxOp op, const OnnxFacts& facts) {
+  op.traits = static_cast<uint16_t>(op.traits | facts.traits);
+  op.runtime = facts.runtime;
+  return op;
+}
 
 struct AtenOp {
   Signature sig;  // exactly PyTorch's own schema string
@@ -106,6 +140,8 @@ struct AtenOpEntry {
 
 /// Null where the tables do not have it. `domain` is empty for ai.onnx.
 const OnnxOpEntry* find_onnx_op(std::string_view domain, std::string_view name);
+/// Whether the node is of an operator of ai.onnx with that trait.
+bool has_trait(const Node& node, OnnxTrait trait);
 /// `name` is `aten::add.Tensor`.
 const AtenOpEntry* find_aten_op(std::string_view name);
 const AtenOpEntry& get_aten_op(const Node& node);

@@ -270,6 +270,11 @@ const OnnxOpEntry* find_onnx_op(std::string_view domain, std::string_view name) 
   return at == table.end() ? nullptr : &at->second;
 }
 
+bool has_trait(const Node& node, OnnxTrait trait) {
+  const OnnxOpEntry* entry = node.domain.empty() ? find_onnx_op("", node.op.view()) : nullptr;
+  return entry != nullptr && entry->op->has(trait);
+}
+
 const AtenOpEntry* find_aten_op(std::string_view name) {
   static const Table<AtenOpEntry> table = make_aten_table();
   const auto at = table.find(name);

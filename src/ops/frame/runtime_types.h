@@ -19,4 +19,7 @@ struct KernelType {
 std::optional<KernelType> find_kernel_type(std::string_view op, const std::vector<Value*>& inputs,
                                            int64_t target_opset);
 
+/// The type that a raising computes in where the runtime has no kernel for a type, at any opset.
+DType kernel_dtype(std::string_view op, DType dtype);
+
 }  // namespace tonnx

@@ -1,4 +1,5 @@
 // put_raise.cpp - writing of elements at places that masks and tensors of any shape say, as ONNX.
+#include "ops/index/raise.h"
 #include "ops/index/subscript.h"
 
 namespace tonnx {
@@ -57,7 +58,7 @@ Value* put(OnnxBuilder& onnx, const Subscript& at, Value* self, Value* values, b
     for (int64_t i = place + inner; i < onnx.rank(values); ++i) front.push_back(i);
     values = onnx.transpose(values, front);
   }
-  const DType own = onnx.dtype(self), dtype = adds ? kernel_dtype("ScatterReduce", own) : own;
+  const DType own = onnx.dtype(self), dtype = adds ? scatter_dtype(own) : own;
   Value* data = onnx.cast(onnx.transpose(self, order), dtype);
   values = onnx.cast(values, dtype);
   Value* written = onnx("ScatterND", {data, stacked, values}, adds ? reduction("add") : std::vector<Attribute>{});

@@ -4,6 +4,10 @@
 
 namespace tonnx {
 
+/// The type that elements are added up in, or compared, where several come to one place: what ONNX Runtime has kernels
+/// for at all opsets.
+DType scatter_dtype(DType dtype);
+
 // put_raise.cpp
 Values raise_index_put(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_masked_fill(const AtenNode& n, OnnxBuilder& onnx);

@@ -1,9 +1,17 @@
 // scatter_raise.cpp - writing of elements along one dimension, and sums of what comes to the same place, as ONNX.
 #include <limits>
 
+#include "ops/index/raise.h"
 #include "ops/move/raise.h"
 
 namespace tonnx {
+
+DType scatter_dtype(DType dtype) {
+  if (dtype == DType::BFloat16 || dtype == DType::Float16) return DType::Float32;
+  if (dtype == DType::UInt32 || dtype == DType::UInt64) return DType::Int64;
+  return contains(kSmallInts | kBool, dtype) ? DType::Int32 : dtype;
+}
+
 namespace {
 
 /// How elements that come to the same place become one.
@@ -74,7 +82,7 @@ struct Scatter {
 
   Value* reduced(Value* self, Value* src, Reduce reduce, bool with_self) const {
     const DType own = onnx.dtype(self);
-    const DType dtype = kernel_dtype("ScatterReduce", own);
+    const DType dtype = scatter_dtype(own);
     self = onnx.cast(self, dtype);
     src = onnx.cast(src, dtype);
     Value* start = with_self ? self : write(self, whole(first_of(reduce, dtype)));
@@ -141,7 +149,7 @@ Value* written_rows(const AtenNode& n, OnnxBuilder& onnx, Value* source, Reduce 
   const bool in_parts = reduce == Reduce::None || (reduce == Reduce::Sum && with_self);
   if (dim == 0 && in_parts) {
     const DType own = onnx.dtype(self);
-    const DType dtype = reduce == Reduce::None ? own : kernel_dtype("ScatterReduce", own);
+    const DType dtype = reduce == Reduce::None ? own : scatter_dtype(own);
     std::vector<Attribute> attributes;
     if (reduce == Reduce::Sum) {
       require_opset(n, onnx, 16, "an index that adds");
@@ -205,7 +213,7 @@ Values raise_index_reduce(const AtenNode& n, OnnxBuilder& onnx) {
 Values raise_put(const AtenNode& n, OnnxBuilder& onnx) {
   const bool adds = n.flag("accumulate");
   if (adds) require_opset(n, onnx, 16, "put that adds");
-  const DType own = n.dtype("self"), dtype = adds ? kernel_dtype("ScatterReduce", own) : own;
+  const DType own = n.dtype("self"), dtype = adds ? scatter_dtype(own) : own;
   Value* index = onnx.reshape(n.input_as("index", DType::Int64), IntArgs{-1, 1});
   Value* source = flat(onnx, n.input_as("source", dtype));
   Value* line = flat(onnx, n.input_as("self", dtype));

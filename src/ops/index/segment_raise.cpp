@@ -1,6 +1,7 @@
 // segment_raise.cpp - rows that are reduced in groups, side by side: embedding_bag and segment_reduce, as ONNX.
 #include <limits>
 
+#include "ops/index/raise.h"
 #include "ops/move/raise.h"
 
 namespace tonnx {
@@ -52,7 +53,7 @@ Value* embedding_bags(const AtenNode& n, OnnxBuilder& onnx, std::optional<int64_
   if (n.flag("include_last_offset")) starts = onnx.slice(starts, 0, 0, -1);
   Value* group = groups_of(onnx, starts, onnx.size(indices, 0));
   Value* rows = onnx.gather(weight, indices, 0);
-  rows = onnx.cast(rows, kernel_dtype("ScatterReduce", onnx.dtype(rows)));
+  rows = onnx.cast(rows, scatter_dtype(onnx.dtype(rows)));
   if (n.has("per_sample_weights"))
     rows = onnx("Mul", {rows, onnx.unsqueeze(n.input_as("per_sample_weights", onnx.dtype(rows)), {1})});
   if (padding) {

@@ -124,7 +124,8 @@ constexpr OpsetStep kIdentityHistory[] = {
 };
 
 constexpr OnnxOp kUnaryOnnx[] = {
-    unary("Abs(T X) -> T Y", 1, kAbsHistory, lower_abs, infer_abs, eval_abs),
+    with(unary("Abs(T X) -> T Y", 1, kAbsHistory, lower_abs, infer_abs, eval_abs),
+         {.traits = 0, .runtime = {kAllInts}}),
     unary("Acos(T input) -> T output", 7, kTypes22, lower_unary<"acos">, infer_same_as_first, eval_acos),
     unary("Acosh(T input) -> T output", 9, kTypes22, lower_unary<"acosh">, infer_same_as_first, eval_acosh),
     unary("Asin(T input) -> T output", 7, kTypes22, lower_unary<"asin">, infer_same_as_first, eval_asin),
@@ -143,16 +144,20 @@ constexpr OnnxOp kUnaryOnnx[] = {
     unary("Erf(T input) -> T output", 9, kTypes13, lower_erf, infer_same_as_first, eval_erf),
     unary("Exp(T input) -> T output", 1, kSince1, lower_unary<"exp">, infer_same_as_first, eval_exp),
     unary("Floor(T X) -> T Y", 1, kSince1, lower_unary<"floor">, infer_same_as_first, eval_floor),
-    unary("Identity(V input) -> V output", 1, kIdentityHistory, lower_identity, infer_identity, eval_same_elements),
+    with(
+        unary("Identity(V input) -> V output", 1, kIdentityHistory, lower_identity, infer_identity, eval_same_elements),
+        {.traits = kTakesStrings | kMoves, .runtime = {}}),
     unary("IsInf(T1 X, *, int detect_negative=1, int detect_positive=1) -> T2 Y", 10, kIsInfHistory, lower_is_inf,
           infer_bool, eval_is_inf),
     unary("IsNaN(T1 X) -> T2 Y", 9, kIsNaNHistory, lower_unary<"isnan">, infer_bool, eval_is_nan),
     unary("Log(T input) -> T output", 1, kSince1, lower_unary<"log">, infer_same_as_first, eval_log),
-    unary("Neg(T X) -> T Y", 1, kNegHistory, lower_unary<"neg">, infer_neg, eval_neg),
+    with(unary("Neg(T X) -> T Y", 1, kNegHistory, lower_unary<"neg">, infer_neg, eval_neg),
+         {.traits = 0, .runtime = {kSignedInts}}),
     unary("Not(T X) -> T Y", 1, {}, lower_unary<"bitwise_not">, infer_not, eval_not),
     unary("Reciprocal(T X) -> T Y", 1, kSince1, lower_unary<"reciprocal">, infer_number<reciprocal>, eval_reciprocal),
     unary("Round(T X) -> T Y", 11, kTypes22, lower_unary<"round">, infer_same_as_first, eval_round),
-    unary("Sign(T input) -> T output", 9, kTypes13, lower_sign, infer_same_as_first, eval_sign),
+    with(unary("Sign(T input) -> T output", 9, kTypes13, lower_sign, infer_same_as_first, eval_sign),
+         {.traits = 0, .runtime = {kAllInts}}),
     unary("Sin(T input) -> T output", 7, kTypes22, lower_unary<"sin">, infer_same_as_first, eval_sin),
     unary("Sinh(T input) -> T output", 9, kTypes22, lower_unary<"sinh">, infer_same_as_first, eval_sinh),
     unary("Sqrt(T X) -> T Y", 1, kSince1, lower_unary<"sqrt">, infer_number<square_root>, eval_sqrt),

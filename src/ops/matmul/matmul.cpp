@@ -290,6 +290,7 @@ constexpr OpsetStep kEinsumHistory[] = {{.to = 28, .adds = kBFloat16}};
 constexpr OnnxOp kMatMulOnnx[] = {
     {.sig = "MatMul(T A, T B) -> T Y",
      .since = 1,
+     .runtime = {kWideInts},
      .history = kMatMulHistory,
      .infer = infer_mat_mul,
      .eval = eval_matmul,
@@ -302,6 +303,7 @@ constexpr OnnxOp kMatMulOnnx[] = {
      .lower = lower_gemm},
     {.sig = "Einsum(T... Inputs, *, str equation) -> T Output",
      .since = 12,
+     .runtime = {kWideInts},
      .history = kEinsumHistory,
      .infer = infer_einsum,
      .eval = eval_einsum,

@@ -59,6 +59,7 @@ constexpr OnnxOp kDiagonalOnnx[] = {
      .lower = lower_eye_like},
     {.sig = "Trilu(T input, I? k, *, int upper=1) -> T output",
      .since = 14,
+     .runtime = {kWideInts | kBool},
      .infer = infer_same_as_first,
      .eval = eval_trilu,
      .lower = lower_trilu,

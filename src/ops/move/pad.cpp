@@ -324,6 +324,8 @@ constexpr OpsetStep kPadHistory[] = {
 constexpr OnnxOp kPadOnnx[] = {
     {.sig = "Pad(T data, I pads, T? constant_value, Tind? axes, *, str mode=\"constant\") -> T output",
      .since = 1,
+     .traits = kTakesStrings,
+     .runtime = {kClippedInts | kBool},
      .history = kPadHistory,
      .infer = infer_pad,
      .eval = eval_pad,

@@ -5,48 +5,10 @@
 #include <numeric>
 
 namespace tonnx {
-namespace {
-
-constexpr DTypeSet kBool = dtype_set(DType::Bool);
-constexpr DTypeSet kWideUnsigned = dtype_set(DType::UInt32, DType::UInt64);
-
-/// Element types that ONNX Runtime has no kernel for on a CPU, or that older versions of the operator do not take; and
-/// the integers that stand for integers and booleans.
-struct Lack {
-  std::string_view op;
-  DTypeSet types;
-  DType integer = DType::Int32;
-};
-constexpr Lack kLacks[] = {
-    {"Where", kBFloat16 | kBool | dtype_set(DType::Int16, DType::UInt16, DType::UInt64)},
-    {"Pad", kBFloat16 | dtype_set(DType::Int16, DType::UInt16)},
-    {"Tile", kBFloat16},
-    {"Expand", kBFloat16},
-    {"Compress", kBFloat16},
-    {"TopK", kBFloat16 | kSmallInts | kWideUnsigned | kBool},
-    {"Trilu", kBFloat16 | kSmallInts | kWideUnsigned},
-    {"Unique", kBFloat16 | kSmallInts | kWideUnsigned | kBool | dtype_set(DType::Float16, DType::Int32), DType::Int64},
-    {"ReduceMax", kBFloat16 | kSmallInts | kWideUnsigned | kBool},
-    {"ReduceMin", kBFloat16 | kSmallInts | kWideUnsigned | kBool},
-    {"Equal", kBFloat16 | kSmallInts | kWideUnsigned},
-    {"Less", kBFloat16 | kSmallInts | kWideUnsigned | kBool},
-    // writing that reduces
-    {"ScatterReduce", kBFloat16 | kSmallInts | kWideUnsigned | kBool | dtype_set(DType::Float16)},
-};
-
-}  // namespace
-
 Shape onnx_shape(const Type& aten) {
   Shape shape = *aten.shape;
   if (aten.dtype == DType::Complex64 || aten.dtype == DType::Complex128) shape.emplace_back(2);
   return shape;
-}
-
-DType kernel_dtype(std::string_view op, DType dtype) {
-  const auto* row = std::find_if(std::begin(kLacks), std::end(kLacks), [&](const Lack& lack) { return lack.op == op; });
-  if (row == std::end(kLacks) || !contains(row->types, dtype)) return dtype;
-  if (dtype == DType::BFloat16 || dtype == DType::Float16) return DType::Float32;
-  return dtype == DType::UInt32 || dtype == DType::UInt64 ? DType::Int64 : row->integer;
 }
 
 Value* moved(OnnxBuilder& onnx, std::string_view op, std::vector<Value*> data, const std::vector<Value*>& others,

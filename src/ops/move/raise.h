@@ -1,14 +1,12 @@
 // raise.h - what raisings that move elements around share.
 #pragma once
 #include "ops/frame/aten_to_onnx.h"
+#include "ops/frame/runtime_types.h"
 
 namespace tonnx {
 
 /// The shape of the ONNX tensor that stands for an aten tensor: complex numbers are pairs.
 Shape onnx_shape(const Type& aten);
-
-/// The element type in which the operator has kernels at run time, and which holds the values of the other exactly.
-DType kernel_dtype(std::string_view op, DType dtype);
 
 /// One node of an operator that only moves elements, or compares and counts them: in the type that has kernels, and
 /// back. The inputs before `others` are the data.

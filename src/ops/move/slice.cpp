@@ -347,6 +347,7 @@ constexpr OpsetStep kSliceHistory[] = {
 constexpr OnnxOp kSliceOnnx[] = {
     {.sig = "Slice(T data, Tind starts, Tind ends, Tind? axes, Tind? steps) -> T output",
      .since = 1,
+     .traits = kTakesStrings | kMoves,
      .history = kSliceHistory,
      .infer = infer_slice,
      .eval = eval_slice,

@@ -252,6 +252,7 @@ constexpr OnnxOp kQuantizeOnnx[] = {
     {.sig = "QuantizeLinear(T1 x, T2 y_scale, T3? y_zero_point, *, int axis=1, int block_size=0, int output_dtype=0, "
             "int precision=0, int saturate=1) -> T3 y",
      .since = 10,
+     .traits = kQuantizes,
      .history = kQuantizeHistory,
      .infer = infer_quantize,
      .eval = eval_quantize,
@@ -260,12 +261,14 @@ constexpr OnnxOp kQuantizeOnnx[] = {
     {.sig = "DequantizeLinear(T1 x, T2 x_scale, T1? x_zero_point, *, int axis=1, int block_size=0, int output_dtype=0) "
             "-> T3 y",
      .since = 10,
+     .traits = kQuantizes,
      .history = kDequantizeHistory,
      .infer = infer_dequantize,
      .eval = eval_dequantize,
      .lower = lower_dequantize},
     {.sig = "DynamicQuantizeLinear(T1 x) -> (T2 y, tensor(float) y_scale, T2 y_zero_point)",
      .since = 11,
+     .traits = kQuantizes,
      .infer = infer_dynamic_quantize,
      .eval = eval_dynamic_quantize,
      .lower = lower_dynamic_quantize},

@@ -116,6 +116,7 @@ constexpr OpsetStep kDropoutHistory[] = {
 constexpr OnnxOp kDropoutOnnx[] = {
     {.sig = "Dropout(T data, T1? ratio, T2? training_mode, *, int? seed) -> (T output, T2 mask)",
      .since = 1,
+     .traits = kRandom,
      .history = kDropoutHistory,
      .infer = infer_dropout,
      .eval = eval_dropout,

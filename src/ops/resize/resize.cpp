@@ -438,6 +438,7 @@ constexpr OnnxOp kResizeOnnx[] = {
             "float extrapolation_value=0.0, str keep_aspect_ratio_policy=\"stretch\", str mode=\"nearest\", "
             "str nearest_mode=\"round_prefer_floor\") -> T1 Y",
      .since = 10,
+     .traits = kTakesStrings,
      .history = kResizeHistory,
      .infer = infer_resize,
      .eval = eval_resize,

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "base/budget.h"
+#include "ops/index/raise.h"
 #include "ops/move/raise.h"
 
 namespace tonnx {
@@ -11,7 +12,7 @@ namespace {
 Value* counted(const AtenNode& n, OnnxBuilder& onnx, Value* places, Value* weights, const IntArg& count) {
   require_opset(n, onnx, 16, "a sum of what comes to the same place");
   const DType dtype = onnx.dtype(weights);
-  const DType kernel = kernel_dtype("ScatterReduce", dtype);
+  const DType kernel = scatter_dtype(dtype);
   Value* zeros = filled(onnx, IntArgs{count}, kernel, 0);
   Value* y = onnx("ScatterND", {zeros, onnx.unsqueeze(places, {1}), onnx.cast(weights, kernel)},
                   {{"reduction", std::string("add")}});

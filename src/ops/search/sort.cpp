@@ -82,6 +82,7 @@ constexpr OpsetStep kTopKHistory[] = {
 constexpr OnnxOp kSortOnnx[] = {
     {.sig = "TopK(T X, tensor(int64) K, *, int axis=-1, int largest=1, int sorted=1) -> (T Values, I Indices)",
      .since = 1,
+     .runtime = {kByteInts | dtype_set(DType::Int16)},
      .history = kTopKHistory,
      .infer = infer_top_k,
      .eval = eval_top_k,

@@ -73,6 +73,8 @@ constexpr OnnxOp kUniqueOnnx[] = {
     {.sig = "Unique(T X, *, int? axis, int sorted=1) -> (T Y, tensor(int64)? indices, tensor(int64)? inverse_indices, "
             "tensor(int64)? counts)",
      .since = 11,
+     .traits = kBounded | kTakesStrings,
+     .runtime = {dtype_set(DType::Int8, DType::Int64)},
      .history = kHistory,
      .infer = infer_unique,
      .eval = eval_unique,

@@ -168,6 +168,7 @@ constexpr OnnxOp kNmsOnnx[] = {
             "tensor(float)? iou_threshold, tensor(float)? score_threshold, *, int center_point_box=0) -> tensor(int64) "
             "selected_indices",
      .since = 10,
+     .traits = kBounded,
      .history = kHistory,
      .infer = infer_nms,
      .eval = eval_nms,

@@ -8,13 +8,6 @@ namespace {
 
 const Symbol kConstantOfShape("ConstantOfShape");
 
-/// Moves and copies of the first input.
-bool is_move(const Node& node) {
-  static const Symbol kOps[] = {"Expand", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose",
-                                "Tile",   "Slice",   "Gather",  "Cast",    "Identity"};
-  return std::any_of(std::begin(kOps), std::end(kOps), [&](Symbol op) { return is_onnx(node, op); });
-}
-
 /// Whether all elements are 0, as far as few nodes tell.
 bool is_zero(const Value* value) {
   constexpr int kMostNodes = 16;
@@ -29,7 +22,7 @@ bool is_zero(const Value* value) {
       const auto numbers = tensor && *tensor ? floats_of(**tensor) : std::nullopt;
       return numbers && numbers->size() == 1 && (*numbers)[0] == 0;
     }
-    if (!is_move(*node)) return false;
+    if (!has_trait(*node, kMoves)) return false;
     value = node->input(0);
   }
   return false;

@@ -9,81 +9,12 @@ namespace {
 
 bool is_one_of(Symbol op, std::span<const Symbol> ops) { return std::find(ops.begin(), ops.end(), op) != ops.end(); }
 
-/// Every element of the output comes from those at the same place of the inputs, which are broadcast.
+/// Up to opset 6 two tensors were broadcast in another way.
 bool is_elementwise(const Node& node) {
-  static const Symbol kOps[] = {"Abs",
-                                "Acos",
-                                "Acosh",
-                                "Add",
-                                "And",
-                                "Asin",
-                                "Asinh",
-                                "Atan",
-                                "Atanh",
-                                "Cast",
-                                "Ceil",
-                                "Celu",
-                                "Clip",
-                                "Cos",
-                                "Cosh",
-                                "Div",
-                                "Elu",
-                                "Equal",
-                                "Erf",
-                                "Exp",
-                                "Floor",
-                                "Gelu",
-                                "Greater",
-                                "HardSigmoid",
-                                "GreaterOrEqual",
-                                "HardSwish",
-                                "Identity",
-                                "IsInf",
-                                "IsNaN",
-                                "LeakyRelu",
-                                "Less",
-                                "LessOrEqual",
-                                "Log",
-                                "Max",
-                                "Mean",
-                                "Min",
-                                "Mish",
-                                "Mod",
-                                "Mul",
-                                "Neg",
-                                "Not",
-                                "Or",
-                                "PRelu",
-                                "Pow",
-                                "Reciprocal",
-                                "Relu",
-                                "Round",
-                                "Selu",
-                                "Shrink",
-                                "Sigmoid",
-                                "Sign",
-                                "Sin",
-                                "Sinh",
-                                "Softplus",
-                                "Softsign",
-                                "Sqrt",
-                                "Sub",
-                                "Sum",
-                                "Swish",
-                                "Tan",
-                                "Tanh",
-                                "ThresholdedRelu",
-                                "Where",
-                                "Xor"};
-  // up to opset 6 two tensors were broadcast in another way
-  return is_one_of(node.op, kOps) && (node.version >= 7 || node.inputs().size() == 1);
+  return has_trait(node, kElementwise) && (node.version >= 7 || node.inputs().size() == 1);
 }
 
-bool is_reduction(const Node& node) {
-  static const Symbol kOps[] = {"ReduceL1",   "ReduceL2",  "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
-                                "ReduceMean", "ReduceMin", "ReduceProd",   "ReduceSum",       "ReduceSumSquare"};
-  return is_one_of(node.op, kOps);
-}
+bool is_reduction(const Node& node) { return has_trait(node, kReduces); }
 
 /// One axis is special, and an attribute says which.
 bool has_one_axis(const Node& node) {

@@ -3,18 +3,11 @@
 #include <string>
 #include <unordered_map>
 
-#include "passes/passes.h"
 #include "passes/pass_table.h"
+#include "passes/passes.h"
 
 namespace tonnx {
 namespace {
-
-bool is_random(const Node& node) {
-  static const Symbol kRandom[] = {
-      Symbol("RandomNormal"), Symbol("RandomNormalLike"), Symbol("RandomUniform"), Symbol("RandomUniformLike"),
-      Symbol("Multinomial"),  Symbol("Bernoulli"),        Symbol("Dropout")};
-  return std::find(std::begin(kRandom), std::end(kRandom), node.op) != std::end(kRandom);
-}
 
 template <class T>
 void append(std::string& key, const T& plain) {
@@ -51,7 +44,7 @@ bool append_value(std::string& key, const AttrValue& value) {
 /// What tells a node from others, in no form to be read: empty where it is not to be shared.
 std::string key_of(const Node& node) {
   std::string key;
-  if (!node.domain.empty() || node.outputs().empty() || is_random(node)) return key;
+  if (!node.domain.empty() || node.outputs().empty() || has_trait(node, kRandom)) return key;
   append(key, node.op.view().data());  // names are kept once, so that this tells them apart
   append(key, node.version);
   append(key, node.outputs().size());
