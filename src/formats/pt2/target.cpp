@@ -9,11 +9,6 @@
 
 namespace tonnx::pt2 {
 
-const AtenOpEntry* find_entry(const Node& node) {
-  return find_aten_op(fmt::format("{}::{}{}{}", node.domain.view(), node.op.view(), node.overload.empty() ? "" : ".",
-                                  node.overload.view()));
-}
-
 namespace {
 
 /// Libraries of operators that only tonnx makes, on its way to code or out of the user's own functions.
@@ -73,7 +68,7 @@ void set_target(Node& node, std::string_view target, Origin origin) {
   node.domain = library;
   node.op = name;
   node.overload = overload == "default" ? std::string_view() : overload;
-  if (find_entry(node) != nullptr) return;
+  if (find_aten_op(node) != nullptr) return;
   if (library == "aten" && is_method_of_python(name) && (overload.empty() || is_plain_name(overload))) return;
   const auto is_name = origin == Origin::File ? is_plain_name : is_identifier;
   require(is_name(library) && is_name(name) && (overload.empty() || is_name(overload)),
@@ -85,7 +80,7 @@ std::string argument_name(const Node& node, std::string_view given, size_t posit
     const char* known = name_of_graph_argument(node.op.view(), position);
     return known ? known : fmt::format("arg{}", position);
   }
-  if (const AtenOpEntry* entry = find_entry(node)) {
+  if (const AtenOpEntry* entry = find_aten_op(node)) {
     const ParsedSignature& signature = entry->signature;
     if (signature.find_input(given) >= 0) return std::string(given);
     // functions of Python may have their arguments under any names

@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -108,7 +109,11 @@ struct AtenOpEntry {
 const OnnxOpEntry* find_onnx_op(std::string_view domain, std::string_view name);
 /// `name` is `aten::add.Tensor`.
 const AtenOpEntry* find_aten_op(std::string_view name);
+const AtenOpEntry* find_aten_op(const Node& node);
+/// Throws Unsupported where the tables do not have it.
 const AtenOpEntry& get_aten_op(const Node& node);
+/// `aten::add.Tensor`: the library, the name and the overload of the node's operator.
+std::string full_name(const Node& node);
 
 /// The versions of the operator in ai.onnx, ascending, as the standard has them; empty for an operator it does not
 /// have.
