@@ -11,6 +11,7 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
 #include "ops/shape/raise.h"
+#include "ops/shape/types.h"
 
 namespace tonnx {
 namespace {
@@ -344,6 +345,8 @@ constexpr AtenOp kControlFlowAten[] = {
     {.sig = "tonnx::either(bool a, bool b) -> bool", .emit = emit_either},
     {.sig = "tonnx::count_if(Tensor condition, SymInt count) -> SymInt", .emit = emit_count_if},
     {.sig = "aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+     .types = types_movedim,
+     .view = ViewRule::Movedim,
      .python = "torch.movedim",
      .raise = raise_movedim},
 };

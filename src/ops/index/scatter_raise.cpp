@@ -1,6 +1,7 @@
 // scatter_raise.cpp - writing of elements along one dimension, and sums of what comes to the same place, as ONNX.
 #include <limits>
 
+#include "ops/frame/aten_types.h"
 #include "ops/move/raise.h"
 
 namespace tonnx {
@@ -217,15 +218,18 @@ Values raise_put(const AtenNode& n, OnnxBuilder& onnx) {
 
 constexpr AtenOp kAtenScatterAten[] = {
     {.sig = "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+     .types = types_as_self,
      .python = "torch.scatter",
      .raise = raise_scatter},
     {.sig = "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+     .types = types_as_self,
      .python = "torch.scatter",
      .raise = raise_scatter},
     {.sig = "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
      .python = "torch.index_copy",
      .raise = raise_index_copy},
     {.sig = "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+     .types = types_as_self,
      .python = "torch.index_fill",
      .raise = raise_index_fill},
     {.sig = "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "

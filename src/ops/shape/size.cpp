@@ -2,6 +2,7 @@
 #include "ops/frame/emission.h"
 #include "ops/frame/op_def.h"
 #include "ops/shape/raise.h"
+#include "ops/shape/types.h"
 
 namespace tonnx {
 namespace {
@@ -47,14 +48,32 @@ std::string emit_max(const Emission& e) { return "torch.sym_max(" + e.text("a") 
 std::string emit_min(const Emission& e) { return "torch.sym_min(" + e.text("a") + ", " + e.text("b") + ")"; }
 
 constexpr AtenOp kSizeAten[] = {
-    {.sig = "aten::sym_size.int(Tensor self, int dim) -> SymInt", .python = ".size", .raise = raise_sym_size},
+    {.sig = "aten::sym_size.int(Tensor self, int dim) -> SymInt",
+     .types = types_size,
+     .python = ".size",
+     .raise = raise_sym_size},
     {.sig = "aten::dim(Tensor self) -> int", .python = ".dim"},
-    {.sig = "_operator::add(SymInt a, SymInt b) -> SymInt", .python = "+", .raise = raise_number<"Add">},
-    {.sig = "_operator::sub(SymInt a, SymInt b) -> SymInt", .python = "-", .raise = raise_number<"Sub">},
-    {.sig = "_operator::mul(SymInt a, SymInt b) -> SymInt", .python = "*", .raise = raise_number<"Mul">},
-    {.sig = "_operator::floordiv(SymInt a, SymInt b) -> SymInt", .python = "//", .raise = raise_number_floor_div},
-    {.sig = "_operator::neg(SymInt a) -> SymInt", .python = "-", .raise = raise_number_neg},
-    {.sig = "_operator::mod(SymInt a, SymInt b) -> SymInt", .python = "%", .raise = raise_number_mod},
+    {.sig = "_operator::add(SymInt a, SymInt b) -> SymInt",
+     .types = types_sum_of_numbers,
+     .python = "+",
+     .raise = raise_number<"Add">},
+    {.sig = "_operator::sub(SymInt a, SymInt b) -> SymInt",
+     .types = types_difference,
+     .python = "-",
+     .raise = raise_number<"Sub">},
+    {.sig = "_operator::mul(SymInt a, SymInt b) -> SymInt",
+     .types = types_product,
+     .python = "*",
+     .raise = raise_number<"Mul">},
+    {.sig = "_operator::floordiv(SymInt a, SymInt b) -> SymInt",
+     .types = types_quotient,
+     .python = "//",
+     .raise = raise_number_floor_div},
+    {.sig = "_operator::neg(SymInt a) -> SymInt", .types = types_negative, .python = "-", .raise = raise_number_neg},
+    {.sig = "_operator::mod(SymInt a, SymInt b) -> SymInt",
+     .types = types_rest,
+     .python = "%",
+     .raise = raise_number_mod},
     {.sig = "_operator::add.float(Scalar a, Scalar b) -> float", .python = "+"},
     {.sig = "_operator::sub.float(Scalar a, Scalar b) -> float", .python = "-"},
     {.sig = "_operator::mul.float(Scalar a, Scalar b) -> float", .python = "*"},
@@ -63,8 +82,14 @@ constexpr AtenOp kSizeAten[] = {
     {.sig = "math::ceil(float a) -> SymInt", .python = "math.ceil", .raise = raise_integer<"Ceil">},
     {.sig = "torch::sym_max.float(float a, float b) -> float", .emit = emit_max},
     {.sig = "torch::sym_min.float(float a, float b) -> float", .emit = emit_min},
-    {.sig = "torch::sym_max(SymInt a, SymInt b) -> SymInt", .emit = emit_max, .raise = raise_number<"Max">},
-    {.sig = "torch::sym_min(SymInt a, SymInt b) -> SymInt", .emit = emit_min, .raise = raise_number<"Min">},
+    {.sig = "torch::sym_max(SymInt a, SymInt b) -> SymInt",
+     .types = types_larger,
+     .emit = emit_max,
+     .raise = raise_number<"Max">},
+    {.sig = "torch::sym_min(SymInt a, SymInt b) -> SymInt",
+     .types = types_smaller,
+     .emit = emit_min,
+     .raise = raise_number<"Min">},
     {.sig = "tonnx::int_tensor(SymInt[] values, *, ScalarType dtype) -> Tensor", .emit = emit_int_tensor},
     {.sig = "tonnx::int_scalar(SymInt value, *, ScalarType dtype) -> Tensor", .emit = emit_int_scalar},
     {.sig = "tonnx::tolist(Tensor self) -> int[]", .python = ".tolist"},
@@ -73,7 +98,10 @@ constexpr AtenOp kSizeAten[] = {
     {.sig = "tonnx::shape(Tensor self, int? start=None, int? end=None) -> Tensor", .emit = emit_shape},
     {.sig = "tonnx::copied_zeros(int[] list, Tensor self) -> int[]", .emit = emit_copied_zeros},
     {.sig = "tonnx::broadcast_shapes(Tensor self, int[] shape) -> int[]", .emit = emit_broadcast_shapes},
-    {.sig = "aten::sym_numel(Tensor self) -> SymInt", .python = ".numel", .raise = raise_sym_numel},
+    {.sig = "aten::sym_numel(Tensor self) -> SymInt",
+     .types = types_count,
+     .python = ".numel",
+     .raise = raise_sym_numel},
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // size_raise.cpp - PyTorch's numbers that do not follow from sizes, as ONNX.
 #include "ops/move/raise.h"
+#include "ops/shape/types.h"
 
 namespace tonnx {
 namespace {
@@ -115,7 +116,10 @@ constexpr AtenOp kAtenSizeAten[] = {
     {.sig = "torch::sym_not(bool a) -> bool", .python = "torch.sym_not", .raise = raise_sym_not},
     {.sig = "torch::sym_ite(bool b, Scalar t, Scalar f) -> Scalar", .python = "torch.sym_ite", .raise = raise_sym_ite},
     {.sig = "torch::sym_float(Scalar a) -> float", .python = "torch.sym_float", .raise = raise_sym_float},
-    {.sig = "torch::sym_int(Scalar a) -> SymInt", .python = "torch.sym_int", .raise = raise_sym_int},
+    {.sig = "torch::sym_int(Scalar a) -> SymInt",
+     .types = types_same_number,
+     .python = "torch.sym_int",
+     .raise = raise_sym_int},
     {.sig = "torch::_sym_sqrt(Scalar a) -> float", .python = "torch._sym_sqrt", .raise = raise_sym_sqrt},
     {.sig = "math::trunc(float a) -> SymInt", .python = "math.trunc", .raise = raise_sym_int},
     {.sig = "_operator::pow(Scalar a, Scalar b) -> Scalar", .python = "**", .raise = raise_number_pow},

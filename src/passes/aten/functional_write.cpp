@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "ops/frame/aten_names.h"
 #include "passes/aten/match.h"
-#include "passes/aten/result_dtype.h"
+#include "ops/frame/result_dtype.h"
 
 namespace tonnx {
 namespace {
