@@ -121,6 +121,32 @@ TEST(Tables, ElementwiseRowsAndViewsTakeATensor) {
   }
 }
 
+/// A node of that operator: every tensor of the schema is of that type, and nothing else is given.
+void type_call(const AtenOpEntry& entry, const Type& type) {
+  Graph graph;
+  Node* node = graph.add_node(entry.signature.domain, entry.signature.name);
+  for (const Param& param : entry.signature.inputs) {
+    if (param.type != "Tensor") continue;
+    const Operand at{static_cast<uint32_t>(node->inputs().size())};
+    node->set_attribute(param.name, param.is_list ? AttrValue(AttrList{at}) : AttrValue(at));
+    node->add_input(graph.add_input(param.name, type));
+  }
+  for (size_t i = 0; i < entry.signature.outputs.size(); ++i) graph.add_output_to(node, fmt::format("y{}", i), Type());
+  NewSizes sizes("a");
+  TypeNode view(*node, entry, sizes);
+  find_types(view, *entry.op);
+}
+
+TEST(Tables, RulesAskForArgumentsOfTheirSchemasOnly) {
+  for (const OpFamily* family : op_families()) {
+    for (const AtenOp& op : family->aten) {
+      for (const Type& type : {Type::tensor(DType::Float32, Shape{2, 3, 4, 4}), Type::tensor(DType::Int64, Shape()),
+                               Type::tensor(DType::Bool), Type()})
+        EXPECT_NO_THROW(type_call(*find_aten_op(op.sig.name()), type)) << op.sig.name();
+    }
+  }
+}
+
 TEST(Tables, ARuleThatIsWrongIsNotTakenForAnUnknownSize) {
   const Model model = parse_model("graph g { input %x: float32[2] %y = aten::relu(self=%x) output %y }");
   Node& node = *model.graph->first();
