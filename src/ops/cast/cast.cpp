@@ -10,6 +10,7 @@
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
+#include "ops/frame/script_node.h"
 #include "ops/math/raise.h"
 #include "ops/shape/raise.h"
 #include "ops/shape/types.h"
@@ -249,6 +250,7 @@ constexpr AtenOp kCastAten[] = {
      .types = types_view_dtype,
      .view = ViewRule::View,
      .python = ".view",
+     .script = script_renamed<"view_copy">,
      .raise = raise_view_dtype},
     {.sig = "aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
      .types = types_frexp,
