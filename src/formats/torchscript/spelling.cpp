@@ -199,10 +199,6 @@ class Spelling : public ScriptNode {
   Emission args_;
 };
 
-}  // namespace
-
-namespace {
-
 std::string type_text(const Type& type) {
   switch (type.kind) {
     case Kind::Int: return "int";
@@ -224,8 +220,7 @@ std::string type_text(const Value& value) {
   const Node* from = value.producer;
   if (value.type.kind == Kind::Unknown && from != nullptr && from->domain == Symbol("tonnx")) {
     if (from->op == Symbol("none")) return "Optional[Tensor]";
-    const bool gives_list = from->op != Symbol("list_at") && from->op.view().find("list") != std::string_view::npos;
-    if (gives_list) return "List[Tensor]";
+    if (get_aten_op(*from).signature.outputs[0].type == "list") return "List[Tensor]";
     const char* inner = from->op == Symbol("cond") ? "then_branch" : nullptr;
     if (inner != nullptr) {
       const auto& branch = **from->find_attribute(inner)->value.get<GraphPtr>();
