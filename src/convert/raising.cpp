@@ -16,12 +16,6 @@ namespace {
 
 constexpr size_t kSmallConstant = 64;
 
-std::string target_of(const Node& node) {
-  std::string text = fmt::format("{}::{}", node.domain.view(), node.op.view());
-  if (!node.overload.empty()) text += fmt::format(".{}", node.overload.view());
-  return text;
-}
-
 bool is_number(const Value* value) { return value && value->type.kind == Type::Kind::Int; }
 
 bool is_onnx_op(const Node& node) { return node.domain == Symbol("tonnx") && node.op == Symbol("onnx_op"); }
@@ -43,8 +37,8 @@ void check_result(const Node& node, size_t i, const Type& wanted, const Type& fo
   const auto differ = [&] {
     const auto is_pairs = [](const Value* value) { return value != nullptr && is_complex(value->type); };
     if (std::any_of(node.inputs().begin(), node.inputs().end(), is_pairs) || is_pairs(node.output(i)))
-      fail_unsupported("{} of complex numbers", target_of(node));
-    fail_invalid("{} gives {} as output {}, and the program says {}", target_of(node), text_of(found), i,
+      fail_unsupported("{} of complex numbers", full_name(node));
+    fail_invalid("{} gives {} as output {}, and the program says {}", full_name(node), text_of(found), i,
                  text_of(wanted));
   };
   if (found.kind != Type::Kind::Tensor) return;
@@ -256,7 +250,7 @@ void ModelRaising::raise_node(const Node& node) {
     return;
   }
   const AtenOpEntry& entry = get_aten_op(node);
-  if (entry.op->raise == nullptr) fail_unsupported("{} of sizes that no tensor at hand has", target_of(node));
+  if (entry.op->raise == nullptr) fail_unsupported("{} of sizes that no tensor at hand has", full_name(node));
   AtenNode view(node, entry, *this);
   OnnxBuilder onnx(*this);
   const Node* before = onnx_->last();
@@ -293,8 +287,8 @@ void ModelRaising::raise_nodes(const Graph& source) {
   for (const Node& node : source) {
     in_context(
         [&] {
-          return node.name.empty() ? fmt::format("converting {}", target_of(node))
-                                   : fmt::format("converting {} in module '{}'", target_of(node), shown(node.name));
+          return node.name.empty() ? fmt::format("converting {}", full_name(node))
+                                   : fmt::format("converting {} in module '{}'", full_name(node), shown(node.name));
         },
         [&] {
           current_ = &node;
@@ -326,7 +320,7 @@ void collect_unsupported(const Graph& graph, std::map<std::string, UnsupportedAt
   for (const Node& node : graph) {
     for (const GraphPtr& subgraph : subgraphs_of(node)) collect_unsupported(*subgraph, found);
     if (is_onnx_op(node)) continue;
-    const std::string target = target_of(node);
+    const std::string target = full_name(node);
     const AtenOpEntry* entry = find_aten_op(target);
     if (entry != nullptr && entry->op->raise != nullptr) continue;
     const bool is_arithmetic = std::all_of(node.outputs().begin(), node.outputs().end(),

@@ -6,6 +6,7 @@
 #include "checks.h"
 #include "convert/pipeline.h"
 #include "ops/frame/allowed_ops.h"
+#include "ops/frame/aten_types.h"
 #include "ops/frame/op_def.h"
 #include "ops/one_node.h"
 
@@ -67,6 +68,96 @@ TEST(Tables, AtenRowsSayWhatTheyAreAndHowTheyAreSpelled) {
       }
     }
   }
+}
+
+/// Tensors that a lowering gives are those of an aten operator whose row says what they are.
+void expect_typed(const Graph& graph, std::set<std::string>& without) {
+  for (const Node& node : graph) {
+    for (const GraphPtr& inner : subgraphs_of(node)) expect_typed(*inner, without);
+    if (node.domain != Symbol("aten") && node.domain != Symbol("torchvision")) continue;
+    const AtenOpEntry& entry = get_aten_op(node);
+    const bool gives_tensors = entry.signature.outputs[0].type == "Tensor";
+    if (gives_tensors && !types_of(*entry.op)) without.insert(full_name(node));
+  }
+}
+
+TEST(Tables, EveryAtenOperatorThatIsLoweredToHasTypes) {
+  std::set<std::string> without;
+  size_t lowered = 0;
+  const auto lower = [&](const Model& model) {
+    try {
+      Model copy = parse_model(print(model));
+      prepare(copy);
+      const GraphPtr aten = lower_for_python(copy);
+      ++lowered;
+      expect_typed(*aten, without);
+    } catch (const Error&) {  // what is no model, or not supported
+    }
+  };
+  for (const OnnxOpEntry* entry : all_onnx_ops()) {
+    for (const char* const type : kInputTypes) lower(one_node(*entry, type, "", {}));
+    for (const char* const type : {"float32[n, 3, h, w]", "float32[2, 3, 4, 5]", "int64[4]"}) {
+      for (const char* const constant : kConstants) lower(one_node(*entry, type, constant, {}));
+      for (int variant = 0; variant < kAttributeVariants; ++variant) {
+        lower(one_node(*entry, type, "", {.attribute_variant = variant}));
+        lower(one_node(*entry, type, "int64[1]{1}", {.attribute_variant = variant}));
+      }
+    }
+  }
+  EXPECT_GT(lowered, 1000U);
+  EXPECT_EQ(without, std::set<std::string>{});
+}
+
+TEST(Tables, ElementwiseRowsAndViewsTakeATensor) {
+  for (const OpFamily* family : op_families()) {
+    for (const AtenOp& op : family->aten) {
+      const ParsedSignature& signature = find_aten_op(op.sig.name())->signature;
+      if (op.elementwise == Elementwise::No && op.view == ViewRule::None) continue;
+      const bool takes_tensor = std::any_of(signature.inputs.begin(), signature.inputs.end(),
+                                            [](const Param& param) { return param.type == "Tensor"; });
+      EXPECT_TRUE(takes_tensor) << op.sig.name();
+      EXPECT_EQ(signature.outputs[0].type, "Tensor") << op.sig.name();
+    }
+  }
+}
+
+/// A node of that operator: every tensor of the schema is of that type, and nothing else is given.
+void type_call(const AtenOpEntry& entry, const Type& type) {
+  Graph graph;
+  Node* node = graph.add_node(entry.signature.domain, entry.signature.name);
+  for (const Param& param : entry.signature.inputs) {
+    if (param.type != "Tensor") continue;
+    const Operand at{static_cast<uint32_t>(node->inputs().size())};
+    node->set_attribute(param.name, param.is_list ? AttrValue(AttrList{at}) : AttrValue(at));
+    node->add_input(graph.add_input(param.name, type));
+  }
+  for (size_t i = 0; i < entry.signature.outputs.size(); ++i) graph.add_output_to(node, fmt::format("y{}", i), Type());
+  NewSizes sizes("a");
+  TypeNode view(*node, entry, sizes);
+  find_types(view, *entry.op);
+}
+
+TEST(Tables, RulesAskForArgumentsOfTheirSchemasOnly) {
+  for (const OpFamily* family : op_families()) {
+    for (const AtenOp& op : family->aten) {
+      for (const Type& type : {Type::tensor(DType::Float32, Shape{2, 3, 4, 4}), Type::tensor(DType::Int64, Shape()),
+                               Type::tensor(DType::Bool), Type()})
+        EXPECT_NO_THROW(type_call(*find_aten_op(op.sig.name()), type)) << op.sig.name();
+    }
+  }
+}
+
+TEST(Tables, ARuleThatIsWrongIsNotTakenForAnUnknownSize) {
+  const Model model = parse_model("graph g { input %x: float32[2] %y = aten::relu(self=%x) output %y }");
+  Node& node = *model.graph->first();
+  NewSizes sizes("a");
+  const auto find = [&](TypeFn rule) {
+    TypeNode view(node, get_aten_op(node), sizes);
+    find_types(view, {.sig = "aten::relu(Tensor self) -> Tensor", .types = rule});
+  };
+  EXPECT_NO_THROW(find([](TypeNode&) { fail_invalid("a size does not fit into 64 bits"); }));
+  EXPECT_NO_THROW(find([](TypeNode&) { fail_unsupported("too long an expression"); }));
+  EXPECT_ERROR(Internal, "a mistake of the rule", find([](TypeNode&) { ensure(false, "a mistake of the rule"); }));
 }
 
 TEST(Tables, OnnxRowsHaveTypesThatAttributesCanHave) {

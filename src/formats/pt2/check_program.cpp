@@ -9,11 +9,6 @@
 namespace tonnx::pt2 {
 namespace {
 
-std::string target_of(const Node& node) {
-  return fmt::format("{}::{}{}{}", node.domain.view(), node.op.view(), node.overload.empty() ? "" : ".",
-                     node.overload.view());
-}
-
 /// What a graph inside a node is called with, or gives: a value, whose dimensions may be one more than the graph sees,
 /// or a number.
 struct Item {
@@ -136,13 +131,13 @@ class GraphsCheck {
 
 /// The call held against its schema; of an operator that writes, or goes by another name, that of the one that it is.
 void check_arguments(const Node& node) {
-  if (const AtenOpEntry* entry = find_aten_op(target_of(node))) return check_call(node, entry->signature);
+  if (const AtenOpEntry* entry = find_aten_op(node)) return check_call(node, entry->signature);
   Node other = node;  // seen by nobody
   if (writes_self(node) || !out_arguments(node).empty())
     use_functional_name(other);
   else
     use_canonical_name(other);
-  if (const AtenOpEntry* entry = find_aten_op(target_of(other))) check_call(other, entry->signature);
+  if (const AtenOpEntry* entry = find_aten_op(other)) check_call(other, entry->signature);
 }
 
 void check_node(const Node& node) {
@@ -160,7 +155,7 @@ void check_node(const Node& node) {
 void check_program(const Graph& graph) {
   for (const Value* input : graph.inputs()) check_type(*input);
   for (const Node& node : graph)
-    in_context([&] { return "checking " + shown(target_of(node)); }, [&] { check_node(node); });
+    in_context([&] { return "checking " + shown(full_name(node)); }, [&] { check_node(node); });
 }
 
 }  // namespace tonnx::pt2

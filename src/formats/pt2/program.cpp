@@ -18,6 +18,7 @@
 #include "formats/pt2/sympy.h"
 #include "formats/pt2/target.h"
 #include "formats/pt2/tree_names.h"
+#include "ops/frame/op_def.h"
 
 namespace tonnx {
 namespace pt2 {
@@ -287,7 +288,7 @@ class GraphReader {
 
 /// As the schema has them, whatever the file does: the first operand of a node is what it computes with or writes to.
 void put_in_order(const Node& node, std::vector<std::pair<std::string, const Json*>>& arguments) {
-  const AtenOpEntry* entry = find_entry(node);
+  const AtenOpEntry* entry = find_aten_op(node);
   const auto place_of = [&](const std::string& name) {
     // those that write, and other names of operators, have no row of their own
     if (entry == nullptr) return name == "self" ? 0 : 1;

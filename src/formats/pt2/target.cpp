@@ -9,11 +9,6 @@
 
 namespace tonnx::pt2 {
 
-const AtenOpEntry* find_entry(const Node& node) {
-  return find_aten_op(fmt::format("{}::{}{}{}", node.domain.view(), node.op.view(), node.overload.empty() ? "" : ".",
-                                  node.overload.view()));
-}
-
 namespace {
 
 /// Libraries of operators that only tonnx makes, on its way to code or out of the user's own functions.
@@ -26,24 +21,24 @@ bool is_method_of_python(std::string_view name) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
-/// What PyTorch calls the arguments of operators that take graphs; the file leaves the names out.
-const char* name_of_graph_argument(std::string_view op, size_t i) {
-  struct Row {
+/// What PyTorch calls the arguments of operators that take graphs; the file leaves the names out. Switches of autograd
+/// and autocast have no rows, as nothing is left of them but their graphs.
+std::string name_of_graph_argument(const Node& node, size_t i) {
+  struct Switch {
     std::string_view op;
-    const char* names[4];
+    std::string_view names[4];
   };
-  constexpr Row kRows[] = {
-      {"cond", {"pred", "true_graph", "false_graph", "operands"}},
-      {"while_loop", {"cond_fn", "body_fn", "carried_inputs", "additional_inputs"}},
-      {"scan", {"combine_fn", "init", "xs", "additional_inputs"}},
-      {"map_impl", {"f", "mapped_args", "operands", nullptr}},
-      {"wrap_with_set_grad_enabled", {"enabled", "graph", "operands", nullptr}},
+  constexpr Switch kSwitches[] = {
+      {"wrap_with_set_grad_enabled", {"enabled", "graph", "operands", ""}},
       {"wrap_with_autocast", {"device", "dtype", "enabled", "cache_enabled"}},
   };
-  for (const Row& row : kRows) {
-    if (row.op == op && i < std::size(row.names)) return row.names[i];
+  const AtenOpEntry* entry = find_aten_op(node);
+  if (entry && i < entry->signature.inputs.size()) return entry->signature.inputs[i].name;
+  for (const Switch& each : kSwitches) {
+    if (each.op == node.op.view() && i < std::size(each.names) && !each.names[i].empty())
+      return std::string(each.names[i]);
   }
-  return nullptr;
+  return fmt::format("arg{}", i);
 }
 
 }  // namespace
@@ -73,7 +68,7 @@ void set_target(Node& node, std::string_view target, Origin origin) {
   node.domain = library;
   node.op = name;
   node.overload = overload == "default" ? std::string_view() : overload;
-  if (find_entry(node) != nullptr) return;
+  if (find_aten_op(node) != nullptr) return;
   if (library == "aten" && is_method_of_python(name) && (overload.empty() || is_plain_name(overload))) return;
   const auto is_name = origin == Origin::File ? is_plain_name : is_identifier;
   require(is_name(library) && is_name(name) && (overload.empty() || is_name(overload)),
@@ -81,11 +76,8 @@ void set_target(Node& node, std::string_view target, Origin origin) {
 }
 
 std::string argument_name(const Node& node, std::string_view given, size_t position) {
-  if (node.domain == Symbol("higher_order")) {
-    const char* known = name_of_graph_argument(node.op.view(), position);
-    return known ? known : fmt::format("arg{}", position);
-  }
-  if (const AtenOpEntry* entry = find_entry(node)) {
+  if (node.domain == Symbol("higher_order")) return name_of_graph_argument(node, position);
+  if (const AtenOpEntry* entry = find_aten_op(node)) {
     const ParsedSignature& signature = entry->signature;
     if (signature.find_input(given) >= 0) return std::string(given);
     // functions of Python may have their arguments under any names

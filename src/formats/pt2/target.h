@@ -6,7 +6,6 @@
 
 #include "formats/pt2/program.h"
 #include "ir/graph.h"
-#include "ops/frame/op_def.h"
 
 namespace tonnx::pt2 {
 
@@ -14,9 +13,6 @@ namespace tonnx::pt2 {
 /// `torch.ops.higher_order.cond`. Throws InvalidModel where the target is no name of an operator that a program can
 /// have.
 void set_target(Node& node, std::string_view target, Origin origin);
-
-/// The row of the node's operator; null where the tables do not have it.
-const AtenOpEntry* find_entry(const Node& node);
 
 /// The name of argument number `position`, which the file calls `given`. Throws InvalidModel where the operator does
 /// not have it, or, for an operator that is not known, where it is no name.

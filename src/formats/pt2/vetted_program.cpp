@@ -35,7 +35,7 @@ void require_operator(std::string_view target, const AllowedOps& allowed) {
   Node node;
   set_target(node, target, Origin::File);
   const std::string_view library = node.domain.view(), op = node.op.view();
-  const bool is_fine = find_entry(node) != nullptr || (library == "aten" && !does_more_than_compute(library, op));
+  const bool is_fine = find_aten_op(node) != nullptr || (library == "aten" && !does_more_than_compute(library, op));
   if (!is_fine && !allowed.contains(node))
     fail_unsupported("the operator '{}' is none that is run out of a file", target);
 }

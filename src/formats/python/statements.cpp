@@ -382,8 +382,7 @@ class BlockWriter {
         module != structure_.module_of.end() && structure_.modules[module->second].spec.nests_results) {
       targets = nested_targets(targets);
     }
-    const AtenOpEntry* entry = find_aten_op(fmt::format("{}::{}{}{}", node.domain.view(), node.op.view(),
-                                                        node.overload.empty() ? "" : ".", node.overload.view()));
+    const AtenOpEntry* entry = find_aten_op(node);
     const bool is_nested = entry && entry->signature.outputs.size() == 2 && entry->signature.outputs[1].is_list;
     if (is_nested) targets = nested_targets(targets);  // a tensor, and a list of them
     const bool unpacks_one = targets.size() == 1 && entry && entry->signature.outputs[0].is_list &&

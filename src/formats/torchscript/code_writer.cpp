@@ -412,7 +412,7 @@ class CodeWriter {
     for (size_t i = 0; i < parts_.modules.size(); ++i) {
       if (result_.classes[i].empty()) result_.classes[i] = class_for(parts_.modules[i], "");
     }
-    for (const std::string& name : context_.functions) result_.source += function_text(name);
+    for (const auto& [name, definition] : context_.functions) result_.source += definition;
     std::string head = class_head("Model", parts_.tensors);
     for (size_t i = 0; i < parts_.modules.size(); ++i)
       head += fmt::format("  {} : __torch__.{}\n", parts_.modules[i].name, result_.classes[i]);

@@ -1,8 +1,9 @@
-// spelling.cpp - calls of aten's operators by their schemas, arithmetic on numbers, and lists.
+// spelling.cpp - nodes by their schemas, or as the hooks of their rows say.
 #include "formats/torchscript/spelling.h"
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
 #include <optional>
 
@@ -10,13 +11,12 @@
 #include "formats/torchscript/dtype.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/op_def.h"
+#include "ops/frame/script_node.h"
 
 namespace tonnx::torchscript {
 namespace {
 
 using Kind = Type::Kind;
-
-constexpr int kInt64 = 4;
 
 int64_t memory_format(std::string_view name) {
   if (name == "contiguous_format") return 0;
@@ -35,7 +35,7 @@ std::string quoted(std::string_view text) {
 bool is_int_type(std::string_view type) { return type == "int" || type == "SymInt"; }
 
 /// A node on its way to text.
-class Spelling {
+class Spelling : public ScriptNode {
  public:
   Spelling(const Node& node, Context& context)
       : node_(node),
@@ -44,23 +44,85 @@ class Spelling {
         args_(node, entry_, [&](const Value* value, int) { return value_text(*value, context); }) {}
 
   std::string text() {
+    const AtenOp& row = *entry_.op;
+    if (row.script != nullptr) return row.script(*this);
     const std::string_view domain = node_.domain.view(), op = node_.op.view();
-    if (domain == "tonnx") return own_text(op);
-    if (domain == "_operator" || domain == "math" || domain == "torch") return number_op(op);
-    if (domain != "aten") fail_unsupported("{}::{} has no place in a TorchScript file", domain, op);
-    if (op == "item") return number_of_tensor();
-    if (op == "sym_size") return call("size");
-    if (op == "sym_numel") return call("numel");
-    if (op == "sym_stride") return call("stride");
-    if (op == "sym_storage_offset") return call("storage_offset");
-    if (op == "view" && node_.overload == Symbol("dtype"))
-      return call("view_copy");  // the loader takes view of sizes only
-    return call(op);
+    if (domain == "aten") return call(op);
+    const bool is_symbol = !row.python.empty() && std::ispunct(static_cast<unsigned char>(row.python[0])) != 0;
+    if (domain == "_operator" && is_symbol) {
+      if (entry_.signature.inputs.size() == 1) return fmt::format("{}{}", row.python, operand("a"));
+      return fmt::format("{} {} {}", operand("a"), row.python, operand("b"));
+    }
+    if (domain == "tonnx" || domain == "_operator" || domain == "math" || domain == "torch")
+      fail_unsupported("{} has no form in TorchScript", op);
+    fail_unsupported("{}::{} has no place in a TorchScript file", domain, op);
+  }
+
+  const Emission& args() const override { return args_; }
+
+  std::string call(std::string_view name) const override {
+    std::vector<std::string> texts;
+    bool gap = false, takes_tensor = false;
+    for (const Param& param : entry_.signature.inputs) {
+      takes_tensor = takes_tensor || param.type == "Tensor";
+      const Attribute* given = node_.find_attribute(param.name);
+      const bool is_flag = context_.in_module && (param.name == "training" || param.name == "train");
+      if (is_flag && !args_.flag(param.name)) {
+        texts.push_back(gap ? fmt::format("{}=self.training", param.name) : "self.training");
+        continue;
+      }
+      if (given == nullptr || param.type == "Generator") {
+        gap = true;
+        if (param.name == "device" && !takes_tensor && !context_.device.empty())
+          texts.push_back("device=" + context_.device);
+        continue;
+      }
+      gap = gap || param.type == "ScalarType";  // a number, which could be taken for a size by its position
+      std::string text = argument(given->value, param);
+      texts.push_back(gap || param.keyword_only ? fmt::format("{}={}", param.name, text) : std::move(text));
+    }
+    return fmt::format("torch.{}({})", name, join(texts));
+  }
+
+  std::string operand(std::string_view argument) const override {
+    const Attribute* given = node_.find_attribute(argument);
+    if (given == nullptr) fail_unsupported("{} lacks an argument", node_.op.view());
+    const std::string text = plain(given->value, "");
+    return text.starts_with('-') ? "(" + text + ")" : text;
+  }
+
+  std::string list(std::string_view argument) const override {
+    const Param& param = entry_.signature.inputs[static_cast<size_t>(entry_.signature.find_input(argument))];
+    return list(node_.find_attribute(argument)->value, param);
+  }
+
+  std::string plain(const AttrValue& value) const override {
+    const bool is_list = value.get<AttrList>() || value.get<std::vector<int64_t>>() || value.get<std::vector<double>>();
+    return is_list ? "[" + join(*items(value, "")) + "]" : plain(value, "");
+  }
+
+  std::string condition(std::string_view argument) const override {
+    return condition_text(*args_.value(argument), context_);
+  }
+
+  std::string variable(std::string_view argument) const override { return context_.name_of(args_.value(argument)); }
+  std::string result_type() const override { return type_text(*node_.output(0)); }
+  std::string dtype(DType dtype) const override { return std::to_string(number_of(dtype)); }
+  std::string device() const override { return context_.device.empty() ? "" : ", device=" + context_.device; }
+
+  std::string tensor_of(const std::string& numbers) const override {
+    const Attribute* given = node_.find_attribute("dtype");
+    const auto* dtype = given ? given->value.get<DType>() : nullptr;
+    return fmt::format("torch.tensor({}, dtype={}{})", numbers, number_of(dtype ? *dtype : DType::Int64), device());
+  }
+
+  std::string call_own(std::string_view name, std::string_view definition,
+                       const std::vector<std::string>& arguments) override {
+    context_.functions.emplace(name, definition);
+    return fmt::format("__torch__.{}({})", name, join(arguments));
   }
 
  private:
-  // Arguments
-
   std::string number(const Value& value, std::string_view type) const {
     std::string text = value_text(value, context_);
     if (type == "float" && value.type.kind == Kind::Int) return fmt::format("float({})", text);
@@ -131,222 +193,11 @@ class Spelling {
     return plain(value, param.type);
   }
 
-  /// A call with the arguments in the order of the schema; those behind one that is left out go by name.
-  std::string call(std::string_view name) const {
-    std::vector<std::string> texts;
-    bool gap = false, takes_tensor = false;
-    for (const Param& param : entry_.signature.inputs) {
-      takes_tensor = takes_tensor || param.type == "Tensor";
-      const Attribute* given = node_.find_attribute(param.name);
-      const bool is_flag = context_.in_module && (param.name == "training" || param.name == "train");
-      if (is_flag && !args_.flag(param.name)) {
-        texts.push_back(gap ? fmt::format("{}=self.training", param.name) : "self.training");
-        continue;
-      }
-      if (given == nullptr || param.type == "Generator") {
-        gap = true;
-        if (param.name == "device" && !takes_tensor && !context_.device.empty())
-          texts.push_back("device=" + context_.device);
-        continue;
-      }
-      gap = gap || param.type == "ScalarType";  // a number, which could be taken for a size by its position
-      std::string text = argument(given->value, param);
-      texts.push_back(gap || param.keyword_only ? fmt::format("{}={}", param.name, text) : std::move(text));
-    }
-    return fmt::format("torch.{}({})", name, join(texts));
-  }
-
-  std::string number_of_tensor() const {
-    const Kind kind = node_.output(0)->type.kind;
-    const std::string_view type = kind == Kind::Float ? "float" : kind == Kind::Bool ? "bool" : "int";
-    return fmt::format("{}({})", type, args_.text("self"));
-  }
-
-  // Arithmetic on numbers
-
-  std::string operand(std::string_view name) const {
-    const Attribute* given = node_.find_attribute(name);
-    if (given == nullptr) fail_unsupported("{} lacks an argument", node_.op.view());
-    const std::string text = plain(given->value, "");
-    return text.starts_with('-') ? "(" + text + ")" : text;
-  }
-
-  std::string number_op(std::string_view op) const {
-    struct Infix {
-      std::string_view op, spelling;
-    };
-    constexpr Infix kInfix[] = {{"add", "+"},     {"sub", "-"}, {"mul", "*"}, {"floordiv", "//"},
-                                {"truediv", "/"}, {"mod", "%"}, {"eq", "=="}, {"ne", "!="},
-                                {"lt", "<"},      {"le", "<="}, {"gt", ">"},  {"ge", ">="}};
-    for (const Infix& infix : kInfix) {
-      if (infix.op == op) return fmt::format("{} {} {}", operand("a"), infix.spelling, operand("b"));
-    }
-    const Kind kind = node_.output(0)->type.kind;
-    if (op == "pow") {
-      const std::string power = fmt::format("{} ** {}", operand("a"), operand("b"));
-      return kind == Kind::Int ? "int(" + power + ")" : power;
-    }
-    if (op == "and_") return fmt::format("torch.__and__({}, {})", operand("a"), operand("b"));
-    if (op == "or_") return fmt::format("torch.__or__({}, {})", operand("a"), operand("b"));
-    if (op == "neg") return fmt::format("-{}", operand("a"));
-    if (op == "pos") return operand("a");
-    if (op == "floor" || op == "ceil") return fmt::format("torch.{}({})", op, operand("a"));
-    if (op == "trunc" || op == "sym_int") return fmt::format("int({})", operand("a"));
-    if (op == "sym_float") return fmt::format("float({})", operand("a"));
-    if (op == "_sym_sqrt") return fmt::format("torch.sqrt({})", operand("a"));
-    if (op == "sym_max") return fmt::format("ops.prim.max({}, {})", operand("a"), operand("b"));
-    if (op == "sym_min") return fmt::format("ops.prim.min({}, {})", operand("a"), operand("b"));
-    if (op == "sym_not") return fmt::format("not {}", operand("a"));
-    if (op == "sym_ite") return fmt::format("{} if {} else {}", operand("t"), operand("b"), operand("f"));
-    fail_unsupported("{} has no form in TorchScript", op);
-  }
-
-  // Lists, and tensors that are made of numbers
-
-  std::string made_of(const std::string& numbers) const {
-    const auto* given = node_.find_attribute("dtype") ? node_.find_attribute("dtype")->value.get<DType>() : nullptr;
-    return fmt::format("torch.tensor({}, dtype={}{})", numbers, given ? number_of(*given) : kInt64,
-                       context_.device.empty() ? "" : ", device=" + context_.device);
-  }
-
-  std::string int_list(std::string_view name) const {
-    const Param& param = entry_.signature.inputs[static_cast<size_t>(entry_.signature.find_input(name))];
-    return list(node_.find_attribute(name)->value, param);
-  }
-
-  std::string calling(const std::string& function, const std::vector<std::string>& arguments) {
-    context_.functions.insert(function);
-    return fmt::format("__torch__.{}({})", function, join(arguments));
-  }
-
-  std::string own_text(std::string_view op) {
-    const auto text = [&](std::string_view name) { return args_.text(name); };
-    if (op == "item") return number_of_tensor();
-    if (op == "int_tensor") return made_of(int_list("values"));
-    if (op == "int_scalar") return made_of(text("value"));
-    if (op == "tolist") {
-      const bool is_wide = args_.value("self")->type.dtype == DType::Int64;
-      const std::string wide = is_wide ? text("self") : fmt::format("torch.to({}, {})", text("self"), kInt64);
-      return fmt::format("annotate(List[int], ({}).tolist())", wide);
-    }
-    if (op == "list_item") return fmt::format("{}[{}]", text("list"), text("index"));
-    if (op == "shape") {
-      const auto bound = [&](const char* name) { return args_.has(name) ? text(name) : ""; };
-      return made_of(fmt::format("torch.size({})[{}:{}]", text("self"), bound("start"), bound("end")));
-    }
-    if (op == "copied_zeros") return calling("copied_zeros", {int_list("list"), text("self")});
-    if (op == "broadcast_shapes") return calling("broadcast_shapes", {text("self"), int_list("shape")});
-    if (op == "both") return fmt::format("{} and {}", text("a"), text("b"));
-    if (op == "either") return fmt::format("{} or {}", text("a"), text("b"));
-    if (op == "count_if")
-      return fmt::format("{} if {} else 0", text("count"), condition_text(*args_.value("condition"), context_));
-    if (op == "call_operator") return operator_call();
-    return list_text(op);
-  }
-
-  /// An operator without a row of its own: the first tensor by its place, everything else by its name.
-  std::string operator_call() const {
-    std::string target = args_.string("tonnx_target");  // library.name.overload
-    const size_t overload = target.find('.', target.find('.') + 1);
-    if (overload != std::string::npos) target.erase(overload);
-    std::vector<std::string> texts;
-    for (const Attribute& each : node_.attributes) {
-      if (each.name == "tonnx_target") continue;
-      const bool is_list =
-          each.value.get<AttrList>() || each.value.get<std::vector<int64_t>>() || each.value.get<std::vector<double>>();
-      const std::string text = is_list ? "[" + join(*items(each.value, "")) + "]" : plain(each.value, "");
-      texts.push_back(texts.empty() && each.value.get<Operand>() ? text : fmt::format("{}={}", each.name, text));
-    }
-    return fmt::format("ops.{}({})", target, join(texts));
-  }
-
-  std::string list_text(std::string_view op) {
-    const auto text = [&](std::string_view name) { return args_.text(name); };
-    if (op == "list") return list(node_.find_attribute("items")->value, entry_.signature.inputs[0]);
-    if (op == "list_at") return fmt::format("{}[{}]", text("self"), text("index"));
-    if (op == "list_length") return fmt::format("len({})", text("self"));
-    if (op == "list_insert") {
-      if (!args_.has("index")) return fmt::format("{} + [{}]", text("self"), text("value"));
-      return calling("list_insert", {text("self"), text("value"), text("index")});
-    }
-    if (op == "list_erase") return calling("list_erase", {text("self"), args_.has("index") ? text("index") : "-1"});
-    if (op == "unbind_list") return fmt::format("torch.unbind({}, {})", text("self"), text("dim"));
-    if (op == "split_list") {
-      const AttrValue& sizes = node_.find_attribute("sizes")->value;
-      const auto* at = sizes.get<Operand>();
-      const bool is_one = sizes.get<int64_t>() != nullptr || (at && node_.input(at->index)->type.kind == Kind::Int);
-      const std::string dim = text("dim");
-      if (!is_one) return fmt::format("torch.split_with_sizes({}, {}, {})", text("self"), int_list("sizes"), dim);
-      std::string pieces = fmt::format("torch.split({}, {}, {})", text("self"), text("sizes"), dim);
-      if (args_.flag("may_be_empty")) pieces += fmt::format("[:torch.size({}, {})]", text("self"), dim);
-      return pieces;
-    }
-    if (op == "none") return fmt::format("annotate({}, None)", type_text(*node_.output(0)));
-    if (op == "is_given") {
-      return fmt::format("torch.tensor({} is not None{})", context_.name_of(args_.value("self")),
-                         context_.device.empty() ? "" : ", device=" + context_.device);
-    }
-    fail_unsupported("{} has no form in TorchScript", op);
-  }
-
   const Node& node_;
   Context& context_;
   const AtenOpEntry& entry_;
   Emission args_;
 };
-
-constexpr std::string_view kCopiedZeros = R"(def copied_zeros(sizes: List[int],
-    x: Tensor) -> List[int]:
-  result = annotate(List[int], [])
-  for i in range(len(sizes)):
-    n = sizes[i]
-    if n == 0:
-      n = torch.size(x, i)
-    else:
-      pass
-    torch.append(result, n)
-  return result
-)";
-constexpr std::string_view kBroadcastShapes = R"(def broadcast_shapes(x: Tensor,
-    sizes: List[int]) -> List[int]:
-  own = torch.size(x)
-  rank = ops.prim.max(len(own), len(sizes))
-  result = annotate(List[int], [])
-  for i in range(rank):
-    n = 1
-    at = i - rank + len(own)
-    if at >= 0:
-      n = own[at]
-    else:
-      pass
-    at = i - rank + len(sizes)
-    if at >= 0 and n == 1:
-      n = sizes[at]
-    else:
-      pass
-    torch.append(result, n)
-  return result
-)";
-constexpr std::string_view kListInsert = R"(def list_insert(items: List[Tensor],
-    value: Tensor,
-    index: int) -> List[Tensor]:
-  return items[:index] + [value] + items[index:]
-)";
-constexpr std::string_view kListErase = R"(def list_erase(items: List[Tensor],
-    index: int) -> List[Tensor]:
-  rest = items[index:]
-  return items[:index] + rest[1:]
-)";
-
-}  // namespace
-
-std::string_view function_text(std::string_view name) {
-  if (name == "copied_zeros") return kCopiedZeros;
-  if (name == "broadcast_shapes") return kBroadcastShapes;
-  return name == "list_insert" ? kListInsert : kListErase;
-}
-
-namespace {
 
 std::string type_text(const Type& type) {
   switch (type.kind) {
@@ -369,8 +220,7 @@ std::string type_text(const Value& value) {
   const Node* from = value.producer;
   if (value.type.kind == Kind::Unknown && from != nullptr && from->domain == Symbol("tonnx")) {
     if (from->op == Symbol("none")) return "Optional[Tensor]";
-    const bool gives_list = from->op != Symbol("list_at") && from->op.view().find("list") != std::string_view::npos;
-    if (gives_list) return "List[Tensor]";
+    if (get_aten_op(*from).signature.outputs[0].type == "list") return "List[Tensor]";
     const char* inner = from->op == Symbol("cond") ? "then_branch" : nullptr;
     if (inner != nullptr) {
       const auto& branch = **from->find_attribute(inner)->value.get<GraphPtr>();

@@ -1,7 +1,7 @@
 // spelling.h - single nodes as expressions of TorchScript.
 #pragma once
 #include <functional>
-#include <set>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -14,7 +14,7 @@ struct Context {
   std::function<std::string(const Value*)> name_of;  // the variable or attribute that holds a value
   std::function<std::string(const Value*)> type_of;  // as type_text, or what is known better
   std::string device;                                // an expression for that of the inputs; empty: there are none
-  std::set<std::string> functions;                   // those of kFunctions that are called
+  std::map<std::string, std::string> functions;      // what expressions call, by name: their definitions
   bool in_module = false;                            // inside a module of its own, whose flag `training` counts
 };
 
@@ -37,8 +37,5 @@ std::string node_text(const Node& node, Context& context);
 
 /// Whether the expression gives a list with one element for each output of the node.
 bool gives_list(const Node& node);
-
-/// The definition of a function that expressions call.
-std::string_view function_text(std::string_view name);
 
 }  // namespace tonnx::torchscript

@@ -103,6 +103,7 @@ constexpr AtenOp kAtenActivationAten[] = {
      .raise = raise_softmax_backward},
     {.sig = "aten::glu(Tensor self, int dim=-1) -> Tensor", .python = "F.glu", .raise = raise_glu},
     {.sig = "aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+     .elementwise = Elementwise::Kept,
      .python = "F.hardtanh",
      .raise = raise_hardtanh},
     {.sig = "aten::log_sigmoid(Tensor self) -> Tensor", .python = "F.logsigmoid", .raise = raise_log_sigmoid},

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "ops/activation/eval.h"
 #include "ops/activation/raise.h"
+#include "ops/frame/aten_types.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
@@ -113,9 +114,11 @@ constexpr OnnxOp kSoftmaxOnnx[] = {
 
 constexpr AtenOp kSoftmaxAten[] = {
     {.sig = "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+     .types = types_as_first,
      .emit = emit_softmax,
      .raise = raise_softmax},
     {.sig = "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+     .types = types_as_first,
      .emit = emit_softmax,
      .raise = raise_softmax},
 };

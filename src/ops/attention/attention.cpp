@@ -6,11 +6,13 @@
 #include "ops/attention/eval.h"
 #include "ops/attention/older.h"
 #include "ops/attention/raise.h"
+#include "ops/attention/types.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
 #include "ops/shape/raise.h"
+#include "ops/shape/types.h"
 
 namespace tonnx {
 namespace {
@@ -323,9 +325,13 @@ constexpr OnnxOp kAttentionOnnx[] = {
 constexpr AtenOp kAttentionAten[] = {
     {.sig = "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
             "dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
+     .types = types_attention,
+     .low_precision = true,
      .emit = emit_attention,
      .raise = raise_attention},
     {.sig = "aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)",
+     .types = types_unflatten,
+     .view = ViewRule::View,
      .emit = emit_unflatten,
      .raise = raise_reshaped},
 };

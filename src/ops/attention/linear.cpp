@@ -9,6 +9,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/linalg/raise.h"
+#include "ops/linalg/types.h"
 
 namespace tonnx {
 namespace {
@@ -187,6 +188,7 @@ constexpr OnnxOp kLinearAttentionOnnx[] = {
 constexpr AtenOp kLinearAttentionAten[] = {
     {.sig = "aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool "
             "unitriangular=False) -> Tensor",
+     .types = types_solve_triangular,
      .emit = emit_solve_triangular,
      .raise = raise_solve_triangular},
 };

@@ -6,11 +6,14 @@
 #include "base/error.h"
 #include "ops/cast/eval.h"
 #include "ops/cast/raise.h"
+#include "ops/cast/types.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
+#include "ops/frame/script_node.h"
 #include "ops/math/raise.h"
 #include "ops/shape/raise.h"
+#include "ops/shape/types.h"
 
 namespace tonnx {
 namespace {
@@ -240,18 +243,29 @@ constexpr OnnxOp kCastOnnx[] = {
 constexpr AtenOp kCastAten[] = {
     {.sig = "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
             "memory_format=None) -> Tensor(a)",
+     .types = types_to,
+     .elementwise = Elementwise::Kept,
+     .view = ViewRule::Convert,
      .python = ".to",
      .raise = raise_to},
     {.sig = "aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
+     .types = types_view_dtype,
+     .view = ViewRule::View,
      .python = ".view",
+     .script = script_renamed<"view_copy">,
      .raise = raise_view_dtype},
     {.sig = "aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
+     .types = types_frexp,
      .python = "torch.frexp",
      .raise = raise_frexp},
     {.sig = "aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+     .elementwise = Elementwise::Kept,
      .python = "torch.nan_to_num",
      .raise = raise_nan_to_num},
-    {.sig = "aten::exp2(Tensor self) -> Tensor", .python = "torch.exp2", .raise = raise_exp2},
+    {.sig = "aten::exp2(Tensor self) -> Tensor",
+     .elementwise = Elementwise::Floats,
+     .python = "torch.exp2",
+     .raise = raise_exp2},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "ops/cast/types.h"
 #include "ops/frame/emission.h"
 
 namespace tonnx {
@@ -17,22 +18,38 @@ std::string emit_to_copy(const Emission& e) {
 constexpr AtenOp kAtenCastAten[] = {
     {.sig = "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool "
             "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+     .types = types_to,
+     .elementwise = Elementwise::Kept,
+     .view = ViewRule::Convert,
      .python = ".to",
      .raise = raise_to},
     {.sig = "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? "
             "memory_format=None) -> Tensor(a)",
+     .types = types_to,
+     .elementwise = Elementwise::Kept,
+     .view = ViewRule::Convert,
      .python = ".to",
      .raise = raise_to},
     {.sig = "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? "
             "memory_format=None) -> Tensor(a)",
+     .types = types_to,
+     .elementwise = Elementwise::Kept,
+     .view = ViewRule::Convert,
      .python = ".to",
      .raise = raise_to},
     {.sig = "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+     .types = types_to,
+     .elementwise = Elementwise::Kept,
      .emit = emit_to_copy,
      .raise = raise_to},
-    {.sig = "aten::type_as(Tensor self, Tensor other) -> Tensor", .python = ".type_as", .raise = raise_to},
+    {.sig = "aten::type_as(Tensor self, Tensor other) -> Tensor",
+     .types = types_to,
+     .elementwise = Elementwise::Kept,
+     .view = ViewRule::Convert,
+     .python = ".type_as",
+     .raise = raise_to},
 };
 
 }  // namespace

@@ -5,12 +5,14 @@
 
 #include "base/error.h"
 #include "ir/clone.h"
+#include "ops/control/script.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/expansion.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
 #include "ops/shape/raise.h"
+#include "ops/shape/types.h"
 
 namespace tonnx {
 namespace {
@@ -340,10 +342,14 @@ constexpr AtenOp kControlFlowAten[] = {
     {.sig = "_operator::le(SymInt a, SymInt b) -> bool", .python = "<=", .raise = raise_relation<"LessOrEqual">},
     {.sig = "_operator::gt(SymInt a, SymInt b) -> bool", .python = ">", .raise = raise_relation<"Greater">},
     {.sig = "_operator::ge(SymInt a, SymInt b) -> bool", .python = ">=", .raise = raise_relation<"GreaterOrEqual">},
-    {.sig = "tonnx::both(bool a, bool b) -> bool", .emit = emit_both},
-    {.sig = "tonnx::either(bool a, bool b) -> bool", .emit = emit_either},
-    {.sig = "tonnx::count_if(Tensor condition, SymInt count) -> SymInt", .emit = emit_count_if},
+    {.sig = "tonnx::both(bool a, bool b) -> bool", .emit = emit_both, .script = script_both},
+    {.sig = "tonnx::either(bool a, bool b) -> bool", .emit = emit_either, .script = script_either},
+    {.sig = "tonnx::count_if(Tensor condition, SymInt count) -> SymInt",
+     .emit = emit_count_if,
+     .script = script_count_if},
     {.sig = "aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+     .types = types_movedim,
+     .view = ViewRule::Movedim,
      .python = "torch.movedim",
      .raise = raise_movedim},
 };

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ir/clone.h"
+#include "ops/control/script.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/expansion.h"
 #include "ops/frame/infer.h"
@@ -326,16 +327,23 @@ constexpr OnnxOp kSequenceOnnx[] = {
 };
 
 constexpr AtenOp kSequenceAten[] = {
-    {.sig = "tonnx::list(Tensor[] items) -> list", .emit = emit_list},
-    {.sig = "tonnx::list_at(list self, SymInt index) -> Tensor", .emit = emit_list_at},
-    {.sig = "tonnx::list_insert(list self, Tensor value, SymInt? index=None) -> list", .emit = emit_list_insert},
-    {.sig = "tonnx::list_erase(list self, SymInt? index=None) -> list", .emit = emit_list_erase},
-    {.sig = "tonnx::list_length(list self) -> SymInt", .emit = emit_list_length},
+    {.sig = "tonnx::list(Tensor[] items) -> list", .emit = emit_list, .script = script_list},
+    {.sig = "tonnx::list_at(list self, SymInt index) -> Tensor", .emit = emit_list_at, .script = script_list_at},
+    {.sig = "tonnx::list_insert(list self, Tensor value, SymInt? index=None) -> list",
+     .emit = emit_list_insert,
+     .script = script_list_insert},
+    {.sig = "tonnx::list_erase(list self, SymInt? index=None) -> list",
+     .emit = emit_list_erase,
+     .script = script_list_erase},
+    {.sig = "tonnx::list_length(list self) -> SymInt", .emit = emit_list_length, .script = script_list_length},
     {.sig = "tonnx::split_list(Tensor self, SymInt[] sizes, int dim=0, bool may_be_empty=False) -> list",
-     .emit = emit_split_list},
-    {.sig = "tonnx::unbind_list(Tensor self, int dim=0) -> list", .emit = emit_unbind_list},
-    {.sig = "tonnx::none() -> Tensor", .emit = emit_none},
-    {.sig = "tonnx::is_given(Tensor self) -> Tensor", .emit = emit_is_given},
+     .emit = emit_split_list,
+     .script = script_split_list},
+    {.sig = "tonnx::unbind_list(Tensor self, int dim=0) -> list",
+     .emit = emit_unbind_list,
+     .script = script_unbind_list},
+    {.sig = "tonnx::none() -> Tensor", .emit = emit_none, .script = script_none},
+    {.sig = "tonnx::is_given(Tensor self) -> Tensor", .emit = emit_is_given, .script = script_is_given},
 };
 
 }  // namespace

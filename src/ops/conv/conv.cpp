@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ops/conv/eval.h"
 #include "ops/conv/raise.h"
+#include "ops/conv/types.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
@@ -288,33 +289,45 @@ constexpr OnnxOp kConvOnnx[] = {
 constexpr AtenOp kConvAten[] = {
     {.sig = "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], "
             "SymInt[1] dilation=[1], SymInt groups=1) -> Tensor",
+     .types = types_conv,
+     .low_precision = true,
      .emit = emit_conv,
      .module = module_conv,
      .raise = raise_conv},
     {.sig = "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] "
             "padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
+     .types = types_conv,
+     .low_precision = true,
      .emit = emit_conv,
      .module = module_conv,
      .raise = raise_conv},
     {.sig = "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] "
             "padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
+     .types = types_conv,
+     .low_precision = true,
      .emit = emit_conv,
      .module = module_conv,
      .raise = raise_conv},
     {.sig = "aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] "
             "padding=[0], SymInt[1] output_padding=[0], SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor",
+     .types = types_conv_transpose,
+     .low_precision = true,
      .emit = emit_conv,
      .module = module_conv,
      .raise = raise_conv_transpose},
     {.sig = "aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], "
             "SymInt[2] padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> "
             "Tensor",
+     .types = types_conv_transpose,
+     .low_precision = true,
      .emit = emit_conv,
      .module = module_conv,
      .raise = raise_conv_transpose},
     {.sig = "aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], "
             "SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, "
             "1, 1]) -> Tensor",
+     .types = types_conv_transpose,
+     .low_precision = true,
      .emit = emit_conv,
      .module = module_conv,
      .raise = raise_conv_transpose},

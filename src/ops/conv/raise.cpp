@@ -2,6 +2,7 @@
 #include "ops/conv/raise.h"
 
 #include "base/checked_int.h"
+#include "ops/conv/types.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {
@@ -95,28 +96,37 @@ Values raise_conv_tbc(const AtenNode& n, OnnxBuilder& onnx) {
 constexpr AtenOp kAtenConvAten[] = {
     {.sig = "aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str "
             "padding=\"valid\", SymInt[1] dilation=[1], SymInt groups=1) -> Tensor",
+     .types = types_conv,
+     .low_precision = true,
      .python = "F.conv1d",
      .raise = raise_conv},
     {.sig = "aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str "
             "padding=\"valid\", SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
+     .types = types_conv,
+     .low_precision = true,
      .python = "F.conv2d",
      .raise = raise_conv},
     {.sig = "aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str "
             "padding=\"valid\", SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
+     .types = types_conv,
+     .low_precision = true,
      .python = "F.conv3d",
      .raise = raise_conv},
     {.sig = "aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] "
             "dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
+     .low_precision = true,
      .python = "torch.convolution",
      .raise = raise_convolution},
     {.sig = "aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] "
             "padding, SymInt[] dilation, bool transposed, int[] output_padding, SymInt groups, bool benchmark, bool "
             "deterministic, bool cudnn_enabled) -> Tensor",
+     .low_precision = true,
      .python = "torch.ops.aten._convolution.deprecated",
      .raise = raise_old_convolution},
     {.sig = "aten::_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] "
             "dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, "
             "bool cudnn_enabled, bool allow_tf32) -> Tensor",
+     .low_precision = true,
      .python = "torch.ops.aten._convolution.default",
      .raise = raise_old_convolution},
     {.sig = "aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor",

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ops/create/raise.h"
+#include "ops/create/types.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
@@ -236,38 +237,56 @@ constexpr OnnxOp kCreateOnnx[] = {
 constexpr AtenOp kCreateAten[] = {
     {.sig = "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_full,
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_filled},
     {.sig = "aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None) -> Tensor",
+     .types = types_of_size,
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_filled},
     {.sig = "aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None) -> Tensor",
+     .types = types_of_size,
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_filled},
     {.sig = "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None) -> Tensor",
+     .types = types_arange,
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_arange},
     {.sig = "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_arange,
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_arange},
     {.sig = "aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
             "bool? pin_memory=None) -> Tensor",
+     .types = types_eye,
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_eye},
     {.sig = "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+     .elementwise = Elementwise::Kept,
+     .out_dtype = true,
      .python = "torch.full_like",
      .raise = raise_filled},
     {.sig = "aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+     .elementwise = Elementwise::Kept,
+     .out_dtype = true,
      .python = "torch.zeros_like",
      .raise = raise_filled},
     {.sig = "aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+     .elementwise = Elementwise::Kept,
+     .out_dtype = true,
      .python = "torch.ones_like",
      .raise = raise_filled},
 };

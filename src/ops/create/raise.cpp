@@ -6,6 +6,7 @@
 
 #include "base/budget.h"
 #include "ops/create/create.h"
+#include "ops/create/types.h"
 
 namespace tonnx {
 namespace {
@@ -139,6 +140,8 @@ Values raise_bartlett(const AtenNode& n, OnnxBuilder& onnx) {
 constexpr AtenOp kAtenCreateAten[] = {
     {.sig = "aten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_arange,
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_arange},
     {.sig = "aten::bartlett_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
@@ -151,14 +154,19 @@ constexpr AtenOp kAtenCreateAten[] = {
      .raise = raise_bartlett},
     {.sig = "aten::blackman_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_window,
      .emit = emit_factory,
      .raise = raise_blackman_window},
     {.sig = "aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+     .types = types_of_size,
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_filled},
     {.sig = "aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+     .elementwise = Elementwise::Kept,
+     .out_dtype = true,
      .python = "torch.empty_like",
      .raise = raise_filled},
     {.sig = "aten::empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? "
@@ -171,60 +179,75 @@ constexpr AtenOp kAtenCreateAten[] = {
      .raise = raise_filled},
     {.sig = "aten::eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None) -> Tensor",
+     .types = types_eye,
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_eye},
     {.sig = "aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", .python = "torch.fill", .raise = raise_filled},
     {.sig = "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", .python = "torch.fill", .raise = raise_filled},
     {.sig = "aten::hamming_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_window,
      .emit = emit_factory,
      .raise = raise_hamming_window},
     {.sig = "aten::hamming_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_window,
      .emit = emit_factory,
      .raise = raise_hamming_window},
     {.sig = "aten::hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, ScalarType? "
             "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_window,
      .emit = emit_factory,
      .raise = raise_hamming_window},
     {.sig = "aten::hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
             "bool? pin_memory=None) -> Tensor",
+     .types = types_window,
      .emit = emit_factory,
      .raise = raise_hann_window},
     {.sig = "aten::linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
             "Device? device=None, bool? pin_memory=None) -> Tensor",
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_linspace},
     {.sig = "aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_linspace},
     {.sig = "aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_linspace},
     {.sig = "aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_linspace},
     {.sig = "aten::logspace(Scalar start, Scalar end, int steps, float base=10., *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_logspace},
     {.sig = "aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., *, ScalarType? "
             "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_logspace},
     {.sig = "aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., *, ScalarType? "
             "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_logspace},
     {.sig = "aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, ScalarType? "
             "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_logspace},
     {.sig = "aten::new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
+     .out_dtype = true,
      .python = ".new_empty",
      .raise = raise_filled},
     {.sig = "aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? "
@@ -233,18 +256,23 @@ constexpr AtenOp kAtenCreateAten[] = {
      .raise = raise_filled},
     {.sig = "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .out_dtype = true,
      .python = ".new_full",
      .raise = raise_filled},
     {.sig = "aten::new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
+     .out_dtype = true,
      .python = ".new_ones",
      .raise = raise_filled},
     {.sig = "aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
+     .out_dtype = true,
      .python = ".new_zeros",
      .raise = raise_filled},
     {.sig = "aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None) -> Tensor",
+     .types = types_scalar_tensor,
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_scalar_tensor},
     {.sig = "aten::tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? "

@@ -1,8 +1,9 @@
-// aten_call.cpp - operators that have no row of their own, in Python: torch.ops.library.name(...).
+// aten_call.cpp - operators that have no row of their own, in code: torch.ops.library.name(...).
 #include <fmt/format.h>
 
 #include "ops/frame/emission.h"
 #include "ops/frame/op_def.h"
+#include "ops/frame/script_node.h"
 
 namespace tonnx {
 namespace {
@@ -19,8 +20,23 @@ std::string emit_call(const Emission& e) {
   return fmt::format("torch.ops.{}({})", e.string("tonnx_target"), join(arguments));
 }
 
+/// The same in TorchScript, which finds the overload by itself.
+std::string script_call(ScriptNode& n) {
+  std::string target = n.args().string("tonnx_target");  // library.name.overload
+  const size_t overload = target.find('.', target.find('.') + 1);
+  if (overload != std::string::npos) target.erase(overload);
+  std::vector<std::string> arguments;
+  for (const Attribute& attribute : n.args().node().attributes) {
+    if (attribute.name == "tonnx_target") continue;
+    const bool by_place = arguments.empty() && attribute.value.get<Operand>() != nullptr;
+    const std::string text = n.plain(attribute.value);
+    arguments.push_back(by_place ? text : fmt::format("{}={}", attribute.name, text));
+  }
+  return fmt::format("ops.{}({})", target, join(arguments));
+}
+
 constexpr AtenOp kAtenCallAten[] = {
-    {.sig = "tonnx::call_operator(str tonnx_target) -> Tensor", .emit = emit_call},
+    {.sig = "tonnx::call_operator(str tonnx_target) -> Tensor", .emit = emit_call, .script = script_call},
 };
 
 }  // namespace

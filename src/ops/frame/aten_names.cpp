@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ops/frame/op_def.h"
+
 namespace tonnx {
 namespace {
 
@@ -214,10 +216,9 @@ constexpr OutRow kOut[] = {
     {"xlogy", "OutTensor", "Tensor"},
 };
 
-constexpr std::string_view kCopiedViews[] = {
-    "_conj",     "_neg_view", "_reshape_alias", "alias",     "as_strided", "detach",           "diagonal",    "expand",
-    "narrow",    "permute",   "select",         "slice",     "split",      "split_with_sizes", "squeeze",     "t",
-    "transpose", "unbind",    "unfold",         "unsqueeze", "view",       "view_as_complex",  "view_as_real"};
+/// Views that are copied by `<name>_copy`, and have no row that says they are views: the tensor itself under another
+/// name, and other names of view.
+constexpr std::string_view kViewsWithoutRow[] = {"_neg_view", "_reshape_alias", "alias", "detach"};
 
 /// The rows of a table by the name of the operator.
 template <class Row>
@@ -291,7 +292,11 @@ bool copies_view(const Node& node) {
   const std::string_view op = node.op.view();
   if (!op.ends_with(kSuffix) || !is_aten(node)) return false;
   const std::string_view stem = op.substr(0, op.size() - kSuffix.size());
-  return std::find(std::begin(kCopiedViews), std::end(kCopiedViews), stem) != std::end(kCopiedViews);
+  if (std::find(std::begin(kViewsWithoutRow), std::end(kViewsWithoutRow), stem) != std::end(kViewsWithoutRow))
+    return true;
+  const AtenOpEntry* entry =
+      find_aten_op(fmt::format("aten::{}{}{}", stem, node.overload.empty() ? "" : ".", node.overload.view()));
+  return entry != nullptr && entry->op->view != ViewRule::None;
 }
 
 void use_canonical_name(Node& node) {

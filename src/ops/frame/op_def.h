@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +22,8 @@ class Results;      // what an evaluation gives (eval.h)
 class AtenBuilder;  // appends aten nodes (lowering.h)
 class AtenNode;     // an aten node that is raised, seen through its schema (raising.h)
 class OnnxBuilder;  // appends ONNX nodes (raising.h)
+class TypeNode;     // an aten node whose results are typed (aten_types.h)
+class ScriptNode;   // an aten node that becomes TorchScript's code (script_node.h)
 class Emission;     // an aten node that becomes Python text (emission.h)
 struct ModuleSpec;  // an nn.Module in the making (emission.h)
 struct Call;        // an aten node as generated code spells it (emission.h)
@@ -41,6 +44,8 @@ using EvalFn = Results (*)(const NodeView&);
 using StepFn = void (*)(OnnxEdit&);
 using ExpandFn = bool (*)(const NodeView&, OnnxEdit&);
 using RaiseFn = Values (*)(const AtenNode&, OnnxBuilder&);
+using TypeFn = void (*)(TypeNode&);
+using ScriptFn = std::string (*)(ScriptNode&);
 using EmitFn = std::string (*)(const Emission&);
 using ModuleFn = std::optional<ModuleSpec> (*)(const Emission&);
 
@@ -105,14 +110,64 @@ constexpr OnnxOp with(OnnxOp op, const OnnxFacts& facts) {
   return op;
 }
 
+/// The element type that an operator gives each of whose elements comes from one of each input.
+enum class Elementwise : uint8_t {
+  No,        // the operator is none
+  Kept,      // that of the first tensor, or the argument `dtype`
+  Promoted,  // that of all inputs together
+  Floats,    // the same, and float32 for integers
+  Quotient,  // the same, but for a division that rounds, which stays with integers
+  Doubles,   // float64, or complex
+  Flags,     // bool
+};
+
+/// How what an operator gives lies in the memory of its first tensor.
+enum class ViewRule : uint8_t {
+  None,        // it has memory of its own
+  Select,      // the scatter of the same arguments puts it back
+  Diagonal,    // the same
+  Slice,       // the same, but for one that takes everything
+  Narrow,      // a slice by its length
+  AsStrided,   // of whole memory
+  View,        // never copies
+  Reshape,     // a view where the strides allow one
+  Contiguous,  // the same tensor where it lies row by row
+  Permute,     // permute
+  Transpose,   // transpose.int
+  Transposed,  // t, mT ...: the last two dimensions
+  Reversed,    // numpy_T: all dimensions
+  Movedim,     // movedim
+  Squeeze,     // squeeze
+  Unsqueeze,   // unsqueeze
+  Expand,      // the same tensor where nothing is expanded
+  Same,        // the same tensor, for sure
+  Real,        // the same tensor unless it is complex
+  Convert,     // the same tensor where the type stays
+  Dropout,     // the same tensor in eval mode
+  Split,       // parts along the dimension `dim`
+  HSplit,      // along dimension 1, or that of a vector
+  VSplit,      // along dimension 0
+  DSplit,      // along dimension 2
+  Unbind,      // elements along a dimension
+  Unfold,      // windows, which are not written through
+  Opaque,      // any other view that is not written through
+};
+
 struct AtenOp {
   Signature sig;  // exactly PyTorch's own schema string
+  /// Types of its results, by those of its arguments (aten_types.h); null: by `elementwise`, or nothing is known.
+  TypeFn types = nullptr;
+  Elementwise elementwise = Elementwise::No;  // its results lie in memory as its inputs do
+  ViewRule view = ViewRule::None;
+  bool low_precision = false;  // torch.autocast has it compute in the smaller type
+  bool out_dtype = false;      // its out= variant computes in the type of the result
   /// How generated code spells it: `torch.cumsum` a function, `.view` a method, `+` an infix or prefix operator, `r-`
   /// an infix operator with its sides swapped.
   std::string_view python = {};
   EmitFn emit = nullptr;       // where neither fits
   ModuleFn module = nullptr;   // which nn.Module it is, where its weights are constants
   bool subscript = false;      // x[...]: one on top of another is written as one
+  ScriptFn script = nullptr;   // its text in TorchScript's code, where it is no call by its name and schema
   RaiseFn raise = nullptr;     // its meaning as ONNX nodes of the newest opset; null: not supported
   std::string_view note = {};  // limits, and why it cannot be raised
 };
@@ -144,7 +199,11 @@ const OnnxOpEntry* find_onnx_op(std::string_view domain, std::string_view name);
 bool has_trait(const Node& node, OnnxTrait trait);
 /// `name` is `aten::add.Tensor`.
 const AtenOpEntry* find_aten_op(std::string_view name);
+const AtenOpEntry* find_aten_op(const Node& node);
+/// Throws Unsupported where the tables do not have it.
 const AtenOpEntry& get_aten_op(const Node& node);
+/// `aten::add.Tensor`: the library, the name and the overload of the node's operator.
+std::string full_name(const Node& node);
 
 /// The versions of the operator in ai.onnx, ascending, as the standard has them; empty for an operator it does not
 /// have.

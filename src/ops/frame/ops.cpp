@@ -281,13 +281,17 @@ const AtenOpEntry* find_aten_op(std::string_view name) {
   return at == table.end() ? nullptr : &at->second;
 }
 
+const AtenOpEntry* find_aten_op(const Node& node) { return find_aten_op(full_name(node)); }
+
 const AtenOpEntry& get_aten_op(const Node& node) {
-  const std::string name = node.overload.empty()
-                               ? fmt::format("{}::{}", node.domain.view(), node.op.view())
-                               : fmt::format("{}::{}.{}", node.domain.view(), node.op.view(), node.overload.view());
-  const AtenOpEntry* entry = find_aten_op(name);
-  if (entry == nullptr) throw Error(ErrorKind::Unsupported, fmt::format("the operator {} is not supported", name));
+  const AtenOpEntry* entry = find_aten_op(node);
+  if (entry == nullptr) fail_unsupported("the operator {} is not supported", full_name(node));
   return *entry;
+}
+
+std::string full_name(const Node& node) {
+  return fmt::format("{}::{}{}{}", node.domain.view(), node.op.view(), node.overload.empty() ? "" : ".",
+                     node.overload.view());
 }
 
 }  // namespace tonnx

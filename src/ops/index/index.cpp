@@ -12,6 +12,7 @@
 #include "ops/frame/opset_step.h"
 #include "ops/index/eval.h"
 #include "ops/index/raise.h"
+#include "ops/index/types.h"
 #include "ops/move/eval.h"
 #include "ops/quantize/quantize.h"
 
@@ -361,15 +362,24 @@ constexpr OnnxOp kIndexOnnx[] = {
 
 constexpr AtenOp kIndexAten[] = {
     {.sig = "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
+     .types = types_index_select,
      .python = "torch.index_select",
      .raise = raise_index_select},
     {.sig = "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+     .types = types_gather,
      .python = "torch.gather",
      .raise = raise_gather},
-    {.sig = "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", .emit = emit_index, .raise = raise_index},
-    {.sig = "aten::nonzero(Tensor self) -> Tensor", .python = "torch.nonzero", .raise = raise_nonzero},
+    {.sig = "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+     .types = types_index,
+     .emit = emit_index,
+     .raise = raise_index},
+    {.sig = "aten::nonzero(Tensor self) -> Tensor",
+     .types = types_nonzero,
+     .python = "torch.nonzero",
+     .raise = raise_nonzero},
     {.sig = "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool "
             "sparse=False) -> Tensor",
+     .types = types_embedding,
      .emit = emit_embedding,
      .module = module_embedding,
      .raise = raise_embedding},

@@ -119,6 +119,7 @@ Values raise_masked_index_put(const AtenNode& n, OnnxBuilder& onnx) {
 
 constexpr AtenOp kAtenIndexPutAten[] = {
     {.sig = "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+     .elementwise = Elementwise::Kept,
      .python = ".masked_fill",
      .raise = raise_masked_fill},
     {.sig = "aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> "

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "ops/index/subscript.h"
+#include "ops/index/types.h"
 
 namespace tonnx {
 
@@ -238,13 +239,18 @@ constexpr AtenOp kAtenIndexAten[] = {
      .python = "torch.nonzero_static",
      .raise = raise_nonzero_static},
     {.sig = "aten::masked_select(Tensor self, Tensor mask) -> Tensor",
+     .types = types_masked_select,
      .python = "torch.masked_select",
      .raise = raise_masked_select},
     {.sig = "aten::take(Tensor self, Tensor index) -> Tensor", .python = "torch.take", .raise = raise_take},
     {.sig = "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+     .types = types_gather,
      .python = "torch.take_along_dim",
      .raise = raise_take_along_dim},
-    {.sig = "aten::one_hot(Tensor self, int num_classes=-1) -> Tensor", .python = "F.one_hot", .raise = raise_one_hot},
+    {.sig = "aten::one_hot(Tensor self, int num_classes=-1) -> Tensor",
+     .types = types_one_hot,
+     .python = "F.one_hot",
+     .raise = raise_one_hot},
     {.sig = "aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor",
      .python = "torch.ops.aten._unsafe_masked_index",
      .raise = raise_masked_index},

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ops/frame/aten_types.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
@@ -10,6 +11,7 @@
 #include "ops/index/index.h"
 #include "ops/index/raise.h"
 #include "ops/shape/raise.h"
+#include "ops/shape/types.h"
 
 namespace tonnx {
 namespace {
@@ -178,22 +180,29 @@ constexpr OnnxOp kScatterOnnx[] = {
 
 constexpr AtenOp kScatterAten[] = {
     {.sig = "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+     .types = types_as_self,
      .python = "torch.scatter",
      .raise = raise_scatter},
     {.sig = "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+     .types = types_as_self,
      .python = "torch.scatter",
      .raise = raise_scatter},
     {.sig = "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+     .types = types_as_self,
      .python = "torch.scatter_add",
      .raise = raise_scatter_add},
     {.sig = "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
             "include_self=True) -> Tensor",
+     .types = types_as_self,
      .python = "torch.scatter_reduce",
      .raise = raise_scatter_reduce},
     {.sig = "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+     .types = types_as_self,
      .emit = emit_index_put,
      .raise = raise_index_put},
     {.sig = "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+     .types = types_expand_as,
+     .view = ViewRule::Expand,
      .python = ".expand_as",
      .raise = raise_expand},
 };

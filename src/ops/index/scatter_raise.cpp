@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "ops/index/raise.h"
+#include "ops/frame/aten_types.h"
 #include "ops/move/raise.h"
 
 namespace tonnx {
@@ -225,15 +226,18 @@ Values raise_put(const AtenNode& n, OnnxBuilder& onnx) {
 
 constexpr AtenOp kAtenScatterAten[] = {
     {.sig = "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+     .types = types_as_self,
      .python = "torch.scatter",
      .raise = raise_scatter},
     {.sig = "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+     .types = types_as_self,
      .python = "torch.scatter",
      .raise = raise_scatter},
     {.sig = "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
      .python = "torch.index_copy",
      .raise = raise_index_copy},
     {.sig = "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+     .types = types_as_self,
      .python = "torch.index_fill",
      .raise = raise_index_fill},
     {.sig = "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "

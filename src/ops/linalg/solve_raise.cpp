@@ -2,8 +2,10 @@
 #include <cmath>
 
 #include "base/checked_int.h"
+#include "ops/frame/aten_types.h"
 #include "ops/linalg/note.h"
 #include "ops/linalg/raise.h"
+#include "ops/linalg/types.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {
@@ -332,11 +334,15 @@ Values raise_matrix_exp(const AtenNode& n, OnnxBuilder& onnx) {
 }
 
 constexpr AtenOp kAtenLinalgAten[] = {
-    {.sig = "aten::linalg_inv(Tensor A) -> Tensor", .python = "torch.linalg.inv", .raise = raise_inverse},
+    {.sig = "aten::linalg_inv(Tensor A) -> Tensor",
+     .types = types_as_first,
+     .python = "torch.linalg.inv",
+     .raise = raise_inverse},
     {.sig = "aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
      .python = "torch.linalg.inv_ex",
      .raise = raise_inverse},
     {.sig = "aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
+     .types = types_solve,
      .python = "torch.linalg.solve",
      .raise = raise_solve},
     {.sig = "aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, "

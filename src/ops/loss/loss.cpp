@@ -7,6 +7,7 @@
 #include "ops/frame/opset_step.h"
 #include "ops/loss/eval.h"
 #include "ops/loss/raise.h"
+#include "ops/loss/types.h"
 
 namespace tonnx {
 namespace {
@@ -98,10 +99,12 @@ constexpr OnnxOp kLossOnnx[] = {
 constexpr AtenOp kLossAten[] = {
     {.sig = "aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
             "ignore_index=-100) -> Tensor",
+     .types = types_loss,
      .emit = emit_loss,
      .raise = raise_nll_loss},
     {.sig = "aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
             "ignore_index=-100, float label_smoothing=0.) -> Tensor",
+     .types = types_loss,
      .emit = emit_loss,
      .raise = raise_cross_entropy_loss},
 };

@@ -9,8 +9,10 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
 #include "ops/linalg/raise.h"
+#include "ops/linalg/types.h"
 #include "ops/matmul/eval.h"
 #include "ops/matmul/raise.h"
+#include "ops/matmul/types.h"
 
 namespace tonnx {
 namespace {
@@ -317,15 +319,26 @@ constexpr OnnxOp kMatMulOnnx[] = {
 };
 
 constexpr AtenOp kMatMulAten[] = {
-    {.sig = "aten::matmul(Tensor self, Tensor other) -> Tensor", .python = "@", .raise = raise_matmul},
+    {.sig = "aten::matmul(Tensor self, Tensor other) -> Tensor",
+     .types = types_matmul,
+     .low_precision = true,
+     .python = "@",
+     .raise = raise_matmul},
     {.sig = "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+     .types = types_linear,
+     .low_precision = true,
      .python = "F.linear",
      .module = module_linear,
      .raise = raise_linear},
     {.sig = "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
+     .types = types_einsum,
+     .low_precision = true,
      .emit = emit_einsum,
      .raise = raise_einsum},
-    {.sig = "aten::linalg_det(Tensor A) -> Tensor", .python = "torch.linalg.det", .raise = raise_det},
+    {.sig = "aten::linalg_det(Tensor A) -> Tensor",
+     .types = types_det,
+     .python = "torch.linalg.det",
+     .raise = raise_det},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/linalg/raise.h"
+#include "ops/linalg/types.h"
 #include "ops/microsoft/row.h"
 
 namespace tonnx {
@@ -225,6 +226,7 @@ std::string emit_cdist(const Emission& e) {
 
 constexpr AtenOp kMsTensorAten[] = {
     {.sig = "aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor",
+     .types = types_cdist,
      .emit = emit_cdist,
      .raise = raise_cdist},
 };

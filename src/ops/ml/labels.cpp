@@ -114,7 +114,10 @@ constexpr OnnxOp kMlOnnx[] = {
     {.sig = "tonnx::Probit(T x) -> T y", .since = 1, .infer = infer_same_as_first, .lower = lower_probit},
 };
 constexpr AtenOp kMlAten[] = {
-    {.sig = "aten::special_ndtri(Tensor self) -> Tensor", .python = "torch.special.ndtri", .raise = raise_ndtri},
+    {.sig = "aten::special_ndtri(Tensor self) -> Tensor",
+     .elementwise = Elementwise::Floats,
+     .python = "torch.special.ndtri",
+     .raise = raise_ndtri},
 };
 
 }  // namespace

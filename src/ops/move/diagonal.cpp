@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ops/frame/aten_types.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
@@ -67,8 +68,14 @@ constexpr OnnxOp kDiagonalOnnx[] = {
 };
 
 constexpr AtenOp kDiagonalAten[] = {
-    {.sig = "aten::tril(Tensor self, SymInt diagonal=0) -> Tensor", .python = ".tril", .raise = raise_tril},
-    {.sig = "aten::triu(Tensor self, SymInt diagonal=0) -> Tensor", .python = ".triu", .raise = raise_triu},
+    {.sig = "aten::tril(Tensor self, SymInt diagonal=0) -> Tensor",
+     .types = types_as_self,
+     .python = ".tril",
+     .raise = raise_tril},
+    {.sig = "aten::triu(Tensor self, SymInt diagonal=0) -> Tensor",
+     .types = types_as_self,
+     .python = ".triu",
+     .raise = raise_triu},
 };
 
 }  // namespace

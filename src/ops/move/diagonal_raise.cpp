@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/frame/aten_types.h"
 #include "ops/move/raise.h"
+#include "ops/move/types.h"
 
 namespace tonnx {
 namespace {
@@ -160,9 +162,12 @@ Values raise_as_strided_scatter(const AtenNode& n, OnnxBuilder& onnx) {
 
 constexpr AtenOp kAtenDiagonalAten[] = {
     {.sig = "aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
+     .types = types_diagonal,
+     .view = ViewRule::Diagonal,
      .python = "torch.diagonal",
      .raise = raise_diagonal},
     {.sig = "aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
+     .view = ViewRule::Opaque,
      .python = "torch.linalg.diagonal",
      .raise = raise_diagonal},
     {.sig = "aten::diag(Tensor self, int diagonal=0) -> Tensor", .python = "torch.diag", .raise = raise_diag},
@@ -172,14 +177,17 @@ constexpr AtenOp kAtenDiagonalAten[] = {
     {.sig = "aten::diagflat(Tensor self, int offset=0) -> Tensor", .python = "torch.diagflat", .raise = raise_diagflat},
     {.sig = "aten::trace(Tensor self) -> Tensor", .python = "torch.trace", .raise = raise_trace},
     {.sig = "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+     .types = types_as_self,
      .python = "torch.diagonal_scatter",
      .raise = raise_diagonal_scatter},
     {.sig = "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
             "Tensor(a)",
+     .view = ViewRule::AsStrided,
      .python = "torch.as_strided",
      .raise = raise_as_strided},
     {.sig = "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? "
             "storage_offset=None) -> Tensor",
+     .types = types_as_self,
      .python = "torch.as_strided_scatter",
      .raise = raise_as_strided_scatter},
 };

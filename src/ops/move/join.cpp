@@ -9,6 +9,7 @@
 #include "ops/frame/opset_step.h"
 #include "ops/move/eval.h"
 #include "ops/move/raise.h"
+#include "ops/move/types.h"
 
 namespace tonnx {
 namespace {
@@ -226,15 +227,27 @@ constexpr OnnxOp kJoinOnnx[] = {
 };
 
 constexpr AtenOp kJoinAten[] = {
-    {.sig = "aten::cat(Tensor[] tensors, int dim=0) -> Tensor", .python = "torch.cat", .raise = raise_cat},
-    {.sig = "aten::stack(Tensor[] tensors, int dim=0) -> Tensor", .python = "torch.stack", .raise = raise_stack},
+    {.sig = "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
+     .types = types_cat,
+     .python = "torch.cat",
+     .raise = raise_cat},
+    {.sig = "aten::stack(Tensor[] tensors, int dim=0) -> Tensor",
+     .types = types_stack,
+     .python = "torch.stack",
+     .raise = raise_stack},
     {.sig = "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
+     .types = types_split_with_sizes,
+     .view = ViewRule::Split,
      .python = "torch.split",
      .raise = raise_split_with_sizes},
     {.sig = "aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
+     .types = types_chunk,
+     .view = ViewRule::Split,
      .python = ".chunk",
      .raise = raise_split},
     {.sig = "aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+     .types = types_unbind,
+     .view = ViewRule::Unbind,
      .python = "torch.unbind",
      .raise = raise_unbind},
 };

@@ -9,6 +9,7 @@
 #include "ops/frame/opset_step.h"
 #include "ops/move/eval.h"
 #include "ops/move/raise.h"
+#include "ops/move/types.h"
 
 namespace tonnx {
 namespace {
@@ -339,9 +340,11 @@ constexpr OnnxOp kPadOnnx[] = {
 
 constexpr AtenOp kPadAten[] = {
     {.sig = "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
+     .types = types_pad,
      .emit = emit_pad,
      .raise = raise_constant_pad},
     {.sig = "aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
+     .types = types_pad,
      .emit = emit_pad,
      .raise = raise_pad},
 };

@@ -12,6 +12,7 @@
 #include "ops/linalg/raise.h"
 #include "ops/move/eval.h"
 #include "ops/move/raise.h"
+#include "ops/move/types.h"
 
 namespace tonnx {
 namespace {
@@ -357,10 +358,14 @@ constexpr OnnxOp kSliceOnnx[] = {
 constexpr AtenOp kSliceAten[] = {
     {.sig = "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
             "Tensor(a)",
+     .types = types_slice,
+     .view = ViewRule::Slice,
      .emit = emit_subscript,
      .subscript = true,
      .raise = raise_slice},
     {.sig = "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
+     .types = types_select,
+     .view = ViewRule::Select,
      .emit = emit_subscript,
      .subscript = true,
      .raise = raise_select},

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/frame/aten_types.h"
 #include "ops/move/raise.h"
+#include "ops/move/types.h"
 
 namespace tonnx {
 
@@ -197,44 +199,59 @@ Values raise_select_scatter(const AtenNode& n, OnnxBuilder& onnx) {
 
 constexpr AtenOp kAtenSliceAten[] = {
     {.sig = "aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
+     .types = types_narrow,
+     .view = ViewRule::Narrow,
      .python = "torch.narrow",
      .raise = raise_narrow},
     {.sig = "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
+     .types = types_split,
+     .view = ViewRule::Split,
      .python = "torch.split",
      .raise = raise_split},
     {.sig = "aten::tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
+     .view = ViewRule::Split,
      .python = "torch.ops.aten.tensor_split",
      .raise = raise_split},
     {.sig = "aten::tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
+     .view = ViewRule::Split,
      .python = "torch.ops.aten.tensor_split",
      .raise = raise_split_at},
     {.sig = "aten::tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int "
             "dim=0) -> Tensor(a)[]",
+     .view = ViewRule::Split,
      .python = "torch.ops.aten.tensor_split",
      .raise = raise_split_at},
     {.sig = "aten::hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+     .view = ViewRule::HSplit,
      .python = "torch.ops.aten.hsplit",
      .raise = raise_split},
     {.sig = "aten::hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+     .view = ViewRule::HSplit,
      .python = "torch.ops.aten.hsplit",
      .raise = raise_split_at},
     {.sig = "aten::vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+     .view = ViewRule::VSplit,
      .python = "torch.ops.aten.vsplit",
      .raise = raise_split},
     {.sig = "aten::vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+     .view = ViewRule::VSplit,
      .python = "torch.ops.aten.vsplit",
      .raise = raise_split_at},
     {.sig = "aten::dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+     .view = ViewRule::DSplit,
      .python = "torch.ops.aten.dsplit",
      .raise = raise_split},
     {.sig = "aten::dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+     .view = ViewRule::DSplit,
      .python = "torch.ops.aten.dsplit",
      .raise = raise_split_at},
     {.sig = "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
+     .types = types_as_self,
      .python = "torch.select_scatter",
      .raise = raise_select_scatter},
     {.sig = "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt "
             "step=1) -> Tensor",
+     .types = types_as_self,
      .python = "torch.slice_scatter",
      .raise = raise_slice_scatter},
 };

@@ -6,6 +6,7 @@
 #include "ops/frame/opset_step.h"
 #include "ops/move/eval.h"
 #include "ops/move/raise.h"
+#include "ops/move/types.h"
 
 namespace tonnx {
 namespace {
@@ -102,9 +103,11 @@ constexpr OnnxOp kSpaceOnnx[] = {
 
 constexpr AtenOp kSpaceAten[] = {
     {.sig = "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
+     .types = types_pixel_shuffle,
      .python = "F.pixel_shuffle",
      .raise = raise_pixel_shuffle},
     {.sig = "aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
+     .types = types_pixel_unshuffle,
      .python = "F.pixel_unshuffle",
      .raise = raise_pixel_unshuffle},
 };

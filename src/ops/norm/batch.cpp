@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "ops/frame/aten_types.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
@@ -12,6 +13,7 @@
 #include "ops/norm/eval.h"
 #include "ops/norm/raise.h"
 #include "ops/reduce/raise.h"
+#include "ops/reduce/types.h"
 
 namespace tonnx {
 namespace {
@@ -231,6 +233,7 @@ constexpr OnnxOp kNormBatchOnnx[] = {
 constexpr AtenOp kNormBatchAten[] = {
     {.sig = "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
             "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+     .types = types_as_input,
      .emit = emit_batch_norm,
      .module = module_batch_norm,
      .raise = raise_batch_norm},
@@ -239,10 +242,12 @@ constexpr AtenOp kNormBatchAten[] = {
      .emit = emit_lrn},
     {.sig = "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
             "Tensor",
+     .types = types_mean,
      .python = ".var",
      .raise = raise_var},
     {.sig = "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
             "Tensor",
+     .types = types_mean,
      .python = ".std",
      .raise = raise_var},
 };

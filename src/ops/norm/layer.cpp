@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/join.h"
+#include "ops/frame/aten_types.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
@@ -301,20 +302,24 @@ constexpr OnnxOp kNormLayerOnnx[] = {
 constexpr AtenOp kNormLayerAten[] = {
     {.sig = "aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
             "running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+     .types = types_as_input,
      .emit = emit_instance_norm,
      .module = module_instance_norm,
      .raise = raise_instance_norm},
     {.sig = "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
             "eps=1.0000000000000001e-05, bool cudnn_enable=True) -> Tensor",
+     .types = types_as_input,
      .emit = emit_layer_norm,
      .module = module_layer_norm,
      .raise = raise_layer_norm},
     {.sig = "aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
+     .types = types_as_input,
      .emit = emit_layer_norm,
      .module = module_layer_norm,
      .raise = raise_rms_norm},
     {.sig = "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float "
             "eps=1.0000000000000001e-05, bool cudnn_enabled=True) -> Tensor",
+     .types = types_as_input,
      .emit = emit_group_norm,
      .module = module_group_norm,
      .raise = raise_group_norm},

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/budget.h"
+#include "ops/pool/types.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {
@@ -375,18 +376,23 @@ Values raise_max_pool_backward(const AtenNode& n, OnnxBuilder& onnx) {
 
 constexpr AtenOp kAtenPoolAten[] = {
     {.sig = "aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
+     .types = types_adaptive_pool,
      .python = "F.adaptive_avg_pool1d",
      .raise = raise_adaptive_avg_pool},
     {.sig = "aten::adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
+     .types = types_adaptive_pool,
      .python = "F.adaptive_avg_pool3d",
      .raise = raise_adaptive_avg_pool},
     {.sig = "aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
+     .types = types_adaptive_pool,
      .python = "torch.ops.aten.adaptive_max_pool1d",
      .raise = raise_adaptive_max_pool},
     {.sig = "aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
+     .types = types_adaptive_pool,
      .python = "torch.ops.aten.adaptive_max_pool2d",
      .raise = raise_adaptive_max_pool},
     {.sig = "aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)",
+     .types = types_adaptive_pool,
      .python = "torch.ops.aten.adaptive_max_pool3d",
      .raise = raise_adaptive_max_pool},
     {.sig = "aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] "

@@ -7,8 +7,10 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/opset_step.h"
+#include "ops/move/types.h"
 #include "ops/quantize/eval.h"
 #include "ops/reduce/raise.h"
+#include "ops/reduce/types.h"
 #include "ops/search/raise.h"
 
 namespace tonnx {
@@ -276,10 +278,12 @@ constexpr OnnxOp kQuantizeOnnx[] = {
 
 constexpr AtenOp kQuantizeAten[] = {
     {.sig = "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+     .types = types_both_extremes,
      .python = "torch.aminmax",
      .raise = raise_aminmax},
     {.sig = "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) "
             "-> Tensor",
+     .types = types_repeat_interleave,
      .python = ".repeat_interleave",
      .raise = raise_repeat_interleave},
 };

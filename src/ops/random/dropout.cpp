@@ -1,5 +1,6 @@
 // dropout.cpp - Dropout: nothing in inference, random zeros in training.
 #include "base/error.h"
+#include "ops/frame/aten_types.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
@@ -126,11 +127,16 @@ constexpr OnnxOp kDropoutOnnx[] = {
 
 constexpr AtenOp kDropoutAten[] = {
     {.sig = "aten::dropout(Tensor input, float p, bool train) -> Tensor",
+     .types = types_as_input,
+     .elementwise = Elementwise::Kept,
+     .view = ViewRule::Dropout,
      .emit = emit_dropout,
      .module = module_dropout,
      .raise = raise_dropout},
     {.sig = "aten::rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+     .elementwise = Elementwise::Kept,
+     .out_dtype = true,
      .python = "torch.rand_like",
      .raise = raise_random},
 };

@@ -162,6 +162,7 @@ std::string emit_alpha_dropout(const Emission& e) {
 
 constexpr AtenOp kAtenRandomAten[] = {
     {.sig = "aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor",
+     .view = ViewRule::Dropout,
      .emit = emit_alpha_dropout,
      .raise = raise_alpha_dropout},
     {.sig = "aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
@@ -177,9 +178,11 @@ constexpr AtenOp kAtenRandomAten[] = {
      .python = "torch.ops.aten.exponential",
      .raise = raise_filler},
     {.sig = "aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor",
+     .view = ViewRule::Dropout,
      .python = "torch.feature_alpha_dropout",
      .raise = raise_alpha_dropout},
     {.sig = "aten::feature_dropout(Tensor input, float p, bool train) -> Tensor",
+     .view = ViewRule::Dropout,
      .python = "torch.feature_dropout",
      .raise = raise_feature_dropout},
     {.sig = "aten::geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor",
@@ -212,10 +215,12 @@ constexpr AtenOp kAtenRandomAten[] = {
      .raise = raise_normal},
     {.sig = "aten::randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_randint},
     {.sig = "aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, "
             "Device? device=None, bool? pin_memory=None) -> Tensor",
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_randint},
     {.sig = "aten::randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? "
@@ -228,6 +233,7 @@ constexpr AtenOp kAtenRandomAten[] = {
      .raise = raise_randint},
     {.sig = "aten::randperm(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None) -> Tensor",
+     .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_randperm},
     {.sig = "aten::uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor",

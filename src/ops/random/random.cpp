@@ -3,10 +3,14 @@
 
 #include "base/error.h"
 #include "ops/create/create.h"
+#include "ops/create/types.h"
+#include "ops/frame/aten_types.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
 #include "ops/random/raise.h"
+#include "ops/random/types.h"
 #include "ops/search/raise.h"
+#include "ops/search/types.h"
 
 namespace tonnx {
 namespace {
@@ -192,27 +196,44 @@ constexpr OnnxOp kRandomOnnx[] = {
 
 #define FACTORY "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 constexpr AtenOp kRandomAten[] = {
-    {.sig = "aten::randn(SymInt[] size, *, " FACTORY ") -> Tensor", .emit = emit_factory, .raise = raise_random},
-    {.sig = "aten::rand(SymInt[] size, *, " FACTORY ") -> Tensor", .emit = emit_factory, .raise = raise_random},
+    {.sig = "aten::randn(SymInt[] size, *, " FACTORY ") -> Tensor",
+     .types = types_of_size,
+     .out_dtype = true,
+     .emit = emit_factory,
+     .raise = raise_random},
+    {.sig = "aten::rand(SymInt[] size, *, " FACTORY ") -> Tensor",
+     .types = types_of_size,
+     .out_dtype = true,
+     .emit = emit_factory,
+     .raise = raise_random},
     {.sig = "aten::randn.generator(SymInt[] size, *, Generator? generator, " FACTORY ") -> Tensor",
+     .types = types_of_size,
+     .out_dtype = true,
      .emit = emit_with_generator,
      .raise = raise_random},
     {.sig = "aten::rand.generator(SymInt[] size, *, Generator? generator, " FACTORY ") -> Tensor",
+     .types = types_of_size,
+     .out_dtype = true,
      .emit = emit_with_generator,
      .raise = raise_random},
     {.sig = "aten::randn_like(Tensor self, *, " FACTORY ", MemoryFormat? memory_format=None) -> Tensor",
+     .elementwise = Elementwise::Kept,
+     .out_dtype = true,
      .python = "torch.randn_like",
      .raise = raise_random},
     {.sig = "aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+     .types = types_as_first,
      .python = "torch.bernoulli",
      .raise = raise_bernoulli},
     {.sig =
          "aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> "
          "Tensor",
+     .types = types_multinomial,
      .python = "torch.multinomial",
      .raise = raise_multinomial},
     {.sig = "aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
             "str? side=None, Tensor? sorter=None) -> Tensor",
+     .types = types_bucketize,
      .python = "torch.searchsorted",
      .raise = raise_searchsorted},
 };

@@ -190,11 +190,12 @@ constexpr AtenOp kAtenRecurrentAten[] = {
     {.sig = CELL("rnn_relu_cell"), .python = "torch.rnn_relu_cell", .raise = raise_cell},
     {.sig = "aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int "
             "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)",
+     .low_precision = true,
      .python = "torch.lstm",
      .note = kPacked},
-    {.sig = PACKED("gru"), .python = "torch.gru", .note = kPacked},
-    {.sig = PACKED("rnn_tanh"), .python = "torch.rnn_tanh", .note = kPacked},
-    {.sig = PACKED("rnn_relu"), .python = "torch.rnn_relu", .note = kPacked},
+    {.sig = PACKED("gru"), .low_precision = true, .python = "torch.gru", .note = kPacked},
+    {.sig = PACKED("rnn_tanh"), .low_precision = true, .python = "torch.rnn_tanh", .note = kPacked},
+    {.sig = PACKED("rnn_relu"), .low_precision = true, .python = "torch.rnn_relu", .note = kPacked},
 };
 
 #undef PACKED

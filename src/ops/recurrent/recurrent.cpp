@@ -8,6 +8,7 @@
 #include "ops/frame/opset_step.h"
 #include "ops/recurrent/eval.h"
 #include "ops/recurrent/raise.h"
+#include "ops/recurrent/types.h"
 
 namespace tonnx {
 namespace {
@@ -330,12 +331,29 @@ constexpr OnnxOp kRecurrentOnnx[] = {
 constexpr AtenOp kRecurrentAten[] = {
     {.sig = "aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float "
             "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
+     .types = types_lstm,
+     .low_precision = true,
      .emit = emit_recurrent,
      .module = module_recurrent,
      .raise = raise_recurrent},
-    {.sig = TONNX_RECURRENT("gru"), .emit = emit_recurrent, .module = module_recurrent, .raise = raise_recurrent},
-    {.sig = TONNX_RECURRENT("rnn_tanh"), .emit = emit_recurrent, .module = module_recurrent, .raise = raise_recurrent},
-    {.sig = TONNX_RECURRENT("rnn_relu"), .emit = emit_recurrent, .module = module_recurrent, .raise = raise_recurrent},
+    {.sig = TONNX_RECURRENT("gru"),
+     .types = types_recurrent,
+     .low_precision = true,
+     .emit = emit_recurrent,
+     .module = module_recurrent,
+     .raise = raise_recurrent},
+    {.sig = TONNX_RECURRENT("rnn_tanh"),
+     .types = types_recurrent,
+     .low_precision = true,
+     .emit = emit_recurrent,
+     .module = module_recurrent,
+     .raise = raise_recurrent},
+    {.sig = TONNX_RECURRENT("rnn_relu"),
+     .types = types_recurrent,
+     .low_precision = true,
+     .emit = emit_recurrent,
+     .module = module_recurrent,
+     .raise = raise_recurrent},
 };
 
 #undef TONNX_RECURRENT

@@ -9,6 +9,7 @@
 #include "ops/frame/opset_step.h"
 #include "ops/reduce/eval.h"
 #include "ops/reduce/raise.h"
+#include "ops/reduce/types.h"
 
 namespace tonnx {
 namespace {
@@ -79,9 +80,11 @@ constexpr OnnxOp kArgReduceOnnx[] = {
 
 constexpr AtenOp kArgReduceAten[] = {
     {.sig = "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+     .types = types_place,
      .python = ".argmax",
      .raise = raise_arg_extreme},
     {.sig = "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+     .types = types_place,
      .python = ".argmin",
      .raise = raise_arg_extreme},
 };

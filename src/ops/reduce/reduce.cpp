@@ -14,6 +14,7 @@
 #include "ops/math/raise.h"
 #include "ops/reduce/eval.h"
 #include "ops/reduce/raise.h"
+#include "ops/reduce/types.h"
 
 namespace tonnx {
 namespace {
@@ -407,37 +408,64 @@ constexpr OnnxOp kReduceOnnx[] = {
 
 constexpr AtenOp kReduceAten[] = {
     {.sig = "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+     .types = types_sum,
+     .out_dtype = true,
      .python = ".sum",
      .raise = raise_reduce<"ReduceSum">},
     {.sig = "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+     .types = types_sum,
+     .out_dtype = true,
      .python = ".sum",
      .raise = raise_reduce<"ReduceSum">},
     {.sig = "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+     .types = types_mean,
+     .out_dtype = true,
      .python = ".mean",
      .raise = raise_mean},
-    {.sig = "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", .python = ".mean", .raise = raise_mean},
+    {.sig = "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+     .types = types_mean,
+     .out_dtype = true,
+     .python = ".mean",
+     .raise = raise_mean},
     {.sig = "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+     .types = types_mean,
      .python = ".amax",
      .raise = raise_reduce<"ReduceMax">},
     {.sig = "aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+     .types = types_mean,
      .python = ".amin",
      .raise = raise_reduce<"ReduceMin">},
     {.sig = "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+     .types = types_sum,
+     .out_dtype = true,
      .python = ".prod",
      .raise = raise_reduce<"ReduceProd">},
     {.sig = "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+     .types = types_sum,
+     .out_dtype = true,
      .python = ".prod",
      .raise = raise_reduce<"ReduceProd">},
     {.sig = "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+     .types = types_mean,
      .python = "torch.logsumexp",
      .raise = raise_logsumexp},
     {.sig = "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
             "dtype=None) -> Tensor",
+     .types = types_mean,
      .python = "torch.linalg.vector_norm",
      .raise = raise_vector_norm},
-    {.sig = "aten::square(Tensor self) -> Tensor", .python = "torch.square", .raise = raise_square},
-    {.sig = "aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", .python = ".any", .raise = raise_any},
-    {.sig = "aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", .python = ".all", .raise = raise_all},
+    {.sig = "aten::square(Tensor self) -> Tensor",
+     .elementwise = Elementwise::Promoted,
+     .python = "torch.square",
+     .raise = raise_square},
+    {.sig = "aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+     .types = types_truth,
+     .python = ".any",
+     .raise = raise_any},
+    {.sig = "aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+     .types = types_truth,
+     .python = ".all",
+     .raise = raise_all},
 };
 
 }  // namespace

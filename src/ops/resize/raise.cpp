@@ -5,6 +5,7 @@
 
 #include "base/budget.h"
 #include "base/whole.h"
+#include "ops/resize/types.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {
@@ -172,7 +173,7 @@ namespace {
 #define TWO "float? scales_h=None, float? scales_w=None"
 #define THREE "float? scales_d=None, float? scales_h=None, float? scales_w=None"
 #define ROW(name, text) \
-  { .sig = text, .python = "torch.ops.aten." name, .raise = raise_upsample }
+  { .sig = text, .types = types_upsample, .python = "torch.ops.aten." name, .raise = raise_upsample }
 
 constexpr AtenOp kAtenResizeAten[] = {
     ROW("upsample_nearest1d", NEAREST("upsample_nearest1d", "1", ONE)),

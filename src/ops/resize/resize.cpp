@@ -11,6 +11,7 @@
 #include "ops/frame/opset_step.h"
 #include "ops/resize/eval.h"
 #include "ops/resize/raise.h"
+#include "ops/resize/types.h"
 
 namespace tonnx {
 
@@ -450,18 +451,33 @@ constexpr OnnxOp kResizeOnnx[] = {
 #define SMOOTH(op) \
   "aten::" op ".vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
 constexpr AtenOp kResizeAten[] = {
-    {.sig = NEAREST("upsample_nearest1d"), .emit = emit_interpolate, .raise = raise_upsample},
-    {.sig = NEAREST("upsample_nearest2d"), .emit = emit_interpolate, .raise = raise_upsample},
-    {.sig = NEAREST("upsample_nearest3d"), .emit = emit_interpolate, .raise = raise_upsample},
-    {.sig = NEAREST("_upsample_nearest_exact1d"), .emit = emit_interpolate, .raise = raise_upsample},
-    {.sig = NEAREST("_upsample_nearest_exact2d"), .emit = emit_interpolate, .raise = raise_upsample},
-    {.sig = NEAREST("_upsample_nearest_exact3d"), .emit = emit_interpolate, .raise = raise_upsample},
-    {.sig = SMOOTH("upsample_linear1d"), .emit = emit_interpolate, .raise = raise_upsample},
-    {.sig = SMOOTH("upsample_bilinear2d"), .emit = emit_interpolate, .raise = raise_upsample},
-    {.sig = SMOOTH("upsample_trilinear3d"), .emit = emit_interpolate, .raise = raise_upsample},
-    {.sig = SMOOTH("upsample_bicubic2d"), .emit = emit_interpolate, .raise = raise_upsample},
-    {.sig = SMOOTH("_upsample_bilinear2d_aa"), .emit = emit_interpolate, .raise = raise_upsample},
-    {.sig = SMOOTH("_upsample_bicubic2d_aa"), .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = NEAREST("upsample_nearest1d"), .types = types_upsample, .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = NEAREST("upsample_nearest2d"), .types = types_upsample, .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = NEAREST("upsample_nearest3d"), .types = types_upsample, .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = NEAREST("_upsample_nearest_exact1d"),
+     .types = types_upsample,
+     .emit = emit_interpolate,
+     .raise = raise_upsample},
+    {.sig = NEAREST("_upsample_nearest_exact2d"),
+     .types = types_upsample,
+     .emit = emit_interpolate,
+     .raise = raise_upsample},
+    {.sig = NEAREST("_upsample_nearest_exact3d"),
+     .types = types_upsample,
+     .emit = emit_interpolate,
+     .raise = raise_upsample},
+    {.sig = SMOOTH("upsample_linear1d"), .types = types_upsample, .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = SMOOTH("upsample_bilinear2d"), .types = types_upsample, .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = SMOOTH("upsample_trilinear3d"), .types = types_upsample, .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = SMOOTH("upsample_bicubic2d"), .types = types_upsample, .emit = emit_interpolate, .raise = raise_upsample},
+    {.sig = SMOOTH("_upsample_bilinear2d_aa"),
+     .types = types_upsample,
+     .emit = emit_interpolate,
+     .raise = raise_upsample},
+    {.sig = SMOOTH("_upsample_bicubic2d_aa"),
+     .types = types_upsample,
+     .emit = emit_interpolate,
+     .raise = raise_upsample},
 };
 #undef NEAREST
 #undef SMOOTH

@@ -8,6 +8,7 @@
 
 #include "ops/frame/expansion.h"
 #include "ops/scan/raise.h"
+#include "ops/search/types.h"
 
 namespace tonnx {
 namespace {
@@ -186,9 +187,11 @@ Values raise_cumulative_trapezoid(const AtenNode& n, OnnxBuilder& onnx) {
 
 constexpr AtenOp kAtenScanAten[] = {
     {.sig = "aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+     .types = types_values_and_places,
      .python = "torch.cummax",
      .raise = raise_cum_extreme},
     {.sig = "aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+     .types = types_values_and_places,
      .python = "torch.cummin",
      .raise = raise_cum_extreme},
     {.sig = "aten::cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",

@@ -6,8 +6,10 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
 #include "ops/move/raise.h"
+#include "ops/move/types.h"
 #include "ops/scan/eval.h"
 #include "ops/scan/raise.h"
+#include "ops/scan/types.h"
 
 namespace tonnx {
 namespace {
@@ -72,12 +74,18 @@ constexpr OnnxOp kScanOnnx[] = {
 
 constexpr AtenOp kScanAten[] = {
     {.sig = "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+     .types = types_accumulate,
+     .out_dtype = true,
      .python = "torch.cumsum",
      .raise = raise_cumsum},
     {.sig = "aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+     .types = types_accumulate,
+     .out_dtype = true,
      .python = "torch.cumprod",
      .raise = raise_cumprod},
     {.sig = "aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
+     .types = types_narrow,
+     .view = ViewRule::Narrow,
      .python = ".narrow",
      .raise = raise_narrow},
 };

@@ -1,6 +1,9 @@
 // raise.cpp - PyTorch's searches, distinct elements and repetitions as ONNX.
 #include "ops/move/raise.h"
 
+#include "ops/move/types.h"
+#include "ops/search/types.h"
+
 namespace tonnx {
 
 Value* count_before(OnnxBuilder& onnx, Value* edges, Value* values, bool with_equal) {
@@ -173,26 +176,32 @@ namespace {
 constexpr AtenOp kAtenSearchAten[] = {
     {.sig = "aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
             "str? side=None, Tensor? sorter=None) -> Tensor",
+     .types = types_bucketize,
      .python = "torch.searchsorted",
      .raise = raise_searchsorted},
     {.sig = "aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
             "Tensor",
+     .types = types_bucketize,
      .python = "torch.bucketize",
      .raise = raise_bucketize},
     {.sig = "aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
             "Tensor",
+     .types = types_bucketize,
      .python = "torch.bucketize",
      .raise = raise_bucketize},
     {.sig = "aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool "
             "invert=False) -> Tensor",
+     .elementwise = Elementwise::Flags,
      .python = "torch.isin",
      .raise = raise_isin},
     {.sig = "aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool "
             "invert=False) -> Tensor",
+     .elementwise = Elementwise::Flags,
      .python = "torch.isin",
      .raise = raise_isin},
     {.sig = "aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool "
             "invert=False) -> Tensor",
+     .elementwise = Elementwise::Flags,
      .python = "torch.isin",
      .raise = raise_isin},
     {.sig = "aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
@@ -207,10 +216,12 @@ constexpr AtenOp kAtenSearchAten[] = {
      .python = "torch.ops.aten.unique_dim_consecutive",
      .raise = raise_unique_consecutive},
     {.sig = "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
+     .types = types_repeat_interleave,
      .python = "torch.repeat_interleave",
      .raise = raise_repeat_interleave_places},
     {.sig = "aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? "
             "output_size=None) -> Tensor",
+     .types = types_repeat_interleave,
      .python = "torch.repeat_interleave",
      .raise = raise_repeat_interleave_tensor},
 };

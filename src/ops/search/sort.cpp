@@ -5,8 +5,10 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
 #include "ops/reduce/raise.h"
+#include "ops/reduce/types.h"
 #include "ops/search/eval.h"
 #include "ops/search/raise.h"
+#include "ops/search/types.h"
 
 namespace tonnx {
 namespace {
@@ -92,12 +94,15 @@ constexpr OnnxOp kSortOnnx[] = {
 constexpr AtenOp kSortAten[] = {
     {.sig = "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, "
             "Tensor indices)",
+     .types = types_values_and_places,
      .python = "torch.sort",
      .raise = raise_sort},
     {.sig = "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+     .types = types_extreme,
      .python = "torch.max",
      .raise = raise_extreme_dim},
     {.sig = "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+     .types = types_extreme,
      .python = "torch.min",
      .raise = raise_extreme_dim},
 };

@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "ops/move/raise.h"
+#include "ops/reduce/types.h"
+#include "ops/search/types.h"
 
 namespace tonnx {
 namespace {
@@ -234,21 +236,29 @@ Values raise_nanquantile(const AtenNode& n, OnnxBuilder& onnx) { return quantile
 
 constexpr AtenOp kAtenSortAten[] = {
     {.sig = "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+     .types = types_values_and_places,
      .python = "torch.sort",
      .raise = raise_sort},
     {.sig = "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+     .types = types_argsort,
      .python = "torch.argsort",
      .raise = raise_argsort},
     {.sig = "aten::msort(Tensor self) -> Tensor", .python = "torch.msort", .raise = raise_msort},
     {.sig = "aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, "
             "Tensor indices)",
+     .types = types_topk,
      .python = "torch.topk",
      .raise = raise_topk},
     {.sig = "aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+     .types = types_extreme,
      .python = "torch.kthvalue",
      .raise = raise_kthvalue},
-    {.sig = "aten::median(Tensor self) -> Tensor", .python = "torch.median", .raise = raise_median},
+    {.sig = "aten::median(Tensor self) -> Tensor",
+     .types = types_extreme,
+     .python = "torch.median",
+     .raise = raise_median},
     {.sig = "aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+     .types = types_extreme,
      .python = "torch.median",
      .raise = raise_median_dim},
     {.sig = "aten::nanmedian(Tensor self) -> Tensor", .python = "torch.nanmedian", .raise = raise_nanmedian},
@@ -256,6 +266,7 @@ constexpr AtenOp kAtenSortAten[] = {
      .python = "torch.nanmedian",
      .raise = raise_nanmedian_dim},
     {.sig = "aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+     .types = types_extreme,
      .python = "torch.mode",
      .raise = raise_mode},
     {.sig = "aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") "

@@ -6,6 +6,7 @@
 #include "ops/frame/opset_step.h"
 #include "ops/search/eval.h"
 #include "ops/search/raise.h"
+#include "ops/search/types.h"
 
 namespace tonnx {
 namespace {
@@ -84,10 +85,12 @@ constexpr OnnxOp kUniqueOnnx[] = {
 constexpr AtenOp kUniqueAten[] = {
     {.sig = "aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> "
             "(Tensor, Tensor, Tensor)",
+     .types = types_unique,
      .emit = emit_unique,
      .raise = raise_unique},
     {.sig = "aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
             "return_counts=False) -> (Tensor, Tensor, Tensor)",
+     .types = types_unique_dim,
      .emit = emit_unique,
      .raise = raise_unique_dim},
 };

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "ops/frame/aten_types.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
@@ -11,7 +12,9 @@
 #include "ops/index/raise.h"
 #include "ops/move/eval.h"
 #include "ops/search/raise.h"
+#include "ops/search/types.h"
 #include "ops/shape/raise.h"
+#include "ops/shape/types.h"
 
 namespace tonnx {
 namespace {
@@ -245,25 +248,55 @@ constexpr OnnxOp kAxesOnnx[] = {
 };
 
 constexpr AtenOp kAxesAten[] = {
-    {.sig = "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", .emit = emit_dims, .raise = raise_permute},
+    {.sig = "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)",
+     .types = types_permute,
+     .view = ViewRule::Permute,
+     .emit = emit_dims,
+     .raise = raise_permute},
     {.sig = "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+     .types = types_transpose,
+     .view = ViewRule::Transpose,
      .python = ".transpose",
      .raise = raise_transpose},
-    {.sig = "aten::t(Tensor(a) self) -> Tensor(a)", .python = ".t", .raise = raise_matrix_transpose},
-    {.sig = "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", .python = ".unsqueeze", .raise = raise_unsqueeze},
-    {.sig = "aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", .python = ".squeeze", .raise = raise_squeeze},
+    {.sig = "aten::t(Tensor(a) self) -> Tensor(a)",
+     .types = types_transposed,
+     .view = ViewRule::Transposed,
+     .python = ".t",
+     .raise = raise_matrix_transpose},
+    {.sig = "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
+     .types = types_unsqueeze,
+     .view = ViewRule::Unsqueeze,
+     .python = ".unsqueeze",
+     .raise = raise_unsqueeze},
+    {.sig = "aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+     .types = types_squeeze,
+     .view = ViewRule::Squeeze,
+     .python = ".squeeze",
+     .raise = raise_squeeze},
     {.sig = "aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+     .types = types_squeeze,
+     .view = ViewRule::Squeeze,
      .emit = emit_squeeze_dims,
      .raise = raise_squeeze},
-    {.sig = "aten::squeeze(Tensor(a) self) -> Tensor(a)", .python = ".squeeze", .raise = raise_squeeze},
-    {.sig = "aten::flip(Tensor self, int[] dims) -> Tensor", .emit = emit_dims, .raise = raise_flip},
+    {.sig = "aten::squeeze(Tensor(a) self) -> Tensor(a)",
+     .types = types_squeeze,
+     .view = ViewRule::Squeeze,
+     .python = ".squeeze",
+     .raise = raise_squeeze},
+    {.sig = "aten::flip(Tensor self, int[] dims) -> Tensor",
+     .types = types_as_self,
+     .emit = emit_dims,
+     .raise = raise_flip},
     {.sig = "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
+     .types = types_argsort,
      .python = "torch.argsort",
      .raise = raise_argsort},
     {.sig = "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+     .types = types_as_self,
      .python = ".index_fill",
      .raise = raise_index_fill},
     {.sig = "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+     .types = types_as_self,
      .python = ".masked_scatter",
      .raise = raise_masked_scatter},
 };

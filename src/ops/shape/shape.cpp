@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ops/frame/aten_types.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/expansion.h"
@@ -10,6 +11,7 @@
 #include "ops/frame/opset_step.h"
 #include "ops/move/eval.h"
 #include "ops/shape/raise.h"
+#include "ops/shape/types.h"
 
 namespace tonnx {
 namespace {
@@ -403,15 +405,28 @@ constexpr OnnxOp kShapeOnnx[] = {
 };
 
 constexpr AtenOp kShapeAten[] = {
-    {.sig = "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", .emit = emit_sizes, .raise = raise_reshaped},
+    {.sig = "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
+     .types = types_reshape,
+     .view = ViewRule::Reshape,
+     .emit = emit_sizes,
+     .raise = raise_reshaped},
     {.sig = "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+     .types = types_flatten,
+     .view = ViewRule::Reshape,
      .python = ".flatten",
      .raise = raise_reshaped},
     {.sig = "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
+     .types = types_expand,
+     .view = ViewRule::Expand,
      .emit = emit_sizes,
      .raise = raise_expand},
-    {.sig = "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor", .emit = emit_sizes, .raise = raise_repeat},
+    {.sig = "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor",
+     .types = types_repeat,
+     .emit = emit_sizes,
+     .raise = raise_repeat},
     {.sig = "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
+     .types = types_as_self,
+     .view = ViewRule::Contiguous,
      .python = ".contiguous",
      .raise = raise_nothing},
 };

@@ -1,5 +1,7 @@
 // size_raise.cpp - PyTorch's numbers that do not follow from sizes, as ONNX.
 #include "ops/move/raise.h"
+#include "ops/shape/script.h"
+#include "ops/shape/types.h"
 
 namespace tonnx {
 namespace {
@@ -108,20 +110,48 @@ Values raise_number_or(const AtenNode& n, OnnxBuilder& onnx) {
 }
 
 constexpr AtenOp kAtenSizeAten[] = {
-    {.sig = "aten::item(Tensor self) -> Scalar", .python = ".item", .raise = raise_item},
+    {.sig = "aten::item(Tensor self) -> Scalar", .python = ".item", .script = script_item, .raise = raise_item},
     {.sig = "aten::_shape_as_tensor(Tensor self) -> Tensor",
      .python = "torch._shape_as_tensor",
      .raise = raise_shape_as_tensor},
-    {.sig = "torch::sym_not(bool a) -> bool", .python = "torch.sym_not", .raise = raise_sym_not},
-    {.sig = "torch::sym_ite(bool b, Scalar t, Scalar f) -> Scalar", .python = "torch.sym_ite", .raise = raise_sym_ite},
-    {.sig = "torch::sym_float(Scalar a) -> float", .python = "torch.sym_float", .raise = raise_sym_float},
-    {.sig = "torch::sym_int(Scalar a) -> SymInt", .python = "torch.sym_int", .raise = raise_sym_int},
-    {.sig = "torch::_sym_sqrt(Scalar a) -> float", .python = "torch._sym_sqrt", .raise = raise_sym_sqrt},
-    {.sig = "math::trunc(float a) -> SymInt", .python = "math.trunc", .raise = raise_sym_int},
-    {.sig = "_operator::pow(Scalar a, Scalar b) -> Scalar", .python = "**", .raise = raise_number_pow},
-    {.sig = "_operator::and_(Scalar a, Scalar b) -> Scalar", .python = "&", .raise = raise_number_and},
-    {.sig = "_operator::or_(Scalar a, Scalar b) -> Scalar", .python = "|", .raise = raise_number_or},
-    {.sig = "_operator::pos(Scalar a) -> Scalar", .python = "+", .note = "a number that changes nothing"},
+    {.sig = "torch::sym_not(bool a) -> bool", .python = "torch.sym_not", .script = script_not, .raise = raise_sym_not},
+    {.sig = "torch::sym_ite(bool b, Scalar t, Scalar f) -> Scalar",
+     .python = "torch.sym_ite",
+     .script = script_choice,
+     .raise = raise_sym_ite},
+    {.sig = "torch::sym_float(Scalar a) -> float",
+     .python = "torch.sym_float",
+     .script = script_function<"float">,
+     .raise = raise_sym_float},
+    {.sig = "torch::sym_int(Scalar a) -> SymInt",
+     .types = types_same_number,
+     .python = "torch.sym_int",
+     .script = script_function<"int">,
+     .raise = raise_sym_int},
+    {.sig = "torch::_sym_sqrt(Scalar a) -> float",
+     .python = "torch._sym_sqrt",
+     .script = script_function<"torch.sqrt">,
+     .raise = raise_sym_sqrt},
+    {.sig = "math::trunc(float a) -> SymInt",
+     .python = "math.trunc",
+     .script = script_function<"int">,
+     .raise = raise_sym_int},
+    {.sig = "_operator::pow(Scalar a, Scalar b) -> Scalar",
+     .python = "**",
+     .script = script_power,
+     .raise = raise_number_pow},
+    {.sig = "_operator::and_(Scalar a, Scalar b) -> Scalar",
+     .python = "&",
+     .script = script_function<"torch.__and__">,
+     .raise = raise_number_and},
+    {.sig = "_operator::or_(Scalar a, Scalar b) -> Scalar",
+     .python = "|",
+     .script = script_function<"torch.__or__">,
+     .raise = raise_number_or},
+    {.sig = "_operator::pos(Scalar a) -> Scalar",
+     .python = "+",
+     .script = script_same_number,
+     .note = "a number that changes nothing"},
 };
 
 }  // namespace

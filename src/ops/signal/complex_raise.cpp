@@ -1,5 +1,6 @@
 // complex_raise.cpp - PyTorch's complex numbers as pairs of floats in a last dimension of their own.
 #include "ops/signal/raise.h"
+#include "ops/signal/types.h"
 
 namespace tonnx {
 namespace {
@@ -55,9 +56,17 @@ Value* quotient(Value* a, Value* b, OnnxBuilder& onnx) {
 
 constexpr AtenOp kAtenComplexAten[] = {
     {.sig = "aten::complex(Tensor real, Tensor imag) -> Tensor", .python = "torch.complex", .raise = raise_complex},
-    {.sig = "aten::imag(Tensor(a) self) -> Tensor(a)", .python = "torch.imag", .raise = raise_imag},
+    {.sig = "aten::imag(Tensor(a) self) -> Tensor(a)",
+     .types = types_real,
+     .view = ViewRule::Opaque,
+     .python = "torch.imag",
+     .raise = raise_imag},
     {.sig = "aten::polar(Tensor abs, Tensor angle) -> Tensor", .python = "torch.polar", .raise = raise_polar},
-    {.sig = "aten::real(Tensor(a) self) -> Tensor(a)", .python = "torch.real", .raise = raise_real},
+    {.sig = "aten::real(Tensor(a) self) -> Tensor(a)",
+     .types = types_real,
+     .view = ViewRule::Real,
+     .python = "torch.real",
+     .raise = raise_real},
 };
 
 }  // namespace

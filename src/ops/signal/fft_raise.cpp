@@ -206,12 +206,12 @@ Plan plain_plan(const AtenNode& n, int64_t rank) {
 Values raise_fft_r2c(const AtenNode& n, OnnxBuilder& onnx) {
   Spectrum x(n, onnx, "self");
   return raised_transform(x, onnx, plain_plan(n, x.rank()), {true, n.flag("onesided"), false},
-                     power_of(n.i("normalization")));
+                          power_of(n.i("normalization")));
 }
 Values raise_fft_c2c(const AtenNode& n, OnnxBuilder& onnx) {
   Spectrum x(n, onnx, "self");
   return raised_transform(x, onnx, plain_plan(n, x.rank()), {n.flag("forward"), false, false},
-                     power_of(n.i("normalization")));
+                          power_of(n.i("normalization")));
 }
 Values raise_fft_c2r(const AtenNode& n, OnnxBuilder& onnx) {
   Spectrum x(n, onnx, "self");

@@ -4,11 +4,13 @@
 #include "base/error.h"
 #include "ops/create/create.h"
 #include "ops/create/raise.h"
+#include "ops/create/types.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
 #include "ops/math/raise.h"
 #include "ops/signal/eval.h"
 #include "ops/signal/raise.h"
+#include "ops/signal/types.h"
 
 namespace tonnx {
 namespace {
@@ -389,30 +391,46 @@ constexpr OnnxOp kSignalOnnx[] = {
 #define FACTORY "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 constexpr AtenOp kSignalAten[] = {
     {.sig = "aten::fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
+     .types = types_fft,
      .python = "torch.fft.fft",
      .raise = raise_fft},
     {.sig = "aten::fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
+     .types = types_fft,
      .python = "torch.fft.ifft",
      .raise = raise_fft},
     {.sig = "aten::fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
+     .types = types_rfft,
      .python = "torch.fft.rfft",
      .raise = raise_fft},
     {.sig = "aten::fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
+     .types = types_irfft,
      .python = "torch.fft.irfft",
      .raise = raise_fft},
     {.sig = "aten::view_as_complex(Tensor(a) self) -> Tensor(a)",
+     .types = types_view_as_complex,
+     .view = ViewRule::Opaque,
      .python = "torch.view_as_complex",
      .raise = raise_nothing},
-    {.sig = "aten::view_as_real(Tensor(a) self) -> Tensor(a)", .python = "torch.view_as_real", .raise = raise_nothing},
-    {.sig = "aten::log10(Tensor self) -> Tensor", .python = "torch.log10", .raise = raise_log10},
+    {.sig = "aten::view_as_real(Tensor(a) self) -> Tensor(a)",
+     .types = types_view_as_real,
+     .view = ViewRule::Opaque,
+     .python = "torch.view_as_real",
+     .raise = raise_nothing},
+    {.sig = "aten::log10(Tensor self) -> Tensor",
+     .elementwise = Elementwise::Floats,
+     .python = "torch.log10",
+     .raise = raise_log10},
     {.sig = "aten::hann_window.periodic(int window_length, bool periodic, *, " FACTORY,
+     .types = types_window,
      .emit = emit_factory,
      .raise = raise_hann_window},
     {.sig = "aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, "
             "*, " FACTORY,
+     .types = types_window,
      .emit = emit_factory,
      .raise = raise_hamming_window},
     {.sig = "aten::blackman_window.periodic(int window_length, bool periodic, *, " FACTORY,
+     .types = types_window,
      .emit = emit_factory,
      .raise = raise_blackman_window},
 };

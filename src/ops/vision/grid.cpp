@@ -7,6 +7,7 @@
 #include "ops/frame/emission.h"
 #include "ops/vision/eval.h"
 #include "ops/vision/raise.h"
+#include "ops/vision/types.h"
 #include "ops/window/window.h"
 
 namespace tonnx {
@@ -378,9 +379,11 @@ constexpr OnnxOp kGridOnnx[] = {
 constexpr AtenOp kGridAten[] = {
     {.sig = "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
             "align_corners) -> Tensor",
+     .types = types_grid_sampler,
      .emit = emit_grid_sampler,
      .raise = raise_grid_sampler},
     {.sig = "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
+     .types = types_affine_grid,
      .python = "F.affine_grid",
      .raise = raise_affine_grid},
 };

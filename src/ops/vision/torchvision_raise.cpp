@@ -1,6 +1,7 @@
 // torchvision_raise.cpp - torchvision's own operators as ONNX.
 #include <limits>
 
+#include "ops/vision/types.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {
@@ -61,6 +62,7 @@ Values raise_deform_conv2d(const AtenNode& n, OnnxBuilder& onnx) {
 #define ROI "Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width"
 constexpr AtenOp kAtenVisionAten[] = {
     {.sig = "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+     .types = types_nms,
      .python = "torchvision.ops.nms",
      .raise = raise_nms},
     {.sig = "torchvision::roi_align(Tensor input, " ROI ", int sampling_ratio, bool aligned) -> Tensor",

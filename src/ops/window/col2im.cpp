@@ -2,11 +2,13 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ops/frame/aten_types.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
 #include "ops/index/raise.h"
 #include "ops/move/eval.h"
 #include "ops/vision/raise.h"
+#include "ops/window/types.h"
 #include "ops/window/window.h"
 
 namespace tonnx {
@@ -218,9 +220,11 @@ constexpr OnnxOp kFoldOnnx[] = {
 constexpr AtenOp kFoldAten[] = {
     {.sig = "aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, "
             "int[2] stride) -> Tensor",
+     .types = types_col2im,
      .emit = emit_col2im,
      .raise = raise_col2im},
     {.sig = "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+     .types = types_as_self,
      .python = "torch.index_add",
      .raise = raise_index_add},
 };

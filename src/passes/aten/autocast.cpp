@@ -1,44 +1,15 @@
 // autocast.cpp - what torch.autocast does to the operators inside it, written down as conversions.
 #include "passes/aten/autocast.h"
 
-#include <unordered_set>
-
+#include "ops/frame/op_def.h"
 #include "passes/aten/aten_writer.h"
 
 namespace tonnx {
 namespace {
 
 bool computes_in_low_precision(const Node& node) {
-  static const std::unordered_set<std::string_view> names = {"_convolution",
-                                                             "addbmm",
-                                                             "addmm",
-                                                             "addmv",
-                                                             "addr",
-                                                             "baddbmm",
-                                                             "bmm",
-                                                             "chain_matmul",
-                                                             "conv1d",
-                                                             "conv2d",
-                                                             "conv3d",
-                                                             "conv_transpose1d",
-                                                             "conv_transpose2d",
-                                                             "conv_transpose3d",
-                                                             "convolution",
-                                                             "einsum",
-                                                             "gru",
-                                                             "linalg_multi_dot",
-                                                             "linalg_vecdot",
-                                                             "linear",
-                                                             "lstm",
-                                                             "matmul",
-                                                             "mm",
-                                                             "mv",
-                                                             "prelu",
-                                                             "rnn_relu",
-                                                             "rnn_tanh",
-                                                             "scaled_dot_product_attention"};
-  static const Symbol aten("aten");
-  return node.domain == aten && names.contains(node.op.view());
+  const AtenOpEntry* entry = find_aten_op(node);
+  return entry != nullptr && entry->op->low_precision;
 }
 
 /// float64 stays as it is.

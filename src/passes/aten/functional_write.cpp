@@ -7,8 +7,9 @@
 
 #include "base/error.h"
 #include "ops/frame/aten_names.h"
+#include "ops/frame/op_def.h"
+#include "ops/frame/result_dtype.h"
 #include "passes/aten/match.h"
-#include "passes/aten/result_dtype.h"
 
 namespace tonnx {
 namespace {
@@ -18,16 +19,13 @@ bool is_constant(const Type& type) {
          std::all_of(type.shape->begin(), type.shape->end(), [](const Dim& d) { return d.is_constant(); });
 }
 
-/// Operators whose out= variants compute in the type of the result.
+/// Whether the out= variant of the node computes in the type of the result.
 bool computes_in_out_type(const Node& node) {
-  static const std::unordered_set<std::string_view> names = {
-      "arange",     "cumprod",       "cumsum",    "empty",      "empty_like", "eye",       "full", "full_like",
-      "linspace",   "logspace",      "mean",      "nansum",     "ones",       "ones_like", "prod", "rand",
-      "rand_like",  "randint",       "randn",     "randn_like", "randperm",   "range",     "sum",  "zeros",
-      "zeros_like", "scalar_tensor", "new_empty", "new_full",   "new_ones",   "new_zeros"};
-  return names.contains(node.op.view());
+  const AtenOpEntry* entry = find_aten_op(node);
+  return entry != nullptr && entry->op->out_dtype;
 }
 
+/// These change a tensor itself, not its elements, and have no functional form that could have a row.
 void require_supported(const Node& node) {
   static const std::unordered_set<std::string_view> names = {"resize_", "resize_as_",     "set_",           "set_data",
                                                              "rename_", "sparse_resize_", "_resize_output_"};
@@ -70,6 +68,7 @@ Node* copy_without(Graph& graph, TensorMemory& memory, Node& node, const std::ve
 }  // namespace
 
 bool gives_new_tensor(const Node& node) {
+  // what FunctionalWrite::fill writes; none has a functional form that could have a row
   static const std::unordered_set<std::string_view> names = {"copy_", "fill_", "zero_", "fill_diagonal_"};
   return !names.contains(node.op.view()) && out_arguments(node).empty();
 }

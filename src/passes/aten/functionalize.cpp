@@ -24,6 +24,8 @@ bool is_one_of(const Node& node, const Names& names) {
   return node.domain == aten && names.contains(node.op.view());
 }
 
+// Operators that leave the graph here, and so have no rows, which could say this of them.
+
 /// Checks at run time, hints to PyTorch's own analysis, and switches of its autograd.
 bool says_nothing(const Node& node) {
   static const Names names = {"_assert_async",
@@ -42,11 +44,13 @@ bool is_same_tensor(const Node& node) {
   return is_one_of(node, names);
 }
 
+/// Views that take the place of the tensor they look at.
 bool turns_in_place(const Node& node) {
   static const Names names = {"as_strided_", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_"};
   return is_one_of(node, names);
 }
 
+/// Whether elements of any time will do.
 bool asks_shape(const Node& node) {
   static const Names names = {"sym_size", "sym_numel", "sym_stride", "sym_storage_offset"};
   return is_one_of(node, names);

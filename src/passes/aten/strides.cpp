@@ -29,13 +29,12 @@ std::optional<size_t> dimension(const AtenCall& call, std::string_view name, int
 }
 
 std::optional<Strides> part_strides(const View& view, Strides strides) {
-  const std::string_view op = view.call.op.view();
-  if (op == "as_strided") {
+  if (view.rule == ViewRule::AsStrided) {
     const Attribute* given = find(view.call, "stride");
     const auto* all = given ? given->value.get<std::vector<int64_t>>() : nullptr;
     return all ? std::optional(Strides(all->begin(), all->end())) : std::nullopt;
   }
-  if (op == "diagonal") {
+  if (view.rule == ViewRule::Diagonal) {
     const auto a = dimension(view.call, "dim1", 0, strides.size()), b = dimension(view.call, "dim2", 1, strides.size());
     if (!a || !b || *a == *b) return std::nullopt;
     const Dim both = strides[*a] + strides[*b];
@@ -46,20 +45,19 @@ std::optional<Strides> part_strides(const View& view, Strides strides) {
   }
   const auto dim = dimension(view.call, "dim", 0, strides.size());
   if (!dim) return std::nullopt;
-  if (op == "select") {
+  if (view.rule == ViewRule::Select) {
     strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(*dim));
     return strides;
   }
   const auto step = number(view.call, "step", 1);
-  if (op != "slice" || !step) return std::nullopt;
+  if (view.rule != ViewRule::Slice || !step) return std::nullopt;
   if (*step != 1) strides[*dim] = strides[*dim] * Dim(*step);
   return strides;
 }
 
 /// Of views that nothing is written through, but which a reshape behind them may have to copy.
 std::optional<Strides> other_strides(const View& view, const Shape& of, Strides strides) {
-  const std::string_view op = view.call.op.view();
-  if (op == "unfold") {
+  if (view.rule == ViewRule::Unfold) {
     const auto dim = dimension(view.call, "dimension", 0, strides.size());
     const auto step = number(view.call, "step", 1);
     if (!dim || !step) return std::nullopt;
@@ -68,7 +66,7 @@ std::optional<Strides> other_strides(const View& view, const Shape& of, Strides 
     return strides;
   }
   const bool fits = view.type.shape && view.type.shape->size() >= of.size();
-  if ((op != "expand" && op != "expand_as") || !fits) return std::nullopt;
+  if (view.rule != ViewRule::Expand || !fits) return std::nullopt;
   const size_t added = view.type.shape->size() - of.size();
   Strides result(added, Dim(0));
   for (size_t i = 0; i < of.size(); ++i) {

@@ -2,7 +2,7 @@
 #include "passes/aten/tensor_memory.h"
 
 #include "base/error.h"
-#include "passes/aten/result_dtype.h"
+#include "ops/frame/result_dtype.h"
 
 namespace tonnx {
 

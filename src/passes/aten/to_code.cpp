@@ -17,11 +17,6 @@
 namespace tonnx {
 namespace {
 
-std::string target_of(const Node& node) {
-  return fmt::format("{}::{}{}{}", node.domain.view(), node.op.view(), node.overload.empty() ? "" : ".",
-                     node.overload.view());
-}
-
 bool is_placement(const Param& param) {
   return param.type == "Device" || param.type == "Layout" || param.type == "MemoryFormat" || param.name == "pin_memory";
 }
@@ -86,9 +81,9 @@ struct Missing {
 void visit(Graph& graph, const AllowedOps& allowed, std::map<std::string, Missing>& missing) {
   for (Node& node : graph) {
     for (const GraphPtr& subgraph : subgraphs_of(node)) visit(*subgraph, allowed, missing);
-    const AtenOpEntry* entry = find_aten_op(target_of(node));
+    const AtenOpEntry* entry = find_aten_op(node);
     if (entry != nullptr) {
-      in_context([&] { return "checking " + target_of(node); }, [&] { check_arguments(node, entry->signature); });
+      in_context([&] { return "checking " + full_name(node); }, [&] { check_arguments(node, entry->signature); });
       leave_out_defaults(node, entry->signature);
     }
     // an argument that is a graph has no text
@@ -98,7 +93,7 @@ void visit(Graph& graph, const AllowedOps& allowed, std::map<std::string, Missin
     if (can_call && allowed.contains(node)) {
       make_call(node);
     } else {
-      Missing& op = missing[target_of(node)];
+      Missing& op = missing[full_name(node)];
       ++op.count;
       op.can_be_allowed = can_call;
     }

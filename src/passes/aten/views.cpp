@@ -1,9 +1,9 @@
-// views.cpp - what each view operator of aten looks at; splits are seen as slices, one for each part.
+// views.cpp - what a view operator of aten looks at, by the rule of its row; splits are seen as slices, one for each
+// part.
 #include "passes/aten/views.h"
 
 #include <algorithm>
 #include <numeric>
-#include <unordered_map>
 
 #include "base/error.h"
 #include "passes/aten/match.h"
@@ -13,96 +13,11 @@ namespace {
 
 using Kind = View::Kind;
 
-enum class Rule {
-  Part,        // select, diagonal: the scatter of the same arguments puts it back
-  Slice,       // the same, but for one that takes everything
-  Narrow,      // a slice by its length
-  AsStrided,   // of whole memory
-  View,        // never copies
-  Reshape,     // a view where the strides allow one
-  Contiguous,  // the same tensor where it lies row by row
-  Permute,     // permute
-  Transpose,   // transpose.int
-  Transposed,  // t, mT, numpy_T ...: the last two dimensions, or all
-  Movedim,     // movedim
-  Squeeze,     // squeeze
-  Unsqueeze,   // unsqueeze
-  Expand,      // the same tensor where nothing is expanded
-  Same,        // the same tensor, for sure
-  Real,        // the same tensor unless it is complex
-  Convert,     // the same tensor where the type stays
-  Dropout,     // the same tensor in eval mode
-  Split,       // parts along a dimension
-  Unbind,      // elements along a dimension
-  Opaque,      // a view that is not written through
-};
+using Rule = ViewRule;
 
-const std::unordered_map<std::string_view, Rule>& rules() {
-  static const std::unordered_map<std::string_view, Rule> table = {
-      {"select", Rule::Part},
-      {"diagonal", Rule::Part},
-      {"slice", Rule::Slice},
-      {"narrow", Rule::Narrow},
-      {"as_strided", Rule::AsStrided},
-      {"view", Rule::View},
-      {"view_as", Rule::View},
-      {"unflatten", Rule::View},
-      {"atleast_1d", Rule::View},
-      {"atleast_2d", Rule::View},
-      {"atleast_3d", Rule::View},
-      {"reshape", Rule::Reshape},
-      {"reshape_as", Rule::Reshape},
-      {"flatten", Rule::Reshape},
-      {"ravel", Rule::Reshape},
-      {"contiguous", Rule::Contiguous},
-      {"permute", Rule::Permute},
-      {"transpose", Rule::Transpose},
-      {"t", Rule::Transposed},
-      {"mT", Rule::Transposed},
-      {"numpy_T", Rule::Transposed},
-      {"mH", Rule::Transposed},
-      {"matrix_H", Rule::Transposed},
-      {"adjoint", Rule::Transposed},
-      {"movedim", Rule::Movedim},
-      {"squeeze", Rule::Squeeze},
-      {"unsqueeze", Rule::Unsqueeze},
-      {"expand", Rule::Expand},
-      {"expand_as", Rule::Expand},
-      {"positive", Rule::Same},
-      {"resolve_neg", Rule::Real},
-      {"resolve_conj", Rule::Real},
-      {"conj", Rule::Real},
-      {"real", Rule::Real},
-      {"to", Rule::Convert},
-      {"type_as", Rule::Convert},
-      {"dropout", Rule::Dropout},
-      {"alpha_dropout", Rule::Dropout},
-      {"feature_dropout", Rule::Dropout},
-      {"feature_alpha_dropout", Rule::Dropout},
-      {"split", Rule::Split},
-      {"split_with_sizes", Rule::Split},
-      {"chunk", Rule::Split},
-      {"tensor_split", Rule::Split},
-      {"hsplit", Rule::Split},
-      {"vsplit", Rule::Split},
-      {"dsplit", Rule::Split},
-      {"unbind", Rule::Unbind},
-      {"unfold", Rule::Opaque},
-      {"imag", Rule::Opaque},
-      {"view_as_real", Rule::Opaque},
-      {"view_as_complex", Rule::Opaque},
-      {"_conj", Rule::Opaque},
-      {"_neg_view", Rule::Opaque},
-      {"linalg_diagonal", Rule::Opaque},
-  };
-  return table;
-}
-
-std::optional<Rule> rule_of(const Node& node) {
-  static const Symbol aten("aten");
-  if (node.domain != aten) return std::nullopt;
-  const auto at = rules().find(node.op.view());
-  return at == rules().end() ? std::nullopt : std::optional(at->second);
+Rule rule_of(const Node& node) {
+  const AtenOpEntry* entry = find_aten_op(node);
+  return entry ? entry->op->view : Rule::None;
 }
 
 const AttrValue* find(const Node& node, std::string_view name) {
@@ -190,13 +105,11 @@ std::vector<int64_t> permutation(Rule rule, const Node& node, int64_t rank) {
       dims = swapped(rank, dim_argument(node, "dim0", 0, rank), dim_argument(node, "dim1", 0, rank));
       break;
     case Rule::Movedim: dims = moved(node, rank); break;
-    default:
-      if (node.op == Symbol("numpy_T")) {
-        dims = swapped(rank, 0, 0);
-        std::reverse(dims.begin(), dims.end());
-      } else {
-        dims = rank < 2 ? swapped(rank, 0, 0) : swapped(rank, rank - 2, rank - 1);
-      }
+    case Rule::Reversed:
+      dims = swapped(rank, 0, 0);
+      std::reverse(dims.begin(), dims.end());
+      break;
+    default: dims = rank < 2 ? swapped(rank, 0, 0) : swapped(rank, rank - 2, rank - 1);
   }
   std::vector<int64_t> sorted = dims;
   std::sort(sorted.begin(), sorted.end());
@@ -247,7 +160,8 @@ void describe(Rule rule, const Node& node, const Viewed& input, View& view, Aten
   if (!of.shape) return;
   const auto rank = static_cast<int64_t>(of.shape->size());
   switch (rule) {
-    case Rule::Part: view.kind = Kind::Scatter; break;
+    case Rule::Select:
+    case Rule::Diagonal: view.kind = Kind::Scatter; break;
     case Rule::Slice: {
       const AtenInt step = find(node, "step") ? int_argument(node, "step") : AtenInt(1);
       view.kind = same_shape && !step.value && step.number == 1 ? Kind::Merged : Kind::Scatter;
@@ -259,6 +173,7 @@ void describe(Rule rule, const Node& node, const Viewed& input, View& view, Aten
       std::optional<AtenInt> end = writer.sum(start, length, &node);
       if (!start.value && start.number < 0 && !end->value && end->number >= 0) end.reset();
       view.call = slice_call(node, operand(node, "self"), dim_argument(node, "dim", 0, rank), start, end);
+      view.rule = Rule::Slice;
       view.viewed = 0;
       view.kind = same_shape ? Kind::Merged : Kind::Scatter;
       break;
@@ -282,8 +197,9 @@ void describe(Rule rule, const Node& node, const Viewed& input, View& view, Aten
     case Rule::Permute:
     case Rule::Transpose:
     case Rule::Transposed:
+    case Rule::Reversed:
     case Rule::Movedim: {
-      if (is_complex(of) && rule == Rule::Transposed) break;
+      if (is_complex(of) && (rule == Rule::Transposed || rule == Rule::Reversed)) break;
       view.dims = permutation(rule, node, rank);
       view.kind = Kind::Permute;
       break;
@@ -307,11 +223,18 @@ void describe(Rule rule, const Node& node, const Viewed& input, View& view, Aten
   }
 }
 
-int64_t split_dim(const Node& node, int64_t rank) {
-  if (node.op == Symbol("hsplit")) return rank == 1 ? 0 : 1;
-  if (node.op == Symbol("vsplit")) return 0;
-  if (node.op == Symbol("dsplit")) return 2;
-  return dim_argument(node, "dim", 0, rank);
+bool gives_parts(Rule rule) {
+  return rule == Rule::Split || rule == Rule::HSplit || rule == Rule::VSplit || rule == Rule::DSplit ||
+         rule == Rule::Unbind;
+}
+
+int64_t split_dim(Rule rule, const Node& node, int64_t rank) {
+  switch (rule) {
+    case Rule::HSplit: return rank == 1 ? 0 : 1;
+    case Rule::VSplit: return 0;
+    case Rule::DSplit: return 2;
+    default: return dim_argument(node, "dim", 0, rank);
+  }
 }
 
 std::vector<View> parts_of(Rule rule, const Node& node, const Viewed& input, size_t viewed, AtenWriter& writer) {
@@ -319,7 +242,7 @@ std::vector<View> parts_of(Rule rule, const Node& node, const Viewed& input, siz
   Value* of = node.input(viewed);
   require(input.type.shape.has_value(), "a tensor of unknown shape is split");
   const auto rank = static_cast<int64_t>(input.type.shape->size());
-  const int64_t dim = split_dim(node, rank);
+  const int64_t dim = split_dim(rule, node, rank);
   require(rank > 0 && dim < rank, "dimension {} of a tensor of rank {} is split", dim, rank);
   AtenInt start = 0;
   for (size_t i = 0; i < node.outputs().size(); ++i) {
@@ -328,13 +251,13 @@ std::vector<View> parts_of(Rule rule, const Node& node, const Viewed& input, siz
     if (rule == Rule::Unbind) {
       AtenCall call("select", "int", &node);
       call.with("self", of).with("dim", AtenInt(dim)).with("index", AtenInt(static_cast<int64_t>(i)));
-      views.emplace_back(std::move(call));
+      views.emplace_back(std::move(call), Rule::Select);
     } else {
       require(output != nullptr && type.shape && type.shape->size() == input.type.shape->size(),
               "part {} of a split has no shape", i);
       const AtenInt size = writer.size(node.output(i), type, static_cast<size_t>(dim), &node);
       const AtenInt end = writer.sum(start, size, &node);
-      views.emplace_back(slice_call(node, of, dim, start, end));
+      views.emplace_back(slice_call(node, of, dim, start, end), Rule::Slice);
       start = end;
     }
     views.back().kind = Kind::Scatter;
@@ -347,7 +270,7 @@ std::vector<View> parts_of(Rule rule, const Node& node, const Viewed& input, siz
 }  // namespace
 
 int viewed_input(const Node& node) {
-  if (!rule_of(node)) return -1;
+  if (rule_of(node) == Rule::None) return -1;
   for (const std::string_view name : {"self", "input", "A"}) {
     const AttrValue* given = find(node, name);
     const auto* at = given ? given->get<Operand>() : nullptr;
@@ -358,17 +281,17 @@ int viewed_input(const Node& node) {
 }
 
 bool asks_strides(const Node& node) {
-  const auto rule = rule_of(node);
+  const Rule rule = rule_of(node);
   return rule == Rule::Reshape || rule == Rule::Contiguous || rule == Rule::AsStrided;
 }
 
 std::vector<View> views_of(const Node& node, const Viewed& input, AtenWriter& writer) {
-  const Rule rule = rule_of(node).value();
+  const Rule rule = rule_of(node);
   const auto viewed = static_cast<size_t>(viewed_input(node));
-  if (rule == Rule::Split || rule == Rule::Unbind) return parts_of(rule, node, input, viewed, writer);
+  if (gives_parts(rule)) return parts_of(rule, node, input, viewed, writer);
   require(node.outputs().size() == 1 && node.output(0), "a view has {} results", node.outputs().size());
   std::vector<View> views;
-  View& view = views.emplace_back(call_of(node));
+  View& view = views.emplace_back(call_of(node), rule);
   view.viewed = viewed;
   view.type = node.output(0)->type;
   describe(rule, node, input, view, writer);

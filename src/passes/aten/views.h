@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/frame/op_def.h"
 #include "passes/aten/aten_writer.h"
 
 namespace tonnx {
@@ -24,11 +25,12 @@ struct View {
   };
   Kind kind = Kind::None;
   AtenCall call;  // that makes the view again; its input `viewed` is what it looks at
+  ViewRule rule;  // of the call
   size_t viewed = 0;
   std::vector<int64_t> dims;
   Type type;  // of the result
 
-  explicit View(AtenCall made) : call(std::move(made)) {}
+  View(AtenCall made, ViewRule by) : call(std::move(made)), rule(by) {}
 };
 
 /// What a node is asked about: the tensor that it may look at.

@@ -26,7 +26,7 @@ std::optional<AtenInts> find_sizes(const Type& type) {
 
 /// as_strided means memory that lies row by row.
 Value* row_by_row(const View& view, Value* value, const Type& type, AtenWriter& writer) {
-  if (view.call.op != Symbol("as_strided")) return value;
+  if (view.rule != ViewRule::AsStrided) return value;
   AtenCall call("contiguous", "", view.call.like);
   call.with("self", value);
   return writer.add(call, type, "contiguous");

@@ -1,10 +1,7 @@
 // result_dtype.cpp - the element type that an elementwise aten operator gives.
-#include "passes/aten/result_dtype.h"
+#include "ops/frame/result_dtype.h"
 
-#include <algorithm>
-#include <unordered_set>
-
-#include "passes/aten/match.h"
+#include "ops/frame/op_def.h"
 
 namespace tonnx {
 namespace {
@@ -47,6 +44,11 @@ DType scalar_dtype(const AttrValue& value) {
   return value.get<double>() ? DType::Float32 : DType::Undefined;
 }
 
+const Value* operand(const Node& node, const AttrValue& argument) {
+  const auto* at = argument.get<Operand>();
+  return at ? node.input(at->index) : nullptr;
+}
+
 /// By the arguments that elementwise operators compute with: tensors, then tensors of rank 0, then plain numbers.
 DType common_dtype(const Node& node) {
   DType tensors = DType::Undefined, scalars = DType::Undefined, numbers = DType::Undefined;
@@ -57,7 +59,7 @@ DType common_dtype(const Node& node) {
        {"self", "input", "other", "exponent", "end", "tensor1", "tensor2", "min", "max"}) {
     const Attribute* given = node.find_attribute(name);
     if (given == nullptr) continue;
-    const Value* value = operand(node, name);
+    const Value* value = operand(node, given->value);
     if (value == nullptr) {
       join(numbers, scalar_dtype(given->value));
     } else if (!value->type.is_tensor()) {
@@ -69,89 +71,14 @@ DType common_dtype(const Node& node) {
   return combined(tensors, combined(scalars, numbers));
 }
 
-bool tells(const Node& node) {
-  static const std::unordered_set<std::string_view> names = {
-      "eq",       "ne",          "lt",          "le",         "gt",          "ge",       "isclose",
-      "isfinite", "isin",        "isinf",       "isnan",      "isneginf",    "isposinf", "isreal",
-      "signbit",  "logical_and", "logical_not", "logical_or", "logical_xor",
-  };
-  return names.contains(node.op.view());
-}
-
-bool gives_floats(const Node& node) {
-  static const std::unordered_set<std::string_view> names = {
-      "acos",      "acosh",    "asin",      "asinh",   "atan",       "atan2",  "atanh",   "cos",    "cosh",
-      "deg2rad",   "div",      "digamma",   "erf",     "erfc",       "erfinv", "exp",     "exp2",   "expm1",
-      "i0",        "igamma",   "log",       "igammac", "log10",      "log1p",  "log2",    "lgamma", "logit",
-      "logaddexp", "mvlgamma", "polygamma", "rad2deg", "reciprocal", "rsqrt",  "sigmoid", "sin",    "sinc",
-      "sinh",      "sqrt",     "tan",       "tanh",    "xlogy",
-  };
-  if (node.op.view().starts_with("special_")) return true;
-  return names.contains(node.op.view()) && node.find_attribute("rounding_mode") == nullptr;
-}
-
-bool promotes(const Node& node) {
-  static const std::unordered_set<std::string_view> names = {
-      "add",
-      "sub",
-      "mul",
-      "rsub",
-      "pow",
-      "fmod",
-      "remainder",
-      "floor_divide",
-      "maximum",
-      "minimum",
-      "fmax",
-      "fmin",
-      "clamp",
-      "clamp_min",
-      "clamp_max",
-      "addcmul",
-      "addcdiv",
-      "where",
-      "hypot",
-      "copysign",
-      "nextafter",
-      "gcd",
-      "lcm",
-      "bitwise_and",
-      "bitwise_or",
-      "bitwise_xor",
-      "bitwise_left_shift",
-      "bitwise_right_shift",
-      "heaviside",
-      "ldexp",
-      "square",
-      "abs",
-      "neg",
-      "sign",
-      "sgn",
-      "floor",
-      "ceil",
-      "round",
-      "trunc",
-      "frac",
-      "relu",
-      "bitwise_not",
-      "div",
-  };
-  return names.contains(node.op.view());
+Elementwise kind_of(const Node& node) {
+  const AtenOpEntry* entry = find_aten_op(node);
+  return entry ? entry->op->elementwise : Elementwise::No;
 }
 
 }  // namespace
 
-bool is_elementwise(const Node& node) {
-  static const Symbol aten("aten");
-  static const std::unordered_set<std::string_view> others = {
-      "clone",     "to",        "_to_copy",   "type_as",     "empty_like", "zeros_like",  "ones_like",
-      "full_like", "rand_like", "randn_like", "gelu",        "silu",       "elu",         "celu",
-      "selu",      "mish",      "softplus",   "hardtanh",    "hardswish",  "hardsigmoid", "leaky_relu",
-      "relu6",     "threshold", "lerp",       "masked_fill", "nan_to_num", "dropout",     "float_power",
-  };
-  return node.domain == aten &&
-         (promotes(node) || tells(node) || gives_floats(node) || others.contains(node.op.view()));
-}
+bool is_elementwise(const Node& node) { return kind_of(node) != Elementwise::No; }
 
 DType promoted(DType a, DType b) {
   if (a == b || category(b) < category(a)) {
@@ -167,16 +94,18 @@ DType promoted(DType a, DType b) {
 }
 
 DType result_dtype(const Node& node, DType otherwise) {
-  if (tells(node)) return DType::Bool;
+  const Elementwise kind = kind_of(node);
+  if (kind == Elementwise::Flags) return DType::Bool;
   if (const Attribute* given = node.find_attribute("dtype")) {
     if (const auto* dtype = given->value.get<DType>()) return *dtype;
   }
-  if (node.op == Symbol("float_power")) return is_complex(otherwise) ? otherwise : DType::Float64;
-  const bool floats = gives_floats(node);
-  if (!floats && !promotes(node)) return otherwise;
+  if (kind == Elementwise::Doubles) return is_complex(otherwise) ? otherwise : DType::Float64;
+  if (kind == Elementwise::No || kind == Elementwise::Kept) return otherwise;
   const DType common = common_dtype(node);
   if (common == DType::Undefined) return otherwise;
-  return floats && !is_float(common) && !is_complex(common) ? DType::Float32 : common;
+  if (kind == Elementwise::Promoted || is_float(common) || is_complex(common)) return common;
+  const bool rounds = kind == Elementwise::Quotient && node.find_attribute("rounding_mode") != nullptr;
+  return rounds ? common : DType::Float32;
 }
 
 }  // namespace tonnx

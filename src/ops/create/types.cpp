@@ -1,0 +1,45 @@
+// types.cpp - types of new tensors.
+#include "ops/create/types.h"
+
+namespace tonnx {
+
+void types_arange(TypeNode& n) {
+  const ParsedSignature& signature = n.args().signature();
+  const bool has_start = signature.find_input("start") >= 0, has_step = signature.find_input("step") >= 0;
+  const auto start = has_start ? n.size("start") : Dim(0), end = n.size("end");
+  const auto step = has_step ? n.size("step") : Dim(1);
+  const auto is_float = [&](std::string_view name) {
+    const AttrValue* given = n.args().constant(name);
+    const Value* value = n.args().value(name);
+    return given->get<double>() != nullptr || (value != nullptr && value->type.kind == Type::Kind::Float);
+  };
+  bool floats = is_float("end") || (has_start && is_float("start"));
+  if (has_step) floats = floats || is_float("step");
+  const DType dtype = n.given_dtype().value_or(floats ? DType::Float32 : DType::Int64);
+  if (!start || !end || !step || step->is(0)) return n.set(dtype, Shape{n.fresh()});
+  n.set(dtype, Shape{max(ceil_div(*end - *start, *step), Dim(0))});
+}
+
+void types_full(TypeNode& n) {
+  const AttrValue* value = n.args().constant("fill_value");
+  DType dtype = DType::Float32;
+  if (value->get<int64_t>()) dtype = DType::Int64;
+  if (value->get<bool>()) dtype = DType::Bool;
+  n.set(n.given_dtype().value_or(dtype), n.sizes("size"));
+}
+
+void types_of_size(TypeNode& n) { n.set(n.given_dtype().value_or(DType::Float32), n.sizes("size")); }
+void types_scalar_tensor(TypeNode& n) { n.set(n.given_dtype().value_or(DType::Float32), Shape()); }
+
+void types_eye(TypeNode& n) {
+  const auto rows = n.size("n");
+  const auto columns = n.args().signature().find_input("m") >= 0 ? n.size("m") : rows;
+  n.set(n.given_dtype().value_or(DType::Float32), rows && columns ? MaybeShape(Shape{*rows, *columns}) : std::nullopt);
+}
+
+void types_window(TypeNode& n) {
+  const auto length = n.size("window_length");
+  n.set(n.given_dtype().value_or(DType::Float32), Shape{length ? *length : n.fresh()});
+}
+
+}  // namespace tonnx

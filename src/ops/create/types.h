@@ -1,0 +1,14 @@
+// types.h - types of new tensors.
+#pragma once
+#include "ops/frame/aten_types.h"
+
+namespace tonnx {
+
+void types_arange(TypeNode& n);
+void types_full(TypeNode& n);
+void types_of_size(TypeNode& n);
+void types_scalar_tensor(TypeNode& n);
+void types_eye(TypeNode& n);
+void types_window(TypeNode& n);
+
+}  // namespace tonnx

@@ -1,0 +1,15 @@
+// types.h - types of what is picked by indices.
+#pragma once
+#include "ops/frame/aten_types.h"
+
+namespace tonnx {
+
+void types_index_select(TypeNode& n);
+void types_gather(TypeNode& n);
+void types_index(TypeNode& n);
+void types_nonzero(TypeNode& n);
+void types_masked_select(TypeNode& n);
+void types_embedding(TypeNode& n);
+void types_one_hot(TypeNode& n);
+
+}  // namespace tonnx

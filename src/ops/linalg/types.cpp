@@ -1,0 +1,43 @@
+// types.cpp - types of what solving and determinants give.
+#include "ops/linalg/types.h"
+
+namespace tonnx {
+
+void types_det(TypeNode& n) {
+  const Type* a = n.first();
+  if (a == nullptr) return;
+  MaybeShape shape = a->shape;
+  if (shape && shape->size() >= 2) shape->resize(shape->size() - 2);
+  n.set(a->dtype, shape);
+}
+
+void types_solve(TypeNode& n) {
+  const Type *a = n.tensor("A"), *b = n.tensor("B");
+  if (b == nullptr) return;
+  const bool fits = a && a->shape && b->shape && a->shape->size() >= 2;
+  if (!fits) return n.set(b->dtype, std::nullopt);
+  const size_t rank = a->shape->size();
+  if (b->shape->size() + 1 == rank) return n.set(b->dtype, b->shape);  // of vectors
+  if (b->shape->size() != rank) return n.set(b->dtype, std::nullopt);
+  MaybeShape shape =
+      joint_shape(Shape(a->shape->begin(), a->shape->end() - 2), Shape(b->shape->begin(), b->shape->end() - 2));
+  if (shape) shape->insert(shape->end(), b->shape->end() - 2, b->shape->end());
+  n.set(b->dtype, shape);
+}
+
+void types_solve_triangular(TypeNode& n) {
+  const Type* b = n.tensor("B");
+  if (b != nullptr) n.set(b->dtype, b->shape);
+}
+
+void types_cdist(TypeNode& n) {
+  const Shape *a = n.shape("x1"), *b = n.shape("x2");
+  MaybeShape shape;
+  if (a && b && a->size() >= 2 && b->size() >= 2) {
+    shape = joint_shape(Shape(a->begin(), a->end() - 2), Shape(b->begin(), b->end() - 2));
+    if (shape) shape->insert(shape->end(), {(*a)[a->size() - 2], (*b)[b->size() - 2]});
+  }
+  n.set(n.dtype("x1"), shape);
+}
+
+}  // namespace tonnx

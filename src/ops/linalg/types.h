@@ -1,0 +1,12 @@
+// types.h - types of what solving and determinants give.
+#pragma once
+#include "ops/frame/aten_types.h"
+
+namespace tonnx {
+
+void types_det(TypeNode& n);
+void types_solve(TypeNode& n);
+void types_solve_triangular(TypeNode& n);
+void types_cdist(TypeNode& n);
+
+}  // namespace tonnx

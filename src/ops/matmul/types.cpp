@@ -1,0 +1,100 @@
+// types.cpp - types of what products of matrices give.
+#include "ops/matmul/types.h"
+
+#include <map>
+
+namespace tonnx {
+
+namespace {
+
+MaybeShape matrix_product(Shape a, Shape b) {
+  if (a.empty() || b.empty()) return std::nullopt;
+  const bool is_row = a.size() == 1, is_column = b.size() == 1;
+  if (is_row) a.insert(a.begin(), Dim(1));
+  if (is_column) b.push_back(Dim(1));
+  auto result = joint_shape(Shape(a.begin(), a.end() - 2), Shape(b.begin(), b.end() - 2));
+  if (!result) return std::nullopt;
+  if (!is_row) result->push_back(a[a.size() - 2]);
+  if (!is_column) result->push_back(b.back());
+  return result;
+}
+
+void multiply(TypeNode& n, std::string_view left, std::string_view right) {
+  const Shape *a = n.shape(left), *b = n.shape(right);
+  n.set(n.dtype("self"), a && b ? matrix_product(*a, *b) : std::nullopt);
+}
+
+}  // namespace
+
+void types_matmul(TypeNode& n) { multiply(n, "self", "other"); }
+void types_mm(TypeNode& n) { multiply(n, "self", "mat2"); }
+void types_addmm(TypeNode& n) { multiply(n, "mat1", "mat2"); }
+void types_baddbmm(TypeNode& n) { multiply(n, "batch1", "batch2"); }
+
+void types_linear(TypeNode& n) {
+  const Type* input = n.tensor("input");
+  const Shape* weight = n.shape("weight");
+  if (input == nullptr) return;
+  MaybeShape shape = input->shape;
+  if (shape && weight && !shape->empty() && !weight->empty()) {
+    shape->pop_back();
+    if (weight->size() == 2) shape->push_back(weight->front());
+    return n.set(input->dtype, shape);
+  }
+  n.set(input->dtype, std::nullopt);
+}
+
+/// `ij,jk->ik`, with "..." for what both have.
+void types_einsum(TypeNode& n) {
+  const auto all = n.tensors("tensors");
+  const std::string equation = n.args().string("equation");
+  if (all.empty() || all[0] == nullptr) return;
+  const DType dtype = all[0]->dtype;
+  std::map<char, Dim> sizes;
+  Shape dots;
+  size_t at = 0;
+  const size_t arrow = equation.find("->");
+  if (arrow == std::string::npos) return n.set(dtype, std::nullopt);
+  for (const Type* type : all) {
+    if (type == nullptr || !type->shape) return n.set(dtype, std::nullopt);
+    std::string term;
+    for (; at < arrow && equation[at] != ','; ++at) {
+      if (equation[at] != ' ') term += equation[at];
+    }
+    ++at;
+    const size_t ellipsis = term.find("...");
+    const size_t letters = ellipsis == std::string::npos ? term.size() : term.size() - 3;
+    if (letters > type->shape->size() || (ellipsis == std::string::npos && letters != type->shape->size()))
+      return n.set(dtype, std::nullopt);
+    const size_t extra = type->shape->size() - letters;
+    size_t place = 0;
+    for (size_t i = 0; i < term.size(); ++i) {
+      if (i == ellipsis) {
+        const Shape own(type->shape->begin() + static_cast<std::ptrdiff_t>(place),
+                        type->shape->begin() + static_cast<std::ptrdiff_t>(place + extra));
+        dots = joint_shape(dots, own).value_or(own);
+        place += extra;
+        i += 2;
+        continue;
+      }
+      const Dim& size = (*type->shape)[place++];
+      auto [known, fresh] = sizes.try_emplace(term[i], size);
+      if (!fresh && known->second.is(1)) known->second = size;
+    }
+  }
+  Shape result;
+  for (size_t i = arrow + 2; i < equation.size(); ++i) {
+    if (equation[i] == ' ') continue;
+    if (equation[i] == '.') {
+      result.insert(result.end(), dots.begin(), dots.end());
+      i += 2;
+    } else if (const auto size = sizes.find(equation[i]); size != sizes.end()) {
+      result.push_back(size->second);
+    } else {
+      return n.set(dtype, std::nullopt);
+    }
+  }
+  n.set(dtype, result);
+}
+
+}  // namespace tonnx

@@ -1,0 +1,14 @@
+// types.h - types of what products of matrices give.
+#pragma once
+#include "ops/frame/aten_types.h"
+
+namespace tonnx {
+
+void types_matmul(TypeNode& n);
+void types_mm(TypeNode& n);
+void types_addmm(TypeNode& n);
+void types_baddbmm(TypeNode& n);
+void types_linear(TypeNode& n);
+void types_einsum(TypeNode& n);
+
+}  // namespace tonnx

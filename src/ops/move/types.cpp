@@ -1,0 +1,212 @@
+// types.cpp - types of what operators give that cut, join, pad and repeat.
+#include "ops/move/types.h"
+
+#include <algorithm>
+
+#include "ops/frame/result_dtype.h"
+
+namespace tonnx {
+
+namespace {
+
+/// Where a slice begins or ends, counted from the front and within the dimension.
+std::optional<Dim> bound(std::optional<Dim> given, const Dim& size) {
+  if (!given) return std::nullopt;
+  Dim at = *given;
+  if (const auto number = at.constant()) {
+    if (*number < 0) at = *number <= -(int64_t{1} << 40) ? Dim(0) : max(size + at, Dim(0));
+    if (*number >= int64_t{1} << 40) at = size;
+  } else if (!at.is_non_negative()) {
+    return std::nullopt;
+  }
+  return min(at, size);
+}
+
+}  // namespace
+
+void types_slice(TypeNode& n) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    const auto dim = n.dim("dim", shape.size());
+    if (!dim) return std::nullopt;
+    Dim& size = shape[*dim];
+    const auto start = n.args().has("start") ? bound(n.size("start"), size) : Dim(0);
+    const auto end = n.args().has("end") ? bound(n.size("end"), size) : size;
+    const auto step = n.size("step");
+    if (!start || !end || !step || step->constant().value_or(0) < 1) {
+      size = n.fresh();
+      return shape;
+    }
+    size = ceil_div(max(*end - *start, Dim(0)), *step);
+    return shape;
+  });
+}
+
+void types_narrow(TypeNode& n) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    const auto dim = n.dim("dim", shape.size());
+    if (!dim) return std::nullopt;
+    const auto length = n.size("length");
+    shape[*dim] = length ? *length : n.fresh();
+    return shape;
+  });
+}
+
+void types_select(TypeNode& n) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    const auto dim = n.dim("dim", shape.size());
+    if (!dim) return std::nullopt;
+    shape.erase_at(static_cast<int64_t>(*dim));
+    return shape;
+  });
+}
+
+void types_diagonal(TypeNode& n) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    const auto a = n.dim("dim1", shape.size()), b = n.dim("dim2", shape.size());
+    const auto offset = n.args().find_int("offset");
+    if (!a || !b || !offset || *a == *b) return std::nullopt;
+    const Dim rows = shape[*a], columns = shape[*b];
+    const Dim size = *offset >= 0 ? min(rows, columns - Dim(*offset)) : min(rows + Dim(*offset), columns);
+    shape.erase_at(static_cast<int64_t>(std::max(*a, *b)));
+    shape.erase_at(static_cast<int64_t>(std::min(*a, *b)));
+    shape.push_back(max(size, Dim(0)));
+    return shape;
+  });
+}
+
+void types_repeat_interleave(TypeNode& n) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    const auto dim = n.dim("dim", shape.size());
+    const auto repeats = n.size("repeats");
+    if (!dim || !repeats) return std::nullopt;
+    shape[*dim] = shape[*dim] * *repeats;
+    return shape;
+  });
+}
+
+void types_pad(TypeNode& n) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    const auto pads = n.sizes("pad");
+    if (!pads || pads->size() % 2 != 0 || pads->size() / 2 > shape.size()) return std::nullopt;
+    for (size_t i = 0; i < pads->size() / 2; ++i)
+      shape[shape.size() - 1 - i] = shape[shape.size() - 1 - i] + (*pads)[2 * i] + (*pads)[2 * i + 1];
+    return shape;
+  });
+}
+
+void types_pixel_shuffle(TypeNode& n) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    const auto factor = n.args().find_int("upscale_factor");
+    if (!factor || *factor <= 0 || shape.size() < 3) return std::nullopt;
+    const Dim r = *factor;
+    Dim &c = shape[shape.size() - 3], &h = shape[shape.size() - 2], &w = shape[shape.size() - 1];
+    c = floor_div(c, r * r);
+    h = h * r;
+    w = w * r;
+    return shape;
+  });
+}
+
+void types_pixel_unshuffle(TypeNode& n) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    const auto factor = n.args().find_int("downscale_factor");
+    if (!factor || *factor <= 0 || shape.size() < 3) return std::nullopt;
+    const Dim r = *factor;
+    Dim &c = shape[shape.size() - 3], &h = shape[shape.size() - 2], &w = shape[shape.size() - 1];
+    c = c * r * r;
+    h = floor_div(h, r);
+    w = floor_div(w, r);
+    return shape;
+  });
+}
+
+namespace {
+
+/// `sizes_of` gives the sizes of the parts of a dimension of that size.
+template <class SizesOf>
+void split_self(TypeNode& n, SizesOf&& sizes_of) {
+  const Type* self = n.tensor("self");
+  if (self == nullptr) return;
+  const auto dim = self->shape ? n.dim("dim", self->shape->size()) : std::nullopt;
+  if (!dim) {
+    for (size_t i = 0; i < n.found().size(); ++i) n.set(i, self->dtype, std::nullopt);
+    return;
+  }
+  const size_t at = *dim;
+  const MaybeShape sizes = sizes_of((*self->shape)[at]);
+  for (size_t i = 0; i < n.found().size(); ++i) {
+    Shape shape = *self->shape;
+    shape[at] = sizes && i < sizes->size() ? (*sizes)[i] : n.fresh();
+    n.set(i, self->dtype, shape);
+  }
+}
+
+MaybeShape equal_parts(size_t count, const Dim& whole, const std::optional<Dim>& each) {
+  if (!each) return std::nullopt;
+  Shape sizes(count, *each);
+  if (count > 0) sizes.back() = whole - *each * Dim(static_cast<int64_t>(count) - 1);
+  return sizes;
+}
+
+}  // namespace
+
+void types_split(TypeNode& n) {
+  split_self(n, [&](const Dim& whole) { return equal_parts(n.found().size(), whole, n.size("split_size")); });
+}
+
+void types_split_with_sizes(TypeNode& n) {
+  split_self(n, [&](const Dim&) { return n.sizes("split_sizes"); });
+}
+
+void types_chunk(TypeNode& n) {
+  split_self(n, [&](const Dim& whole) {
+    auto each = n.size("chunks");
+    if (each && !each->is(0)) each = ceil_div(whole, *each);
+    return equal_parts(n.found().size(), whole, each);
+  });
+}
+
+void types_unbind(TypeNode& n) {
+  const Type* self = n.tensor("self");
+  if (self == nullptr) return;
+  MaybeShape shape = self->shape;
+  const auto dim = shape ? n.dim("dim", shape->size()) : std::nullopt;
+  if (dim) shape->erase_at(static_cast<int64_t>(*dim));
+  for (size_t i = 0; i < n.found().size(); ++i) n.set(i, self->dtype, dim ? shape : std::nullopt);
+}
+
+namespace {
+
+void join_tensors(TypeNode& n, bool stacks) {
+  const auto all = n.tensors("tensors");
+  if (all.empty()) return;
+  DType dtype = DType::Undefined;
+  MaybeShape shape;
+  bool is_known = true;
+  for (const Type* each : all) {
+    if (each == nullptr) return;
+    dtype = dtype == DType::Undefined ? each->dtype : promoted(dtype, each->dtype);
+    is_known = is_known && each->shape;
+  }
+  if (is_known) {
+    shape = all[0]->shape;
+    const auto dim = n.dim("dim", shape->size() + (stacks ? 1 : 0));
+    if (!dim) return n.set(dtype, std::nullopt);
+    if (stacks) {
+      shape->insert_at(static_cast<int64_t>(*dim), Dim(static_cast<int64_t>(all.size())));
+    } else {
+      for (size_t i = 1; i < all.size(); ++i) {
+        if (all[i]->shape->size() != shape->size()) return n.set(dtype, std::nullopt);
+        (*shape)[*dim] = (*shape)[*dim] + (*all[i]->shape)[*dim];
+      }
+    }
+  }
+  n.set(dtype, shape);
+}
+
+}  // namespace
+
+void types_cat(TypeNode& n) { join_tensors(n, false); }
+void types_stack(TypeNode& n) { join_tensors(n, true); }
+
+}  // namespace tonnx

@@ -1,0 +1,22 @@
+// types.h - types of what operators give that cut, join, pad and repeat.
+#pragma once
+#include "ops/frame/aten_types.h"
+
+namespace tonnx {
+
+void types_slice(TypeNode& n);
+void types_narrow(TypeNode& n);
+void types_select(TypeNode& n);
+void types_diagonal(TypeNode& n);
+void types_repeat_interleave(TypeNode& n);
+void types_pad(TypeNode& n);
+void types_pixel_shuffle(TypeNode& n);
+void types_pixel_unshuffle(TypeNode& n);
+void types_split(TypeNode& n);
+void types_split_with_sizes(TypeNode& n);
+void types_chunk(TypeNode& n);
+void types_unbind(TypeNode& n);
+void types_cat(TypeNode& n);
+void types_stack(TypeNode& n);
+
+}  // namespace tonnx

@@ -1,0 +1,9 @@
+// types.h - the types of random numbers.
+#pragma once
+#include "ops/frame/aten_types.h"
+
+namespace tonnx {
+
+void types_multinomial(TypeNode& n);
+
+}  // namespace tonnx

@@ -1,0 +1,9 @@
+// types.h - types of running sums and their kin.
+#pragma once
+#include "ops/frame/aten_types.h"
+
+namespace tonnx {
+
+void types_accumulate(TypeNode& n);
+
+}  // namespace tonnx

@@ -1,0 +1,248 @@
+// types.cpp - types of what changes of shape give, and of sizes.
+#include "ops/shape/types.h"
+
+#include <algorithm>
+
+namespace tonnx {
+
+void types_unsqueeze(TypeNode& n) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    const auto dim = n.dim("dim", shape.size() + 1);
+    if (!dim) return std::nullopt;
+    shape.insert_at(static_cast<int64_t>(*dim), Dim(1));
+    return shape;
+  });
+}
+
+void types_squeeze(TypeNode& n) {
+  reshape_self(n, [&](const Shape& shape) -> MaybeShape {
+    const auto given = n.node().find_attribute("dim") ? n.args().find_ints("dim") : std::nullopt;
+    Shape result;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      const auto rank = static_cast<int64_t>(shape.size()), at = static_cast<int64_t>(i);
+      const bool is_asked =
+          !given || std::any_of(given->begin(), given->end(), [&](int64_t d) { return d == at || d == at - rank; });
+      if (is_asked && !given && !shape[i].is_constant()) return std::nullopt;
+      if (!is_asked || !(shape[i].is(1) || !shape[i].is_constant())) result.push_back(shape[i]);
+    }
+    return result;
+  });
+}
+
+void types_transposed(TypeNode& n) {
+  reshape_self(n, [](Shape shape) -> MaybeShape {
+    if (shape.size() >= 2) std::swap(shape[shape.size() - 2], shape[shape.size() - 1]);
+    return shape;
+  });
+}
+
+void types_transpose(TypeNode& n) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    const auto a = n.dim("dim0", shape.size()), b = n.dim("dim1", shape.size());
+    if (!a || !b) return std::nullopt;
+    std::swap(shape[*a], shape[*b]);
+    return shape;
+  });
+}
+
+void types_permute(TypeNode& n) {
+  reshape_self(n, [&](const Shape& shape) -> MaybeShape {
+    const auto dims = n.args().find_ints("dims");
+    if (!dims || dims->size() != shape.size()) return std::nullopt;
+    Shape result;
+    for (int64_t dim : *dims) {
+      if (dim < 0) dim += static_cast<int64_t>(shape.size());
+      if (dim < 0 || dim >= static_cast<int64_t>(shape.size())) return std::nullopt;
+      result.push_back(shape[static_cast<size_t>(dim)]);
+    }
+    return result;
+  });
+}
+
+void types_movedim(TypeNode& n) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    const auto from = n.dim("source", shape.size()), to = n.dim("destination", shape.size());
+    if (!from || !to) return std::nullopt;
+    const Dim moved = shape[*from];
+    shape.erase_at(static_cast<int64_t>(*from));
+    shape.insert_at(static_cast<int64_t>(*to), moved);
+    return shape;
+  });
+}
+
+void types_flatten(TypeNode& n) {
+  reshape_self(n, [&](const Shape& shape) -> MaybeShape {
+    if (shape.empty()) return Shape{Dim(1)};
+    const auto begin = n.dim("start_dim", shape.size()), end = n.dim("end_dim", shape.size());
+    if (!begin || !end || *begin > *end) return std::nullopt;
+    Shape result(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(*begin));
+    Dim all = 1;
+    for (size_t i = *begin; i <= *end; ++i) all = all * shape[i];
+    result.push_back(all);
+    result.insert(result.end(), shape.begin() + static_cast<std::ptrdiff_t>(*end) + 1, shape.end());
+    return result;
+  });
+}
+
+namespace {
+
+/// The one size of -1 is what is left of `count`.
+MaybeShape with_rest(TypeNode& n, Shape sizes, const Dim& count) {
+  Dim others = 1;
+  Dim* rest = nullptr;
+  for (Dim& size : sizes) {
+    if (size.is(-1)) {
+      if (rest != nullptr) return std::nullopt;
+      rest = &size;
+    } else {
+      others = others * size;
+    }
+  }
+  if (rest == nullptr) return sizes;
+  if (others.is(0)) {
+    *rest = 0;
+    return sizes;
+  }
+  const auto exact = exact_div(count, others);
+  *rest = exact ? *exact : others.is_constant() ? floor_div(count, others) : n.fresh();
+  return sizes;
+}
+
+}  // namespace
+
+void types_view_dtype(TypeNode& n) {
+  const Type* self = n.tensor("self");
+  const auto dtype = n.given_dtype();
+  if (self == nullptr || !dtype) return;
+  MaybeShape shape = self->shape;
+  const int from = info(self->dtype).bits, to = info(*dtype).bits;
+  if (shape && !shape->empty() && from != to && from > 0 && to > 0)
+    shape->back() = from > to ? shape->back() * Dim(from / to) : floor_div(shape->back(), Dim(to / from));
+  n.set(*dtype, shape);
+}
+
+namespace {
+
+void reshape_to(TypeNode& n, const MaybeShape& sizes) {
+  const Type* self = n.tensor("self");
+  if (self == nullptr) return;
+  if (!sizes) return n.set(self->dtype, std::nullopt);
+  const bool has_rest = std::any_of(sizes->begin(), sizes->end(), [](const Dim& size) { return size.is(-1); });
+  if (has_rest && !self->shape) {
+    Shape shape = *sizes;
+    for (Dim& size : shape) size = size.is(-1) ? n.fresh() : size;
+    return n.set(self->dtype, shape);
+  }
+  n.set(self->dtype, has_rest ? with_rest(n, *sizes, count_of(*self->shape)) : *sizes);
+}
+
+}  // namespace
+
+void types_reshape(TypeNode& n) { reshape_to(n, n.sizes("shape")); }
+void types_view(TypeNode& n) { reshape_to(n, n.sizes("size")); }
+
+void types_unflatten(TypeNode& n) {
+  reshape_self(n, [&](const Shape& shape) -> MaybeShape {
+    const auto dim = n.dim("dim", shape.size());
+    const auto sizes = n.sizes("sizes");
+    const auto inner = dim && sizes ? with_rest(n, *sizes, shape[*dim]) : std::nullopt;
+    if (!inner) return std::nullopt;
+    Shape result(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(*dim));
+    result.insert(result.end(), inner->begin(), inner->end());
+    result.insert(result.end(), shape.begin() + static_cast<std::ptrdiff_t>(*dim) + 1, shape.end());
+    return result;
+  });
+}
+
+void types_expand_as(TypeNode& n) {
+  const Type *self = n.tensor("self"), *other = n.tensor("other");
+  if (self && other) n.set(self->dtype, other->shape);
+}
+
+void types_expand(TypeNode& n) {
+  reshape_self(n, [&](const Shape& shape) -> MaybeShape {
+    auto sizes = n.sizes("size");
+    if (!sizes || sizes->size() < shape.size()) return std::nullopt;
+    const size_t offset = sizes->size() - shape.size();
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if ((*sizes)[offset + i].is(-1)) (*sizes)[offset + i] = shape[i];
+    }
+    return sizes;
+  });
+}
+
+namespace {
+
+void repeat_by(TypeNode& n, const MaybeShape& repeats) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    if (!repeats) return std::nullopt;
+    Shape times = *repeats;
+    while (times.size() < shape.size()) times.insert(times.begin(), Dim(1));
+    while (shape.size() < times.size()) shape.insert(shape.begin(), Dim(1));
+    for (size_t i = 0; i < shape.size(); ++i) shape[i] = shape[i] * times[i];
+    return shape;
+  });
+}
+
+}  // namespace
+
+void types_repeat(TypeNode& n) { repeat_by(n, n.sizes("repeats")); }
+void types_tile(TypeNode& n) { repeat_by(n, n.sizes("dims")); }
+
+void types_size(TypeNode& n) {
+  const Shape* shape = n.shape("self");
+  const auto dim = shape ? n.dim("dim", shape->size()) : std::nullopt;
+  if (dim && (*shape)[*dim].symbol_name() != "") n.set_number((*shape)[*dim]);
+}
+
+void types_count(TypeNode& n) {
+  if (const Shape* shape = n.shape("self")) n.set_number(count_of(*shape));
+}
+
+void types_same_number(TypeNode& n) {
+  if (const auto a = n.size("a")) n.set_number(*a);
+}
+
+void types_negative(TypeNode& n) {
+  if (const auto a = n.size("a")) n.set_number(Dim(0) - *a);
+}
+
+namespace {
+
+template <class Compute>
+void compute_number(TypeNode& n, Compute&& compute) {
+  const auto a = n.size("a"), b = n.size("b");
+  if (a && b) n.set_number(compute(*a, *b));
+}
+
+}  // namespace
+
+void types_sum_of_numbers(TypeNode& n) {
+  compute_number(n, [](const Dim& a, const Dim& b) { return a + b; });
+}
+
+void types_difference(TypeNode& n) {
+  compute_number(n, [](const Dim& a, const Dim& b) { return a - b; });
+}
+
+void types_product(TypeNode& n) {
+  compute_number(n, [](const Dim& a, const Dim& b) { return a * b; });
+}
+
+void types_quotient(TypeNode& n) {
+  compute_number(n, [](const Dim& a, const Dim& b) { return floor_div(a, b); });
+}
+
+void types_rest(TypeNode& n) {
+  compute_number(n, [](const Dim& a, const Dim& b) { return mod(a, b); });
+}
+
+void types_larger(TypeNode& n) {
+  compute_number(n, [](const Dim& a, const Dim& b) { return max(a, b); });
+}
+
+void types_smaller(TypeNode& n) {
+  compute_number(n, [](const Dim& a, const Dim& b) { return min(a, b); });
+}
+
+}  // namespace tonnx

@@ -1,0 +1,34 @@
+// types.h - types of what changes of shape give, and of sizes.
+#pragma once
+#include "ops/frame/aten_types.h"
+
+namespace tonnx {
+
+void types_unsqueeze(TypeNode& n);
+void types_squeeze(TypeNode& n);
+void types_transposed(TypeNode& n);
+void types_transpose(TypeNode& n);
+void types_permute(TypeNode& n);
+void types_movedim(TypeNode& n);
+void types_flatten(TypeNode& n);
+void types_view_dtype(TypeNode& n);
+void types_reshape(TypeNode& n);
+void types_view(TypeNode& n);
+void types_unflatten(TypeNode& n);
+void types_expand_as(TypeNode& n);
+void types_expand(TypeNode& n);
+void types_repeat(TypeNode& n);
+void types_tile(TypeNode& n);
+void types_size(TypeNode& n);
+void types_count(TypeNode& n);
+void types_same_number(TypeNode& n);
+void types_negative(TypeNode& n);
+void types_sum_of_numbers(TypeNode& n);
+void types_difference(TypeNode& n);
+void types_product(TypeNode& n);
+void types_quotient(TypeNode& n);
+void types_rest(TypeNode& n);
+void types_larger(TypeNode& n);
+void types_smaller(TypeNode& n);
+
+}  // namespace tonnx

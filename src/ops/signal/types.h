@@ -1,0 +1,14 @@
+// types.h - types of what transforms and complex numbers give.
+#pragma once
+#include "ops/frame/aten_types.h"
+
+namespace tonnx {
+
+void types_fft(TypeNode& n);
+void types_rfft(TypeNode& n);
+void types_irfft(TypeNode& n);
+void types_view_as_complex(TypeNode& n);
+void types_real(TypeNode& n);
+void types_view_as_real(TypeNode& n);
+
+}  // namespace tonnx

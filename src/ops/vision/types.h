@@ -1,0 +1,11 @@
+// types.h - types of what grids and boxes give.
+#pragma once
+#include "ops/frame/aten_types.h"
+
+namespace tonnx {
+
+void types_grid_sampler(TypeNode& n);
+void types_affine_grid(TypeNode& n);
+void types_nms(TypeNode& n);
+
+}  // namespace tonnx
