@@ -9,8 +9,8 @@
 
 #include "base/json.h"
 #include "formats/pt2/size_writer.h"
-#include "formats/python/names.h"
 #include "ir/graph.h"
+#include "ops/frame/python_names.h"
 
 namespace tonnx::pt2 {
 

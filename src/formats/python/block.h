@@ -13,8 +13,8 @@ namespace tonnx::python {
 
 class BlockWriter {
  public:
-  /// The block of forward.
-  BlockWriter(const Graph& graph, Scope& scope, Forward& result);
+  /// The block of forward, whose parameters have their names.
+  BlockWriter(const Graph& graph, const Scope& scope, Forward& result);
   /// A block inside another: in it, `owner` is the node that has the graph.
   BlockWriter(const Graph& graph, BlockWriter& outer, const Node& owner);
   BlockWriter(const BlockWriter&) = delete;
@@ -39,7 +39,6 @@ class BlockWriter {
   size_t statement_count() const { return result_.statements.size(); }
 
  private:
-  void name_parameters(Scope& scope);
   void write_statement(const Node& node);
 
   const Graph& graph_;

@@ -10,7 +10,7 @@ namespace tonnx::python {
 bool is_call_module(const Node& node) { return is_tonnx(node, "call_module"); }
 
 bool Expressions::is_module(const Node& node) const {
-  return is_call_module(node) || scope_.structure.module_of.contains(&node);
+  return is_call_module(node) || scope_.tree.submodule_of.contains(&node);
 }
 
 bool Expressions::is_tensor_counter(const Value* value) const {
@@ -18,7 +18,7 @@ bool Expressions::is_tensor_counter(const Value* value) const {
 }
 
 std::string Expressions::text_of(const Value* value, int place) const {
-  if (value->constant != nullptr) return scope_.structure.place.at(value);
+  if (value->constant != nullptr) return scope_.constants.at(value);
   if (nesting_.is_inside(value)) {
     const auto [text, binding] = expression(*value->producer);
     return binding < place ? "(" + text + ")" : text;
@@ -43,7 +43,7 @@ std::string Expressions::external_call(const Node& node) const {
     arguments.push_back(operand ? text_of(node.input(operand->index)) : "None");
   }
   const auto index = static_cast<size_t>(*node.find_attribute("index")->value.get<int64_t>());
-  return fmt::format("self.{}({})", scope_.structure.external_names[index], join(arguments));
+  return fmt::format("self.{}({})", scope_.tree.external_names[index], join(arguments));
 }
 
 std::string Expressions::submodule_call(const Submodule& submodule, const Emission& emission) const {
@@ -67,9 +67,9 @@ std::pair<std::string, int> Expressions::expression(const Node& node) const {
     return nesting_.is_inside(value) && !is_module(*value->producer);
   };
   const Emission emission(node, entry, text, scope_.device, is_inside);
-  const auto module = scope_.structure.module_of.find(&node);
-  if (module == scope_.structure.module_of.end()) return spell(emission, *entry.op);
-  return {submodule_call(scope_.structure.modules[module->second], emission), precedence::kAtom};
+  const auto module = scope_.tree.submodule_of.find(&node);
+  if (module == scope_.tree.submodule_of.end()) return spell(emission, *entry.op);
+  return {submodule_call(scope_.tree.submodules[module->second], emission), precedence::kAtom};
 }
 
 }  // namespace tonnx::python

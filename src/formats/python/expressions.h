@@ -5,14 +5,15 @@
 #include <utility>
 
 #include "formats/python/nesting.h"
-#include "formats/python/structure.h"
 #include "formats/python/variables.h"
+#include "ops/frame/module_tree.h"
 
 namespace tonnx::python {
 
 /// What all blocks of a forward method share.
 struct Scope {
-  const Structure& structure;
+  const ModuleTree& tree;
+  std::unordered_map<const Value*, std::string> constants;  // how the code refers to them
   NameSet parameters;
   std::string device;  // of new tensors: `x.device`; empty where no tensor is at hand
 };

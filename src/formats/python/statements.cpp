@@ -20,9 +20,31 @@ std::vector<std::string> nested_targets(const std::vector<std::string>& targets)
   return {targets[0], is_unused ? "_" : python_tuple(inner)};
 }
 
+std::unordered_map<const Value*, std::string> constant_texts(const ModuleTree& tree) {
+  std::unordered_map<const Value*, std::string> result;
+  for (const StateEntry& tensor : tree.tensors) result[tensor.value] = "self." + tensor.name;
+  for (const Submodule& module : tree.submodules) {
+    for (const StateEntry& entry : module.state)
+      result[entry.value] = fmt::format("self.{}.{}{}", module.name, entry.name, entry.transposed ? ".t()" : "");
+  }
+  return result;
+}
+
+/// Names the parameters of forward; new tensors are made where the first of them is.
+std::vector<std::string> name_parameters(const Graph& graph, Scope& scope) {
+  std::vector<std::string> names;
+  for (const Value* input : graph.inputs()) {
+    std::string hint = identifier(input->name);
+    if (hint.empty() || is_made_up(input->name)) hint = graph.inputs().size() == 1 ? "x" : "input";
+    names.push_back(scope.parameters.add(hint));
+    if (scope.device.empty() && input->type.is_tensor()) scope.device = names.back() + ".device";
+  }
+  return names;
+}
+
 }  // namespace
 
-BlockWriter::BlockWriter(const Graph& graph, Scope& scope, Forward& result)
+BlockWriter::BlockWriter(const Graph& graph, const Scope& scope, Forward& result)
     : graph_(graph),
       scope_(scope),
       result_(result),
@@ -31,7 +53,7 @@ BlockWriter::BlockWriter(const Graph& graph, Scope& scope, Forward& result)
       liveness_(positions_, nesting_),
       variables_(liveness_, scope_.parameters, nullptr, 0),
       expressions_(scope_, nesting_, variables_, nullptr) {
-  name_parameters(scope);
+  for (size_t i = 0; i < graph.inputs().size(); ++i) variables_.set(graph.inputs()[i], result.parameters[i]);
   nesting_.choose(graph_, positions_, expressions_, /*is_forward=*/true);
   liveness_.find_last_uses(graph_);
 }
@@ -47,19 +69,6 @@ BlockWriter::BlockWriter(const Graph& graph, BlockWriter& outer, const Node& own
       expressions_(scope_, nesting_, variables_, &outer.expressions_) {
   nesting_.choose(graph_, positions_, expressions_, /*is_forward=*/false);
   liveness_.find_last_uses(graph_);
-}
-
-void BlockWriter::name_parameters(Scope& scope) {
-  for (const Value* input : graph_.inputs()) {
-    std::string hint = identifier(input->name);
-    if (hint.empty() || is_made_up(input->name)) hint = graph_.inputs().size() == 1 ? "x" : "input";
-    const std::string name = scope.parameters.add(hint);
-    variables_.set(input, name);
-    result_.parameters.push_back(name);
-    if (scope.device.empty() && input->type.is_tensor()) scope.device = name + ".device";
-  }
-  if (scope.device.empty() && !scope.structure.state.empty())
-    scope.device = "self." + scope.structure.state[0].name + ".device";
 }
 
 void BlockWriter::add(std::string text, int deeper) {
@@ -106,9 +115,9 @@ void BlockWriter::write_statement(const Node& node) {
     if (name != "_") variables_.set(output, name);
     targets.push_back(name);
   }
-  const Structure& structure = scope_.structure;
-  if (const auto module = structure.module_of.find(&node);
-      module != structure.module_of.end() && structure.modules[module->second].spec.nests_results) {
+  const ModuleTree& tree = scope_.tree;
+  if (const auto module = tree.submodule_of.find(&node);
+      module != tree.submodule_of.end() && tree.submodules[module->second].spec.nests_results) {
     targets = nested_targets(targets);
   }
   const AtenOpEntry* entry = find_aten_op(fmt::format("{}::{}{}{}", node.domain.view(), node.op.view(),
@@ -120,9 +129,10 @@ void BlockWriter::write_statement(const Node& node) {
   add(fmt::format("{} = {}", unpacks_one ? fmt::format("({},)", targets[0]) : join(targets), text));
 }
 
-Forward write_forward(const Graph& graph, const Structure& structure) {
-  Scope scope{structure, {}, {}};
-  Forward result;
+Forward write_forward(const Graph& graph, const ModuleTree& tree, const std::string& state_name) {
+  Scope scope{tree, constant_texts(tree), {}, {}};
+  Forward result{name_parameters(graph, scope), {}};
+  if (scope.device.empty() && !state_name.empty()) scope.device = "self." + state_name + ".device";
   BlockWriter block(graph, scope, result);
   block.write_statements();
   block.write_return(block.output_texts());

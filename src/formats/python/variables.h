@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "formats/python/liveness.h"
-#include "formats/python/names.h"
 #include "formats/python/numbers.h"
+#include "ops/frame/python_names.h"
 
 namespace tonnx::python {
 
