@@ -175,58 +175,54 @@ void Inference::visit_chain(Node& node) {
 void Inference::visit_as_is(Node& node, const OnnxOpEntry& entry) {
   if (visit_control(node, entry)) return;
   for (const GraphPtr& subgraph : subgraphs_of(node)) walk(*subgraph);
-  if (has_older_form(node, entry)) return visit_through_copy(node);
+  if (has_older_form(node, entry)) return infer_from_copy(node);
   const bool can_expand = entry.op->expand != nullptr && is_faithful(node);
   if (entry.op->infer != nullptr || !can_expand) infer(node, entry);
   const bool is_worth_it = entry.op->infer == nullptr || (has_constant_inputs(node) && !has_constant_outputs(node));
-  if (can_expand && is_worth_it) visit_through_copy(node);
+  if (can_expand && is_worth_it) infer_from_copy(node);
 }
 
-/// A copy in front of the node, with its inputs, is brought up, and tells what is known of the outputs. The node is as
-/// it was in the end.
-void Inference::visit_through_copy(Node& node) {
-  Graph& graph = *node.graph;
-  Node* const previous = node.previous;
-  const size_t initializers = graph.initializers().size();
+/// A copy of the node is brought up in a graph of its own, and tells what is known of the outputs. The node is as it
+/// was in the end.
+void Inference::infer_from_copy(Node& node) {
+  Graph scratch;
+  scratch.owner = &node;  // its nodes see what a graph inside the node sees
   const Bytes source = node.source;
   const std::vector<Value*> inputs = node.inputs();
-  Node* copy = graph.add_node(node.domain, node.op, &node);
+  node.resize_inputs(0);  // so that each input has as many users as it had
+  Node* copy = scratch.add_node(node.domain, node.op);
   copy->version = node.version;
   copy->name = node.name;
   for (const Attribute& attribute : node.attributes) {
-    const auto* graph_of_node = attribute.value.get<GraphPtr>();
+    const auto* subgraph = attribute.value.get<GraphPtr>();
     copy->attributes.push_back(attribute);
-    if (graph_of_node != nullptr) copy->attributes.back().value = clone_graph(**graph_of_node, *copy, {});
+    if (subgraph != nullptr) copy->attributes.back().value = clone_graph(**subgraph, *copy, {});
   }
-  node.resize_inputs(0);  // so that each input has as many users as it had
   for (size_t i = 0; i < inputs.size(); ++i) copy->set_input(i, inputs[i]);
-  Node* reader = graph.add_node("tonnx", "Reader", &node);
+  Node* reader = scratch.add_node("tonnx", "Reader");
   for (Value* output : node.outputs()) {
-    Value* made = graph.add_output_to(copy, "", output ? output->type : Type{});
+    Value* made = scratch.add_output_to(copy, "", output ? output->type : Type{});
     reader->add_input(output ? made : nullptr);
   }
-  if (!node.outputs().empty()) reader->resize_inputs(node.outputs().size());
-  const auto put_back = [&] {
-    for (Node* made = node.previous; made != previous; made = made->previous) {
-      made->resize_inputs(0);
-      for (const GraphPtr& subgraph : subgraphs_of(*made)) subgraph->release_uses();
-    }
-    while (node.previous != previous) graph.erase(node.previous);
-    while (graph.initializers().size() > initializers) graph.remove_initializer(graph.initializers().back());
+  const auto restore = [&] {
+    scratch.release_uses();
     for (size_t i = 0; i < inputs.size(); ++i) node.set_input(i, inputs[i]);
     node.source = source;
   };
   options_.rewrites = true;
+  bool is_known = true;
   try {
     visit(*copy);
   } catch (const Error& e) {
-    options_.rewrites = false;
-    put_back();
-    if (e.kind() != ErrorKind::Unsupported) throw;
-    return;  // a form that cannot be brought up: what the file declares is all that is known
+    is_known = false;  // a form that cannot be brought up: what the file declares is all that is known
+    if (e.kind() != ErrorKind::Unsupported) {
+      options_.rewrites = false;
+      restore();
+      throw;
+    }
   }
   options_.rewrites = false;
-  for (size_t i = 0; i < node.outputs().size(); ++i) {
+  for (size_t i = 0; is_known && i < node.outputs().size(); ++i) {
     const Value* from = reader->input(i);
     Value* to = node.output(i);
     if (from == nullptr || to == nullptr) continue;
@@ -234,7 +230,7 @@ void Inference::visit_through_copy(Node& node) {
     to->known_ints = from->known_ints;
     to->constant = from->constant;
   }
-  put_back();
+  restore();
 }
 
 void Inference::infer(Node& node, const OnnxOpEntry& entry) {

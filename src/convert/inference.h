@@ -35,7 +35,7 @@ class Inference {
   void name_unknown_dims(Graph& graph);
   void visit_at_newest(Node& node, const OnnxOpEntry& entry);
   void visit_as_is(Node& node, const OnnxOpEntry& entry);
-  void visit_through_copy(Node& node);
+  void infer_from_copy(Node& node);
   const OnnxOpEntry& upgrade(Node& node, const OnnxOpEntry& entry, std::vector<Node*>& behind);
   bool expand(Node& node, const OnnxOpEntry& entry);
   void visit_chain(Node& node);

@@ -278,7 +278,7 @@ void require_known_passes(const SimplifyOptions& options) { chosen_passes(option
 
 SimplifyReport simplify(Model& model, const SimplifyOptions& options) {
   SimplifyReport report;
-  report.bytes_before = model.bytes.size() + external_bytes(*model.graph);
+  report.bytes_before = model.file_size + external_bytes(*model.graph);
   count_ops(*model.graph, report.ops_before);
   if (model.opset("") > kNewestOpset) {
     fail_unsupported("the model follows opset {}, and tonnx knows opsets up to {}", model.opset(""), kNewestOpset);
