@@ -360,8 +360,7 @@ NB_MODULE(_core, m) {
           make_judge = [function = nb::handle(compare)](const cli::JudgeOptions& options) -> cli::CompareFiles {
             return [function, options](const std::string& source, const std::string& result) {
               return python_binding::call_for_text(function, source, result, options.times, options.shapes,
-                                                   options.data, options.relative, options.absolute,
-                                                   options.allow_ops);
+                                                   options.data, options.relative, options.absolute, options.allow_ops);
             };
           };
         }
@@ -595,7 +594,7 @@ NB_MODULE(_core, m) {
           },
           nb::arg("path"), nb::arg("opset").none() = nb::none(), nb::arg("external_data").none() = nb::none())
       .def(
-          "write_pt2",
+          "write_torch",
           [](Conversion& self, const std::string& path,
              const std::vector<std::tuple<std::string, int64_t, std::string, int64_t, std::optional<int64_t>>>&
                  dynamic) {

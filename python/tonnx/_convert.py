@@ -94,7 +94,7 @@ def convert(
         elif ending in (".py", ".safetensors", ".pth"):
             _to_python(conversion, path)
         elif ending in (".pt2", ".pt"):
-            conversion.write_pt2(path, _dynamic_list(dynamic or {}))
+            conversion.write_torch(path, _dynamic_list(dynamic or {}))
         else:
             raise Error(
                 f"cannot write '{path}': tonnx writes .py, .pt2, .pt, .onnx, .safetensors and .pth", "unsupported"
