@@ -20,9 +20,9 @@ struct InferenceOptions {
   FoldLimits fold;
 };
 
-class Inference {
+class OnnxInference {
  public:
-  explicit Inference(InferenceOptions options) : options_(std::move(options)) {}
+  explicit OnnxInference(InferenceOptions options) : options_(std::move(options)) {}
 
   /// All nodes, in order.
   void walk(Graph& graph);

@@ -204,7 +204,7 @@ class Simplifier {
   Model& model_;
   const SimplifyOptions& options_;
   SimplifyReport& report_;
-  Inference inference_;
+  OnnxInference inference_;
   Rewriter rewriter_;
   int64_t growth_left_ = 0;
 };
@@ -260,7 +260,7 @@ void simplify_for_lowering(Graph& graph, const std::function<bool(const Node&)>&
                                           "merge_reshapes",     "merge_slices", "merge_pads",
                                           "fuse_pads",          "share_nodes",  "move_transposes"};
   constexpr int kRounds = 3;
-  Inference inference({.rewrites = false, .leave_alone = leave_alone, .fold = {}});
+  OnnxInference inference({.rewrites = false, .leave_alone = leave_alone, .fold = {}});
   Rewriter rewriter(kNewestOpset, {.bring_down = [](Node&) { return true; },
                                    .infer = [&](Node& node) { inference.visit(node); },
                                    .may_grow = [](int64_t added, int64_t removed) { return added <= removed; }});
