@@ -49,8 +49,8 @@ DType kernel_dtype(std::string_view op, DType dtype) {
   return dtype == DType::UInt32 || dtype == DType::UInt64 ? DType::Int64 : row->integer;
 }
 
-Value* moved(OnnxBuilder& onnx, std::string_view op, std::vector<Value*> data, const std::vector<Value*>& others,
-             std::vector<Attribute> attributes) {
+Value* in_kernel_dtype(OnnxBuilder& onnx, std::string_view op, std::vector<Value*> data,
+                       const std::vector<Value*>& others, std::vector<Attribute> attributes) {
   const DType own = onnx.dtype(data[0]);
   const DType kernel = kernel_dtype(op, own);
   for (Value*& x : data) x = onnx.cast(x, kernel);
@@ -71,7 +71,7 @@ Value* broadcast(OnnxBuilder& onnx, Value* x, const Shape& shape) {
 }
 
 Value* broadcast(OnnxBuilder& onnx, Value* x, const IntArgs& sizes) {
-  return moved(onnx, "Expand", {x}, {onnx.list(sizes)});
+  return in_kernel_dtype(onnx, "Expand", {x}, {onnx.list(sizes)});
 }
 
 Shape broadcast_shape(const Shape& a, const Shape& b) {
