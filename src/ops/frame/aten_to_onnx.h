@@ -200,12 +200,6 @@ template <FixedText Op>
 Values raise_unary(const AtenNode& n, OnnxBuilder& onnx) {
   return raise_elementwise(n, onnx, Op.value);
 }
-/// Both in the type of the result: Add, Mul ...
-Values raise_arithmetic(const AtenNode& n, OnnxBuilder& onnx, std::string_view op);
-template <FixedText Op>
-Values raise_binary(const AtenNode& n, OnnxBuilder& onnx) {
-  return raise_arithmetic(n, onnx, Op.value);
-}
 /// The argument itself: detach, clone, contiguous ...
 Values raise_nothing(const AtenNode& n, OnnxBuilder& onnx);
 

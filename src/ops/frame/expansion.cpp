@@ -77,10 +77,6 @@ Value* Expansion::slice(Value* x, int64_t axis, Value* start, Value* end) {
   return (*this)("Slice", {x, start, end, ints({axis})});
 }
 
-Value* Expansion::slice(Value* x, int64_t axis, int64_t start, int64_t end) {
-  return slice(x, axis, ints({start}), ints({end}));
-}
-
 std::vector<Value*> Expansion::split(Value* x, int64_t axis, std::vector<int64_t> sizes) {
   const size_t count = sizes.size();
   return all(count, "Split", {x, ints(std::move(sizes))}, {{"axis", axis}});

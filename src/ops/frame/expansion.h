@@ -44,7 +44,6 @@ class Expansion {
   Value* range(Value* size);
   /// The elements from `start` to `end` along an axis; both are lists of one.
   Value* slice(Value* x, int64_t axis, Value* start, Value* end);
-  Value* slice(Value* x, int64_t axis, int64_t start, int64_t end);
   std::vector<Value*> split(Value* x, int64_t axis, std::vector<int64_t> sizes);
 
  protected:
