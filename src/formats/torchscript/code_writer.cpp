@@ -94,11 +94,11 @@ class CodeWriter {
 
   void name_inputs() {
     for (const Value* input : graph_.inputs()) {
-      std::string wish = python::identifier(input->name);
-      if (wish.empty() || python::is_made_up(input->name)) wish = graph_.inputs().size() == 1 ? "x" : "input";
+      std::string hint = python::identifier(input->name);
+      if (hint.empty() || python::is_made_up(input->name)) hint = graph_.inputs().size() == 1 ? "x" : "input";
       if (input->type.is_tensor() && input->type.dtype == DType::String)
         fail_unsupported("input '{}' is of strings, which PyTorch has no tensors of", input->name);
-      result_.arguments.push_back(give_name(input, wish));
+      result_.arguments.push_back(give_name(input, hint));
       if (device_input_ != nullptr || !input->type.is_tensor()) continue;
       device_input_ = input;
       context_.device = fmt::format("ops.prim.device({})", result_.arguments.back());
@@ -116,8 +116,8 @@ class CodeWriter {
     return at == types_.end() ? type_text(value) : at->second;
   }
 
-  const std::string& give_name(const Value* value, std::string_view wish) {
-    const std::string name = python::identifier(wish);
+  const std::string& give_name(const Value* value, std::string_view hint) {
+    const std::string name = python::identifier(hint);
     return names_[value] = taken_.add(name.empty() ? "value" : name);
   }
 

@@ -192,9 +192,9 @@ Values AtenBuilder::add_outputs(Node& node, const Node& onnx, const std::functio
   return result;
 }
 
-Value* AtenBuilder::constant(TensorPtr tensor, std::string_view wish) {
+Value* AtenBuilder::constant(TensorPtr tensor, std::string_view hint) {
   budget().take(Resource::Memory, static_cast<int64_t>(tensor->data.size()));
-  return lowering_->add_constant(std::string(wish), std::move(tensor));
+  return lowering_->add_constant(std::string(hint), std::move(tensor));
 }
 
 Value* AtenBuilder::ints(const IntArgs& values) { return lowering_->tensor_of_ints(values, false, DType::Int64); }

@@ -23,8 +23,8 @@ std::shared_ptr<Graph> new_loop_body(Node& loop) {
   return body;
 }
 
-Value* add_input(Graph& body, std::string_view wish, Type type) {
-  return body.add_input(body.unique_name(wish), std::move(type));
+Value* add_input(Graph& body, std::string_view hint, Type type) {
+  return body.add_input(body.unique_name(hint), std::move(type));
 }
 
 Value* Expansion::operator()(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes) {
