@@ -99,10 +99,10 @@ void change_node(Node& node, int64_t target, std::vector<std::string>& obstacles
 
 /// Writes a node whose operator is younger than the target in terms of older ones; says whether it did.
 bool substitute(Node& node, const OnnxOpEntry& entry, int64_t target, std::vector<std::string>& obstacles) {
-  if (entry.op->before_since == nullptr) return false;
+  if (entry.op->in_older == nullptr) return false;
   try {
     OnnxEdit edit(node, kNewestOpset, true);
-    if (!entry.op->before_since(NodeView(node, entry), edit)) return false;
+    if (!entry.op->in_older(NodeView(node, entry), edit)) return false;
     const std::vector<Node*> made = edit.created();
     infer_made(made);
     node.graph->erase(&node);
