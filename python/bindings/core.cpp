@@ -21,8 +21,8 @@
 #include "formats/pt2/pt2.h"
 #include "formats/pt2/vetted_copy.h"
 #include "ir/text.h"
-#include "passes/passes.h"
 #include "passes/pass_table.h"
+#include "passes/passes.h"
 
 namespace nb = nanobind;
 using namespace tonnx;

@@ -1,7 +1,6 @@
 // checked_int.h - sums and products of sizes that come from files; none of them wraps around.
 #pragma once
 #include <cstdint>
-#include <initializer_list>
 
 namespace tonnx {
 
@@ -26,12 +25,6 @@ inline int64_t checked_mul(int64_t a, int64_t b) {
   int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) [[unlikely]]
     fail_overflow();
-  return product;
-}
-
-inline int64_t checked_product(std::initializer_list<int64_t> factors) {
-  int64_t product = 1;
-  for (const int64_t factor : factors) product = checked_mul(product, factor);
   return product;
 }
 

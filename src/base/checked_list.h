@@ -35,7 +35,6 @@ class CheckedList : public std::vector<T> {
   // Parts of it; `count` may come from a file as well.
   CheckedList first(int64_t count) const { return CheckedList(this->begin(), this->begin() + part(count)); }
   CheckedList last(int64_t count) const { return CheckedList(this->end() - part(count), this->end()); }
-  CheckedList without_first(int64_t count) const { return CheckedList(this->begin() + part(count), this->end()); }
   CheckedList without_last(int64_t count) const { return CheckedList(this->begin(), this->end() - part(count)); }
   void insert_at(int64_t place, T item) { this->insert(this->begin() + part(place), std::move(item)); }
   void erase_at(int64_t place) {

@@ -22,10 +22,6 @@ std::string joined(const std::vector<std::string>& items, std::string_view betwe
   return join_all(items, between, kAsItIs);
 }
 
-std::string joined(const std::vector<std::string_view>& items, std::string_view between) {
-  return join_all(items, between, kAsItIs);
-}
-
 std::string joined(const std::vector<int64_t>& items, std::string_view between) {
   return join_all(items, between, [](int64_t item) { return std::to_string(item); });
 }

@@ -8,7 +8,6 @@
 namespace tonnx {
 
 std::string joined(const std::vector<std::string>& items, std::string_view between = ", ");
-std::string joined(const std::vector<std::string_view>& items, std::string_view between = ", ");
 std::string joined(const std::vector<int64_t>& items, std::string_view between = ", ");
 
 }  // namespace tonnx

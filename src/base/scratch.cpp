@@ -54,8 +54,8 @@ class ScratchFile : public ByteOwner {
 
 /// A file that goes away with us; -1 where there is none to be had.
 int open_unnamed() {
-  const char* wish = std::getenv("TMPDIR");
-  for (const std::string folder : {wish ? wish : "", "/var/tmp", "/tmp"}) {
+  const char* given = std::getenv("TMPDIR");
+  for (const std::string folder : {given ? given : "", "/var/tmp", "/tmp"}) {
     if (folder.empty()) continue;
     const int fd = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0) return fd;

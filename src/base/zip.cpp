@@ -230,7 +230,7 @@ Place read_entry(const Bytes& bytes, const Directory& directory, uint64_t& at, Z
 /// Memory that is not touched before something is written to it.
 class InflatedBytes : public ByteOwner {
  public:
-  explicit InflatedBytes(size_t size) : data_(new (std::nothrow) uint8_t[size]), size_(size) {}
+  explicit InflatedBytes(size_t size) : data_(new(std::nothrow) uint8_t[size]), size_(size) {}
   uint8_t* data() { return data_.get(); }
   const uint8_t* begin() const override { return data_.get(); }
   size_t size() const override { return size_; }

@@ -36,7 +36,8 @@ class ZipFile {
   /// The content: a part of the file where it is stored, else inflated anew at each call. Throws BadFile where the
   /// content is damaged, or where all that was asked for so far is absurdly larger than the file.
   Bytes read(const ZipEntry& entry);
-  /// The same for a text or a pickle, which takes many times its size when it is parsed: less of it may come out of little.
+  /// The same for a text or a pickle, which takes many times its size when it is parsed: less of it may come out of
+  /// little.
   Bytes read_document(const ZipEntry& entry);
 
  private:

@@ -81,7 +81,7 @@ void infer_and_declare(Model& model, const std::map<std::string, std::vector<int
   Graph& graph = *model.graph;
   Declared declared;
   for_each_value(graph, [&](Value& value) { declared.emplace(&value, value.type); });
-  Inference inference({.rewrites = false, .leave_alone = {}, .fold = {}});
+  OnnxInference inference({.rewrites = false, .leave_alone = {}, .fold = {}});
   for (int round = 0; round < kRounds; ++round) {
     inference.walk(graph);
     const DimMap map = solve_equal(inference.fresh().take_equal(), is_made);

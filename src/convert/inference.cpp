@@ -68,7 +68,7 @@ void avoid_names(FreshDims& fresh, const Type& type) {
 
 }  // namespace
 
-void Inference::walk(Graph& graph) {
+void OnnxInference::walk(Graph& graph) {
   name_unknown_dims(graph);
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
@@ -78,7 +78,7 @@ void Inference::walk(Graph& graph) {
 }
 
 /// Sizes that the file does not say get a symbol each, so that they can be reasoned about.
-void Inference::name_unknown_dims(Graph& graph) {
+void OnnxInference::name_unknown_dims(Graph& graph) {
   for (const Value* input : graph.inputs()) avoid_names(fresh_, input->type);
   for (const Node& node : graph) {
     for (const Value* output : node.outputs()) {
@@ -98,7 +98,7 @@ void Inference::name_unknown_dims(Graph& graph) {
   }
 }
 
-void Inference::visit(Node& node) {
+void OnnxInference::visit(Node& node) {
   const OnnxOpEntry* entry = find_onnx_op(node.domain.view(), node.op.view());
   if (entry == nullptr || has_references(node) || (options_.leave_alone && options_.leave_alone(node))) {
     for (const GraphPtr& subgraph : subgraphs_of(node)) walk(*subgraph);
@@ -112,7 +112,7 @@ void Inference::visit(Node& node) {
   }
 }
 
-void Inference::visit_at_newest(Node& node, const OnnxOpEntry& entry) {
+void OnnxInference::visit_at_newest(Node& node, const OnnxOpEntry& entry) {
   std::vector<Node*> behind;
   const OnnxOpEntry& now = upgrade(node, entry, behind);
   if (expand(node, now)) return;
@@ -125,7 +125,7 @@ void Inference::visit_at_newest(Node& node, const OnnxOpEntry& entry) {
 
 /// Takes all steps of the operator's history. What they make in front of the node is visited, what is behind it is for
 /// later. A step may turn the node into another operator, which is returned.
-const OnnxOpEntry& Inference::upgrade(Node& node, const OnnxOpEntry& entry, std::vector<Node*>& behind) {
+const OnnxOpEntry& OnnxInference::upgrade(Node& node, const OnnxOpEntry& entry, std::vector<Node*>& behind) {
   const OnnxOpEntry* now = &entry;
   while (const OpsetStep* step = next_step(*now, node.version)) {
     if (step->up != nullptr) {
@@ -147,7 +147,7 @@ const OnnxOpEntry& Inference::upgrade(Node& node, const OnnxOpEntry& entry, std:
 }
 
 /// Writes the node in terms of others, where its operator can; the node is gone then.
-bool Inference::expand(Node& node, const OnnxOpEntry& entry) {
+bool OnnxInference::expand(Node& node, const OnnxOpEntry& entry) {
   if (entry.op->expand == nullptr) return false;
   check_against_signature(node, entry);
   OnnxEdit edit(node, kNewestOpset, true);
@@ -162,7 +162,7 @@ bool Inference::expand(Node& node, const OnnxOpEntry& entry) {
 }
 
 /// A node that a step put in front of another, and those it needs that the same step made.
-void Inference::visit_chain(Node& node) {
+void OnnxInference::visit_chain(Node& node) {
   for (Value* input : node.inputs()) {
     if (input && input->producer && input->type.kind == Type::Kind::Unknown &&
         input->producer->version != kNewestOpset) {
@@ -172,61 +172,57 @@ void Inference::visit_chain(Node& node) {
   if (node.version != kNewestOpset) visit(node);
 }
 
-void Inference::visit_as_is(Node& node, const OnnxOpEntry& entry) {
+void OnnxInference::visit_as_is(Node& node, const OnnxOpEntry& entry) {
   if (visit_control(node, entry)) return;
   for (const GraphPtr& subgraph : subgraphs_of(node)) walk(*subgraph);
-  if (has_older_form(node, entry)) return visit_through_copy(node);
+  if (has_older_form(node, entry)) return infer_from_copy(node);
   const bool can_expand = entry.op->expand != nullptr && is_faithful(node);
   if (entry.op->infer != nullptr || !can_expand) infer(node, entry);
   const bool is_worth_it = entry.op->infer == nullptr || (has_constant_inputs(node) && !has_constant_outputs(node));
-  if (can_expand && is_worth_it) visit_through_copy(node);
+  if (can_expand && is_worth_it) infer_from_copy(node);
 }
 
-/// A copy in front of the node, with its inputs, is brought up, and tells what is known of the outputs. The node is as
-/// it was in the end.
-void Inference::visit_through_copy(Node& node) {
-  Graph& graph = *node.graph;
-  Node* const previous = node.previous;
-  const size_t initializers = graph.initializers().size();
+/// A copy of the node is brought up in a graph of its own, and tells what is known of the outputs. The node is as it
+/// was in the end.
+void OnnxInference::infer_from_copy(Node& node) {
+  Graph scratch;
+  scratch.owner = &node;  // its nodes see what a graph inside the node sees
   const Bytes source = node.source;
   const std::vector<Value*> inputs = node.inputs();
-  Node* copy = graph.add_node(node.domain, node.op, &node);
+  node.resize_inputs(0);  // so that each input has as many users as it had
+  Node* copy = scratch.add_node(node.domain, node.op);
   copy->version = node.version;
   copy->name = node.name;
   for (const Attribute& attribute : node.attributes) {
-    const auto* graph_of_node = attribute.value.get<GraphPtr>();
+    const auto* subgraph = attribute.value.get<GraphPtr>();
     copy->attributes.push_back(attribute);
-    if (graph_of_node != nullptr) copy->attributes.back().value = clone_graph(**graph_of_node, *copy, {});
+    if (subgraph != nullptr) copy->attributes.back().value = clone_graph(**subgraph, *copy, {});
   }
-  node.resize_inputs(0);  // so that each input has as many users as it had
   for (size_t i = 0; i < inputs.size(); ++i) copy->set_input(i, inputs[i]);
-  Node* reader = graph.add_node("tonnx", "Reader", &node);
+  Node* reader = scratch.add_node("tonnx", "Reader");
   for (Value* output : node.outputs()) {
-    Value* made = graph.add_output_to(copy, "", output ? output->type : Type{});
+    Value* made = scratch.add_output_to(copy, "", output ? output->type : Type{});
     reader->add_input(output ? made : nullptr);
   }
-  if (!node.outputs().empty()) reader->resize_inputs(node.outputs().size());
-  const auto put_back = [&] {
-    for (Node* made = node.previous; made != previous; made = made->previous) {
-      made->resize_inputs(0);
-      for (const GraphPtr& subgraph : subgraphs_of(*made)) subgraph->release_uses();
-    }
-    while (node.previous != previous) graph.erase(node.previous);
-    while (graph.initializers().size() > initializers) graph.remove_initializer(graph.initializers().back());
+  const auto restore = [&] {
+    scratch.release_uses();
     for (size_t i = 0; i < inputs.size(); ++i) node.set_input(i, inputs[i]);
     node.source = source;
   };
   options_.rewrites = true;
+  bool is_known = true;
   try {
     visit(*copy);
   } catch (const Error& e) {
-    options_.rewrites = false;
-    put_back();
-    if (e.kind() != ErrorKind::Unsupported) throw;
-    return;  // a form that cannot be brought up: what the file declares is all that is known
+    is_known = false;  // a form that cannot be brought up: what the file declares is all that is known
+    if (e.kind() != ErrorKind::Unsupported) {
+      options_.rewrites = false;
+      restore();
+      throw;
+    }
   }
   options_.rewrites = false;
-  for (size_t i = 0; i < node.outputs().size(); ++i) {
+  for (size_t i = 0; is_known && i < node.outputs().size(); ++i) {
     const Value* from = reader->input(i);
     Value* to = node.output(i);
     if (from == nullptr || to == nullptr) continue;
@@ -234,10 +230,10 @@ void Inference::visit_through_copy(Node& node) {
     to->known_ints = from->known_ints;
     to->constant = from->constant;
   }
-  put_back();
+  restore();
 }
 
-void Inference::infer(Node& node, const OnnxOpEntry& entry) {
+void OnnxInference::infer(Node& node, const OnnxOpEntry& entry) {
   check_against_signature(node, entry);
   std::vector<Type> declared;
   for (const Value* output : node.outputs()) declared.push_back(output ? output->type : Type{});
@@ -250,7 +246,7 @@ void Inference::infer(Node& node, const OnnxOpEntry& entry) {
 }
 
 /// Takes what the file declares for outputs of which inference knows nothing.
-void Inference::complete(Node& node, const std::vector<Type>& declared) {
+void OnnxInference::complete(Node& node, const std::vector<Type>& declared) {
   for (size_t i = 0; i < declared.size(); ++i) {
     Value* output = node.output(i);
     if (output == nullptr) continue;
@@ -269,7 +265,7 @@ void Inference::complete(Node& node, const std::vector<Type>& declared) {
 }
 
 void upgrade_and_infer(Graph& graph, const std::function<bool(const Node&)>& leave_alone) {
-  Inference({.rewrites = true, .leave_alone = leave_alone, .fold = {}}).walk(graph);
+  OnnxInference({.rewrites = true, .leave_alone = leave_alone, .fold = {}}).walk(graph);
 }
 
 }  // namespace tonnx

@@ -20,9 +20,9 @@ struct InferenceOptions {
   FoldLimits fold;
 };
 
-class Inference {
+class OnnxInference {
  public:
-  explicit Inference(InferenceOptions options) : options_(std::move(options)) {}
+  explicit OnnxInference(InferenceOptions options) : options_(std::move(options)) {}
 
   /// All nodes, in order.
   void walk(Graph& graph);
@@ -35,7 +35,7 @@ class Inference {
   void name_unknown_dims(Graph& graph);
   void visit_at_newest(Node& node, const OnnxOpEntry& entry);
   void visit_as_is(Node& node, const OnnxOpEntry& entry);
-  void visit_through_copy(Node& node);
+  void infer_from_copy(Node& node);
   const OnnxOpEntry& upgrade(Node& node, const OnnxOpEntry& entry, std::vector<Node*>& behind);
   bool expand(Node& node, const OnnxOpEntry& entry);
   void visit_chain(Node& node);

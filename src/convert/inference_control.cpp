@@ -43,7 +43,7 @@ Type without_sizes(Type type) {
 }  // namespace
 
 /// False where the node is neither an If nor a Loop.
-bool Inference::visit_control(Node& node, const OnnxOpEntry& entry) {
+bool OnnxInference::visit_control(Node& node, const OnnxOpEntry& entry) {
   static const Symbol kIf("If"), kLoop("Loop");
   if (!node.domain.empty() || (!(node.op == kIf) && !(node.op == kLoop))) return false;
   check_against_signature(node, entry);
@@ -55,7 +55,7 @@ bool Inference::visit_control(Node& node, const OnnxOpEntry& entry) {
 }
 
 /// An If whose condition is known is the nodes of its branch.
-bool Inference::inline_branch(Node& node) {
+bool OnnxInference::inline_branch(Node& node) {
   Node* const before = node.previous;
   if (!put_branch_before(node)) return false;
   for (Node* made = before ? before->next : node.graph->first(); made != &node;) {
@@ -67,7 +67,7 @@ bool Inference::inline_branch(Node& node) {
   return true;
 }
 
-void Inference::visit_if(Node& node) {
+void OnnxInference::visit_if(Node& node) {
   const int mark = fresh_.mark();
   std::vector<Type> declared, found;
   for (const Value* output : node.outputs()) declared.push_back(output ? declared_type(*output) : Type{});
@@ -92,7 +92,7 @@ void Inference::visit_if(Node& node) {
 }
 
 /// The type of a value that is of the one or the other. A size of the first that is newer than `mark` stands for any.
-Type Inference::merged(const Type& a, const Type& b, int mark) {
+Type OnnxInference::merged(const Type& a, const Type& b, int mark) {
   if (a == b) return a;
   if (a.kind != b.kind || a.elements.size() != b.elements.size()) return {};
   Type result = a;
@@ -110,7 +110,7 @@ Type Inference::merged(const Type& a, const Type& b, int mark) {
 }
 
 /// The type as it is seen outside a graph: sizes that only the graph knows get a name of their own.
-Type Inference::outside(Type type, int mark) {
+Type OnnxInference::outside(Type type, int mark) {
   if (type.shape) {
     for (Dim& dim : *type.shape) {
       if (FreshDims::is_newer(dim, mark)) dim = fresh_.next();
@@ -120,7 +120,7 @@ Type Inference::outside(Type type, int mark) {
   return type;
 }
 
-void Inference::visit_loop(Node& node) {
+void OnnxInference::visit_loop(Node& node) {
   constexpr int kRounds = 4;
   constexpr int kDepth = 3;  // of loops inside loops whose bodies are tried, before nothing is taken for granted
   const GraphPtr body = graph_of(node, "body");
@@ -179,7 +179,7 @@ void Inference::visit_loop(Node& node) {
   complete(node, declared);
 }
 
-Dim Inference::trip_count(const Node& node, const Graph& body) {
+Dim OnnxInference::trip_count(const Node& node, const Graph& body) {
   const auto is_true = [](const Value* value) {
     const auto flag = value && value->constant ? ints_of(*value->constant) : std::nullopt;
     return value == nullptr || (flag && flag->size() == 1 && (*flag)[0] != 0);
@@ -190,8 +190,8 @@ Dim Inference::trip_count(const Node& node, const Graph& body) {
   return max((*count)[0], Dim(0));
 }
 
-void Inference::walk_body(Graph& body, const std::vector<Type>& carried,
-                          const std::vector<std::optional<Dim>>& counters) {
+void OnnxInference::walk_body(Graph& body, const std::vector<Type>& carried,
+                              const std::vector<std::optional<Dim>>& counters) {
   body.inputs()[0]->type = Type::tensor(DType::Int64, Shape{});
   body.inputs()[0]->known_ints = {fresh_.next()};
   body.inputs()[1]->constant = make_scalar(DType::Bool, 1);  // the body only runs while it is true

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "convert/inference.h"
-#include "formats/onnx/onnx.h"
+#include "ir/clone.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/node_view.h"
 #include "ops/frame/op_def.h"
@@ -99,10 +99,10 @@ void change_node(Node& node, int64_t target, std::vector<std::string>& obstacles
 
 /// Writes a node whose operator is younger than the target in terms of older ones; says whether it did.
 bool substitute(Node& node, const OnnxOpEntry& entry, int64_t target, std::vector<std::string>& obstacles) {
-  if (entry.op->before_since == nullptr) return false;
+  if (entry.op->in_older == nullptr) return false;
   try {
     OnnxEdit edit(node, kNewestOpset, true);
-    if (!entry.op->before_since(NodeView(node, entry), edit)) return false;
+    if (!entry.op->in_older(NodeView(node, entry), edit)) return false;
     const std::vector<Node*> made = edit.created();
     infer_made(made);
     node.graph->erase(&node);
@@ -146,13 +146,11 @@ void change(Graph& graph, int64_t target, std::vector<std::string>& obstacles) {
   }
 }
 
-/// What follows for the types of values that the file says nothing of. Inference knows the newest opset only, so it
-/// works on a second reading of the file; weights are mapped, and cost nothing.
-void learn_types(Model& model) {
-  if (model.bytes.empty()) return;
-  Model copy = read_onnx(model.bytes, model.folder);
-  for (size_t i = 0; i < model.graph->inputs().size(); ++i)
-    copy.graph->inputs()[i]->type = model.graph->inputs()[i]->type;
+/// What follows for the types of values that the file says nothing of. Inference that brings nodes to the newest opset
+/// works on a copy.
+void infer_unknown_types(Model& model) {
+  if (model.file_size == 0) return;  // made here, where types are known
+  const Model copy = clone(model);
   try {
     upgrade_and_infer(*copy.graph);
   } catch (const Error& e) {
@@ -220,7 +218,7 @@ void change_opset(Model& model, int64_t target) {
   if (model.opset("") > kNewestOpset) {
     fail_unsupported("the model follows opset {}, and tonnx knows opsets up to {}", model.opset(""), kNewestOpset);
   }
-  learn_types(model);
+  infer_unknown_types(model);
   change_graph(model, target);
   for (auto& [domain, version] : model.opsets) {
     if (domain.empty()) version = target;

@@ -123,9 +123,9 @@ class Naming {
     for (const auto& [name, text] : metadata) key += fmt::format("{}\n{}\n", name, text);
     return key;
   }
-  std::string unique(const std::string& wish) {
-    int& count = taken_[wish];
-    return ++count == 1 ? wish : unique(fmt::format("{}_{}", wish, count));
+  std::string unique(const std::string& hint) {
+    int& count = taken_[hint];
+    return ++count == 1 ? hint : unique(fmt::format("{}_{}", hint, count));
   }
 
   std::map<std::string, int> counts_, taken_;

@@ -105,13 +105,13 @@ void ModelRaising::define_list(const Value* aten, Value* onnx) {
   if (is_number(aten) && aten->known_ints) sizes_.set(aten->known_ints->front().text(), onnx);
 }
 
-Value* ModelRaising::constant(TensorPtr tensor, std::string_view wish) {
+Value* ModelRaising::constant(TensorPtr tensor, std::string_view hint) {
   budget().take(Resource::Memory, static_cast<int64_t>(tensor->data.size()));
-  if (tensor->data.size() > kSmallConstant) return root_->add_initializer(std::string(wish), std::move(tensor));
+  if (tensor->data.size() > kSmallConstant) return root_->add_initializer(std::string(hint), std::move(tensor));
   std::string key = fmt::format("{} {} ", static_cast<int>(tensor->dtype), joined(tensor->dims, ","));
   key += tensor->data.view();
   auto [at, fresh] = constants_.try_emplace(std::move(key), nullptr);
-  if (fresh) at->second = root_->add_initializer(std::string(wish), std::move(tensor));
+  if (fresh) at->second = root_->add_initializer(std::string(hint), std::move(tensor));
   return at->second;
 }
 

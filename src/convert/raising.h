@@ -28,7 +28,7 @@ class ModelRaising final : public Raising {
   void define_number(const Value* aten, Value* onnx);
   void define_list(const Value* aten, Value* onnx) override;
   void learn_sizes(Value* onnx, const Type& type) override;
-  Value* constant(TensorPtr tensor, std::string_view wish) override;
+  Value* constant(TensorPtr tensor, std::string_view hint) override;
   Node* append(std::string_view op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes) override;
   void complete(Node& node) override;
   IntArg int_of(const Dim& dim) override;

@@ -32,18 +32,18 @@ std::string_view ending_of(std::string_view path) {
              : path.substr(dot);
 }
 
-std::vector<std::string_view> source_endings() {
-  std::vector<std::string_view> endings;
+std::vector<std::string> source_endings() {
+  std::vector<std::string> endings;
   for (const Format source : kSources) {
-    endings.push_back(std::find_if(std::begin(kEndings), std::end(kEndings), [&](const Ending& ending) {
+    endings.emplace_back(std::find_if(std::begin(kEndings), std::end(kEndings), [&](const Ending& ending) {
                         return ending.format == source;
                       })->text);
   }
   return endings;
 }
 
-std::string in_words(std::vector<std::string_view> items) {
-  const std::string last(items.back());
+std::string in_words(std::vector<std::string> items) {
+  const std::string last = items.back();
   items.pop_back();
   return items.empty() ? last : joined(items) + " and " + last;
 }
@@ -101,7 +101,7 @@ Route route_from(Format source, std::string_view target, const std::vector<Route
   const auto to = find_format(target);
   if (!to || !is_written(source, *to)) {
     const std::vector<std::string> endings = target_endings(source);
-    fail_unsupported("cannot write '{}': tonnx writes {}{}", target, in_words({endings.begin(), endings.end()}),
+    fail_unsupported("cannot write '{}': tonnx writes {}{}", target, in_words(endings),
                      source == Pt2 ? " from .pt2" : "");
   }
   const Route found{source, *to};

@@ -204,7 +204,7 @@ class Simplifier {
   Model& model_;
   const SimplifyOptions& options_;
   SimplifyReport& report_;
-  Inference inference_;
+  OnnxInference inference_;
   Rewriter rewriter_;
   int64_t growth_left_ = 0;
 };
@@ -256,7 +256,7 @@ void import_domains_of_functions(Model& model) {
 
 void simplify_for_lowering(Graph& graph, const std::function<bool(const Node&)>& leave_alone) {
   constexpr int kRounds = 3;
-  Inference inference({.rewrites = false, .leave_alone = leave_alone, .fold = {}});
+  OnnxInference inference({.rewrites = false, .leave_alone = leave_alone, .fold = {}});
   Rewriter rewriter(kNewestOpset, {.bring_down = [](Node&) { return true; },
                                    .infer = [&](Node& node) { inference.visit(node); },
                                    .may_grow = [](int64_t added, int64_t removed) { return added <= removed; }});
@@ -274,7 +274,7 @@ void require_known_passes(const SimplifyOptions& options) { chosen_passes(option
 
 SimplifyReport simplify(Model& model, const SimplifyOptions& options) {
   SimplifyReport report;
-  report.bytes_before = model.bytes.size() + external_bytes(*model.graph);
+  report.bytes_before = model.file_size + external_bytes(*model.graph);
   count_ops(*model.graph, report.ops_before);
   if (model.opset("") > kNewestOpset) {
     fail_unsupported("the model follows opset {}, and tonnx knows opsets up to {}", model.opset(""), kNewestOpset);

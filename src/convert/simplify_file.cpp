@@ -3,16 +3,11 @@
 #include "base/temporary.h"
 #include "convert/simplify.h"
 #include "formats/onnx/onnx.h"
+#include "ir/clone.h"
 #include "passes/onnx/rewriter.h"
 
 namespace tonnx {
 namespace {
-
-Model read_again(const Model& model) {
-  Model copy = read_onnx(model.bytes, model.folder);
-  copy.path = model.path;
-  return copy;
-}
 
 /// Puts two models into files and asks the judge.
 class Comparison {
@@ -20,7 +15,7 @@ class Comparison {
   Comparison(const Model& source, const Judge& judge) : judge_(judge), source_(source.path) {
     if (!source_.empty()) return;
     source_ = folder_.file("source.onnx");
-    write_onnx(read_again(source), source_);
+    write_onnx(source, source_);
   }
 
   std::string difference(const Model& result) const {
@@ -91,12 +86,12 @@ SimplifyReport simplify_and_compare(Model& model, const SimplifyFileOptions& opt
     passes.is_right = [&](const Model& result, std::string_view) { return comparison.difference(result).empty(); };
   }
   while (true) {
-    const Model before = read_again(model);
+    Model before = clone(model);
     report = simplify(model, passes);
     if (report.guilty.empty()) break;
     taken_back.push_back(report.guilty);
     passes.skip.push_back(report.guilty);
-    model = read_again(before);
+    model = std::move(before);
   }
   report.taken_back = std::move(taken_back);
   report.checks = 1;

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "formats/pt2/pt2.h"
-#include "formats/python/structure.h"
 #include "formats/torchscript/torchscript.h"
+#include "ops/frame/module_tree.h"
 #include "passes/aten/match.h"
 #include "passes/aten/to_exported.h"
 #include "passes/aten/types.h"
@@ -17,83 +17,75 @@
 namespace tonnx {
 namespace {
 
-bool is_turn(const Node& node) {
+bool swaps_dims(const Node& node) {
   if (is_aten(node, "t")) return true;
   const Attribute* dims = node.find_attribute("dims");
   const auto* order = dims ? dims->value.get<std::vector<int64_t>>() : nullptr;
   return is_aten(node, "permute") && order && *order == std::vector<int64_t>{1, 0};
 }
 
-/// A weight that the state dict has with its two dimensions swapped: nodes that turn it go away, others get one.
-Value* turned(Graph& graph, Value* weight) {
+/// A weight as the state dict has it, with its two dimensions swapped: nodes that swap them go away, others get one
+/// that swaps them back.
+Value* with_dims_swapped(Graph& graph, Value* weight) {
   auto tensor = std::make_shared<Tensor>(*weight->constant);
   std::swap(tensor->dims[0], tensor->dims[1]);
   Value* result = graph.add_initializer(weight->name, std::move(tensor));
   result->trainable = weight->trainable;
   const std::vector<Use> uses = weight->uses;
   for (const Use& use : uses) {
-    if (use.user == nullptr || !is_turn(*use.user)) continue;
+    if (use.user == nullptr || !swaps_dims(*use.user)) continue;
     use.user->graph->replace_uses(use.user->output(0), result);
     use.user->graph->erase(use.user);
   }
   if (weight->uses.empty()) return result;
-  Node* turn = graph.add_node("aten", "t", graph.first());
-  Value* back = graph.add_output_to(turn, graph.unique_name(weight->name), weight->type);
+  Node* swap = graph.add_node("aten", "t", graph.first());
+  Value* back = graph.add_output_to(swap, graph.unique_name(weight->name), weight->type);
   graph.replace_uses(weight, back);
-  add_operand(*turn, "self", result);
+  add_operand(*swap, "self", result);
   return result;
 }
 
-/// Parameters and buffers, and marks at the nodes that say which module they belong to.
-std::vector<Pt2State> adopt_state(Graph& graph, const python::Structure& structure) {
-  std::vector<Pt2State> state;
-  for (const python::RootTensor& tensor : structure.tensors) {
-    if (tensor.value->type.kind == Type::Kind::Opaque) continue;  // a random generator
-    state.push_back({tensor.name, tensor.value, false, tensor.value->trainable});
-  }
-  for (const python::Submodule& module : structure.modules) {
-    for (const ModuleSpec::Weight& weight : module.spec.weights) {
-      Value* value = weight.transposed ? turned(graph, weight.value) : weight.value;
-      const bool trainable = !weight.attribute.starts_with("running_");
-      state.push_back({module.name + "." + weight.attribute, value, weight.transposed, trainable});
+/// Transposed weights become initializers of the shape that the state dict has.
+void swap_transposed(Graph& graph, ModuleTree& tree) {
+  for (Submodule& module : tree.submodules) {
+    for (StateEntry& entry : module.state) {
+      if (entry.transposed) entry.value = with_dims_swapped(graph, entry.value);
     }
   }
-  return state;
 }
 
 /// Weights that are the same bytes become one in the graph, and keep their names.
-void join_equal(Graph& graph, std::vector<Pt2State>& state) {
+void join_equal(Graph& graph, std::vector<StateEntry>& state) {
   using Key = std::tuple<const uint8_t*, size_t, std::vector<int64_t>, DType, bool, bool>;
-  std::map<Key, const Value*> first;
-  for (Pt2State& each : state) {
+  std::map<Key, Value*> first;
+  for (StateEntry& each : state) {
     const Tensor& tensor = *each.value->constant;
     if (tensor.data.empty()) continue;
     const auto [at, fresh] = first.try_emplace(
         Key{tensor.data.data(), tensor.data.size(), tensor.dims, tensor.dtype, each.transposed, each.trainable},
         each.value);
     if (fresh) continue;
-    graph.replace_uses(const_cast<Value*>(each.value), const_cast<Value*>(at->second));
+    graph.replace_uses(each.value, at->second);
     each.value = at->second;
-    each.is_alias = true;
   }
 }
 
 /// Modules that are called more than once, or whose weights others use as well: torch.export.unflatten cannot be told
 /// of them.
-std::set<size_t> shared_modules(const python::Structure& structure) {
+std::set<size_t> shared_modules(const ModuleTree& tree) {
   std::set<size_t> result, called;
-  for (const auto& [node, module] : structure.module_of) {
+  for (const auto& [node, module] : tree.submodule_of) {
     if (!called.insert(module).second) result.insert(module);
   }
   const auto is_of = [&](const Node* node, size_t module) {
-    const auto at = structure.module_of.find(node);
-    return at != structure.module_of.end() && at->second == module;
+    const auto at = tree.submodule_of.find(node);
+    return at != tree.submodule_of.end() && at->second == module;
   };
-  for (size_t i = 0; i < structure.modules.size(); ++i) {
-    for (const ModuleSpec::Weight& weight : structure.modules[i].spec.weights) {
+  for (size_t i = 0; i < tree.submodules.size(); ++i) {
+    for (const StateEntry& weight : tree.submodules[i].state) {
       for (const Use& use : weight.value->uses) {
         const Node* user = use.user;
-        if (user != nullptr && weight.transposed && is_turn(*user))
+        if (user != nullptr && weight.transposed && swaps_dims(*user))
           user = user->output(0)->uses.size() == 1 ? user->output(0)->uses[0].user : nullptr;
         if (!is_of(user, i)) result.insert(i);
       }
@@ -113,17 +105,17 @@ void mark_others(Graph& graph) {
 }
 
 /// torch.export.unflatten makes a module of the nodes that name it.
-void mark_modules(Graph& graph, const python::Structure& structure, const std::set<size_t>& shared) {
+void mark_modules(Graph& graph, const ModuleTree& tree, const std::set<size_t>& shared) {
   for (Node& node : graph) {
     std::string stack(kRoot);
-    const auto module = structure.module_of.find(&node);
-    if (module != structure.module_of.end() && !shared.contains(module->second)) {
-      const python::Submodule& submodule = structure.modules[module->second];
+    const auto module = tree.submodule_of.find(&node);
+    if (module != tree.submodule_of.end() && !shared.contains(module->second)) {
+      const Submodule& submodule = tree.submodules[module->second];
       stack += fmt::format(";L__self___{},{},torch.{}", submodule.name, submodule.name, submodule.spec.type);
     }
     node.metadata.clear();
     node.metadata.emplace_back("nn_module_stack", std::move(stack));
-    for (const GraphPtr& inner : subgraphs_of(node)) mark_modules(*inner, structure, shared);
+    for (const GraphPtr& inner : subgraphs_of(node)) mark_modules(*inner, tree, shared);
   }
 }
 
@@ -132,9 +124,10 @@ void mark_modules(Graph& graph, const python::Structure& structure, const std::s
 void write_pt2_file(Graph& graph, const Model& origin, const std::string& path, const ConvertOptions& options) {
   in_context([&] { return "writing " + path; },
              [&] {
-               const python::Structure structure = python::recover_structure(graph, {});
-               mark_modules(graph, structure, shared_modules(structure));
-               std::vector<Pt2State> state = adopt_state(graph, structure);
+               ModuleTree tree = find_module_tree(graph);
+               mark_modules(graph, tree, shared_modules(tree));
+               swap_transposed(graph, tree);
+               std::vector<StateEntry> state = state_of(tree);
                join_equal(graph, state);
                to_exported(graph);
                expect_dialect(graph, Dialect::Exported);
@@ -147,37 +140,17 @@ void write_pt2_file(Graph& graph, const Model& origin, const std::string& path, 
              });
 }
 
-namespace {
-
-ScriptParts script_parts(Graph& graph, const python::Structure& structure) {
-  ScriptParts parts;
-  for (const python::RootTensor& tensor : structure.tensors) {
-    if (tensor.value->type.kind == Type::Kind::Opaque) continue;  // a random generator
-    parts.tensors.push_back({tensor.name, tensor.value, false, tensor.value->trainable});
-  }
-  for (const python::Submodule& module : structure.modules) {
-    ScriptModule& script = parts.modules.emplace_back(ScriptModule{module.name, module.spec.type, {}});
-    for (const ModuleSpec::Weight& weight : module.spec.weights) {
-      Value* value = weight.transposed ? turned(graph, weight.value) : weight.value;
-      script.tensors.push_back({weight.attribute, value, weight.transposed, !weight.attribute.starts_with("running_")});
-    }
-  }
-  parts.module_of = structure.module_of;
-  return parts;
-}
-
-}  // namespace
-
 void write_torchscript_file(Graph& graph, const std::vector<std::string>& output_names, const std::string& path,
                             const ConvertOptions& options) {
   in_context([&] { return "writing " + path; },
              [&] {
-               ScriptParts parts = script_parts(graph, python::recover_structure(graph, {}));
-               parts.output_names = output_names;
+               ModuleTree tree = find_module_tree(graph);
+               swap_transposed(graph, tree);
+               std::erase_if(tree.tensors, is_generator);
                infer_aten_types(graph, "a");
                rewrite_functions(graph);
                remove_unused_nodes(graph);
-               write_torchscript(graph, parts, path, options.progress);
+               write_torchscript(graph, tree, output_names, path, options.progress);
              });
 }
 

@@ -103,4 +103,110 @@ GraphPtr clone_graph(const Graph& from, Node& owner, ValueMap map, const Attribu
   return result;
 }
 
+namespace {
+
+GraphPtr clone_whole(const Graph& from, Node* owner, ValueMap& map);
+
+void clone_graphs_in(AttrValue& value, Node* owner, ValueMap& map) {
+  if (const auto* graph = value.get<GraphPtr>()) value = clone_whole(**graph, owner, map);
+  if (auto* list = value.get<AttrList>()) {
+    for (AttrValue& item : *list) clone_graphs_in(item, owner, map);
+  }
+}
+
+void clone_facts(const Value& from, Value& to) {
+  to.constant = from.constant;
+  to.sparse = from.sparse;
+  to.known_ints = from.known_ints;
+  to.trainable = from.trainable;
+}
+
+/// A node as it is, whose inputs are in the map; its outputs are added there.
+void clone_whole(const Node& node, Graph& to, ValueMap& map) {
+  Node* copy = to.add_node(node.domain, node.op);
+  copy->overload = node.overload;
+  copy->version = node.version;
+  copy->name = node.name;
+  copy->metadata = node.metadata;
+  copy->doc = node.doc;
+  take_text(*copy);
+  copy->resize_inputs(node.inputs().size());
+  for (size_t i = 0; i < node.inputs().size(); ++i) {
+    if (node.input(i) != nullptr) copy->set_input(i, map.at(node.input(i)));
+  }
+  for (const Attribute& attribute : node.attributes) {
+    budget().take(Resource::Memory, static_cast<int64_t>(sizeof(Attribute)) + bytes_of(attribute.value, false));
+    copy->attributes.push_back(attribute);
+    clone_graphs_in(copy->attributes.back().value, copy, map);
+  }
+  for (size_t i = 0; i < node.outputs().size(); ++i) {
+    const Value* output = node.output(i);
+    if (output == nullptr) {
+      copy->resize_outputs(i + 1);
+      continue;
+    }
+    Value* made = map[output] = to.add_output_to(copy, output->name, output->type);
+    clone_facts(*output, *made);
+  }
+  copy->source = node.source;  // last: all the above are changes
+}
+
+/// A graph as it is. Values that it takes from graphs around it are in the map.
+GraphPtr clone_whole(const Graph& from, Node* owner, ValueMap& map) {
+  auto result = std::make_shared<Graph>();
+  result->owner = owner;
+  result->name = from.name;
+  result->doc = from.doc;
+  result->metadata = from.metadata;
+  result->given = from.given;
+  result->extra = from.extra;
+  for (const Value* input : from.inputs()) {
+    map[input] = result->add_input(input->name, input->type);
+    clone_facts(*input, *map[input]);
+  }
+  for (const Value* value : from.initializers()) {
+    Value*& made = map[value];  // there already where it is an input with a default
+    if (made == nullptr) made = result->new_value(value->name, value->type);
+    clone_facts(*value, *made);
+    result->add_initializer(made);
+  }
+  for (const Node& node : from) clone_whole(node, *result, map);
+  for (const Value* output : from.outputs()) result->add_output(map.at(output));
+  result->input_declarations = from.input_declarations;
+  result->output_declarations = from.output_declarations;
+  for (const auto& [value, declaration] : from.value_declarations) {
+    if (const auto at = map.find(value); at != map.end())
+      result->value_declarations.emplace_back(at->second, declaration);
+  }
+  return result;
+}
+
+}  // namespace
+
+Model clone(const Model& model) {
+  budget().add_input(model.file_size);  // a copy may take what reading it took
+  Model copy;
+  copy.ir_version = model.ir_version;
+  copy.opsets = model.opsets;
+  copy.producer_name = model.producer_name;
+  copy.producer_version = model.producer_version;
+  copy.domain = model.domain;
+  copy.model_version = model.model_version;
+  copy.doc = model.doc;
+  copy.metadata = model.metadata;
+  copy.extra = model.extra;
+  copy.given = model.given;
+  copy.file_size = model.file_size;
+  copy.path = model.path;
+  ValueMap map;
+  if (model.graph != nullptr) copy.graph = clone_whole(*model.graph, nullptr, map);
+  for (const Function& function : model.functions) {
+    Function& made = copy.functions.emplace_back(function);
+    ValueMap inside;
+    for (Attribute& attribute : made.default_attributes) clone_graphs_in(attribute.value, nullptr, inside);
+    made.body = clone_whole(*function.body, nullptr, inside);
+  }
+  return copy;
+}
+
 }  // namespace tonnx

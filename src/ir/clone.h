@@ -1,9 +1,9 @@
-// clone.h - copies of nodes and graphs, inside one model.
+// clone.h - copies of nodes and graphs inside one model, and of whole models.
 #pragma once
 #include <functional>
 #include <unordered_map>
 
-#include "ir/graph.h"
+#include "ir/model.h"
 
 namespace tonnx {
 
@@ -24,5 +24,9 @@ void clone_nodes(const Graph& from, Graph& to, Node* before, ValueMap& map, cons
 /// A copy that belongs to another node.
 GraphPtr clone_graph(const Graph& from, Node& owner, ValueMap map, const AttributeEdit& edit = {},
                      std::string_view prefix = {});
+
+/// The same model a second time, with all names, declarations and notes; a change of one leaves the other. Tensors and
+/// the bytes of the file are shared.
+Model clone(const Model& model);
 
 }  // namespace tonnx

@@ -140,22 +140,22 @@ bool Graph::is_taken(const std::string& wanted) const {
   return false;
 }
 
-std::string Graph::unique_name(std::string_view wish) {
+std::string Graph::unique_name(std::string_view hint) {
   std::vector<Graph*> around{this};
   for (const Node* node = owner; node != nullptr && node->graph != nullptr; node = node->graph->owner)
     around.push_back(node->graph);
-  // The last number behind the wish up to which all are taken. What is taken around a graph is taken inside it: begun
+  // The last number behind the hint up to which all are taken. What is taken around a graph is taken inside it: begun
   // there, the search of each of many graphs does not try them all again.
-  std::string candidate(wish);
+  std::string candidate(hint);
   unsigned last = 0;
   for (auto graph = around.rbegin(); graph != around.rend(); ++graph) {
     if (last == 0 && !(*graph)->names_.contains(candidate)) continue;
     unsigned& known = (*graph)->names_.try_emplace(candidate, 1).first->second;
     known = std::max(known, last);
-    while ((*graph)->is_taken(fmt::format("{}_{}", wish, known + 1))) ++known;
+    while ((*graph)->is_taken(fmt::format("{}_{}", hint, known + 1))) ++known;
     last = known;
   }
-  if (last != 0) candidate = fmt::format("{}_{}", wish, last + 1);
+  if (last != 0) candidate = fmt::format("{}_{}", hint, last + 1);
   // nobody else gets it, and nodes that come later in the graphs around must not take it either
   for (Graph* graph : around) graph->names_.try_emplace(candidate, 1);
   return candidate;

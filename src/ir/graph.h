@@ -128,8 +128,8 @@ class Graph {
   /// Takes back all uses that the nodes of this graph, which is to go away, make of other graphs' values.
   void release_uses();
 
-  /// A name that no value of this graph and of those around it has: `wish` itself, or `wish_2` and so on.
-  std::string unique_name(std::string_view wish);
+  /// A name that no value of this graph and of those around it has: `hint` itself, or `hint_2` and so on.
+  std::string unique_name(std::string_view hint);
 
   Node* first() const { return first_; }
   Node* last() const { return last_; }

@@ -40,9 +40,8 @@ struct Model {
   std::vector<Function> functions;
   Bytes extra;         // fields of the file that are carried along as they are (training info, device configurations)
   uint64_t given = 0;  // a bit for each field of the file's message that is there, even where it is empty
-  Bytes bytes;         // the whole file, and the folder that its external data lies in: to read it a second time
-  std::string folder;
-  std::string path;  // where it was read from; empty for bytes in memory
+  uint64_t file_size = 0;  // in bytes, without external data; 0 where it was not read from a file or from memory
+  std::string path;        // where it was read from; empty for bytes in memory
 
   Model();
   Model(Model&& other) noexcept;

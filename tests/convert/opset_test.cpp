@@ -1,8 +1,8 @@
 // opset_test.cpp - models brought to other opsets; what each version means is from the standard's changelog.
-#include "convert/inference.h"
 #include "convert/opset.h"
 
 #include "checks.h"
+#include "convert/inference.h"
 #include "formats/onnx/onnx.h"
 
 namespace tonnx {

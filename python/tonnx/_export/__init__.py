@@ -22,7 +22,7 @@ from tonnx._export.onnx_program import OnnxProgram, WriteOptions
 from tonnx._export.onnx_program import verify as verify_program
 from tonnx._export.program import program_json
 
-_DEFAULT_OPSET: int = getattr(_core, "default_opset", 18)
+_DEFAULT_OPSET: int = _core.default_opset
 
 # Arguments of torch.onnx.export that change nothing here, and the values that ask for nothing.
 _WITHOUT_EFFECT: dict[str, tuple[object, ...]] = {

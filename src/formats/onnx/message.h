@@ -22,7 +22,6 @@ class Message {
   bool is_varint() const { return reader_.wire_type() == protozero::pbf_wire_type::varint; }
   bool is_bytes() const { return reader_.wire_type() == protozero::pbf_wire_type::length_delimited; }
   bool is_fixed32() const { return reader_.wire_type() == protozero::pbf_wire_type::fixed32; }
-  bool is_fixed64() const { return reader_.wire_type() == protozero::pbf_wire_type::fixed64; }
 
   void skip() { reader_.skip(); }
   int64_t integer() {
@@ -32,11 +31,6 @@ class Message {
   }
   float real() {
     if (is_fixed32()) return reader_.get_float();
-    skip();
-    return 0;
-  }
-  double real64() {
-    if (is_fixed64()) return reader_.get_double();
     skip();
     return 0;
   }

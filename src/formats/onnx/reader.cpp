@@ -448,8 +448,7 @@ Model read_onnx(Bytes bytes, const std::string& folder) {
   budget().add_input(bytes.size());
   try {
     Model model = onnx::Reader(folder).read_model(bytes);
-    model.bytes = std::move(bytes);
-    model.folder = folder;
+    model.file_size = bytes.size();
     return model;
   } catch (const protozero::end_of_buffer_exception&) {
     fail(ErrorKind::BadFile, "the file is cut off, or it is not an ONNX model: a field reaches past its end");

@@ -86,8 +86,8 @@ GraphWriter::GraphWriter(JsonWriter& json, SizeNames& sizes, SampleSizes hints)
     taken_.reserve(name);
 }
 
-const std::string& GraphWriter::give_name(const Value* value, std::string_view wish) {
-  std::string name = python::identifier(wish);
+const std::string& GraphWriter::give_name(const Value* value, std::string_view hint) {
+  std::string name = python::identifier(hint);
   return names_[value] = taken_.add(name.empty() ? "value" : name);
 }
 

@@ -9,8 +9,8 @@
 
 #include "base/json.h"
 #include "formats/pt2/size_writer.h"
-#include "formats/python/names.h"
 #include "ir/graph.h"
+#include "ops/frame/python_names.h"
 
 namespace tonnx::pt2 {
 
@@ -73,8 +73,8 @@ class GraphWriter {
   /// `hints`: sizes that the symbols of inputs may have.
   GraphWriter(JsonWriter& json, SizeNames& sizes, SampleSizes hints = {});
 
-  /// A name of its own for a value, as near to `wish` as can be.
-  const std::string& give_name(const Value* value, std::string_view wish);
+  /// A name of its own for a value, as near to `hint` as can be.
+  const std::string& give_name(const Value* value, std::string_view hint);
   const std::string& name_of(const Value* value) const { return names_.at(value); }
 
   /// `inputs` are those of the graph in the order of the file, with the weights.

@@ -79,18 +79,18 @@ class GraphReader {
   }
 
   /// An input that is not a weight; null where it is a fixed number, text or None.
-  Value* add_input(const Json& argument, const std::string& wish = "") {
+  Value* add_input(const Json& argument, const std::string& hint = "") {
     const auto [kind, value] = variant_of(argument);
     if (kind == "as_tensor") {
       const std::string_view name = text_of(get(*value, "name"), "a name");
-      Value* made = graph_.add_input(graph_.unique_name(wish.empty() ? name : std::string_view(wish)), type_of(name));
+      Value* made = graph_.add_input(graph_.unique_name(hint.empty() ? name : std::string_view(hint)), type_of(name));
       define(name, made);
       return made;
     }
     if ((kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") && find(*value, "as_name")) {
       const std::string_view name = text_of(get(*value, "as_name"), "a name");
       Value* made =
-          graph_.add_input(graph_.unique_name(wish.empty() ? name : std::string_view(wish)), number_type(kind));
+          graph_.add_input(graph_.unique_name(hint.empty() ? name : std::string_view(hint)), number_type(kind));
       learn_number(*made, name);
       define(name, made);
       return made;

@@ -61,9 +61,9 @@ class ProgramWriter {
  private:
   void name_inputs() {
     for (const Value* input : graph_.inputs()) {
-      std::string wish = python::identifier(input->name);
-      if (wish.empty() || python::is_made_up(input->name)) wish = graph_.inputs().size() == 1 ? "x" : "input";
-      arguments_.push_back(writer_.give_name(input, wish));
+      std::string hint = python::identifier(input->name);
+      if (hint.empty() || python::is_made_up(input->name)) hint = graph_.inputs().size() == 1 ? "x" : "input";
+      arguments_.push_back(writer_.give_name(input, hint));
       if (!input->type.is_tensor())
         fail_unsupported("input '{}' is not a tensor, which a .pt2 file cannot take", input->name);
       if (!input->type.shape) fail_unsupported("input '{}' has no shape; give one with --input-shape", input->name);

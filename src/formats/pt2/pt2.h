@@ -9,6 +9,7 @@
 
 #include "formats/pt2/archive.h"
 #include "ir/model.h"
+#include "ops/frame/module_tree.h"
 
 namespace tonnx {
 
@@ -26,23 +27,16 @@ Program read_program(const Pt2Archive& archive);
 /// whose files are the storages.
 Program read_live_program(const Bytes& json, const std::map<std::string, Bytes>& storages);
 
-/// A parameter or buffer of a program that is written: an initializer of the graph under the name of the state dict.
-struct Pt2State {
-  std::string name;
-  const Value* value;
-  bool transposed = false;  // the type of the value has its two dimensions swapped already, its bytes have not
-  bool trainable = false;
-  bool is_alias = false;  // another name of an earlier one, which stands for it in the graph
-};
-
 struct Pt2Options {
   std::vector<std::string> output_names;
   std::map<std::string, std::pair<int64_t, std::optional<int64_t>>> ranges;  // of sizes, by their names
   std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
 };
 
-/// The graph is of PyTorch's own operators only, and every value of a known type. Throws BadFile, Unsupported.
-void write_pt2(const Graph& graph, const std::vector<Pt2State>& state, const std::string& path,
+/// The graph is of PyTorch's own operators only, and every value of a known type. `state` has the names of the state
+/// dict; what has the value of an earlier entry is another name of that. Of entries that are transposed the type of the
+/// value has its two dimensions swapped already, its bytes have not. Throws BadFile, Unsupported.
+void write_pt2(const Graph& graph, const std::vector<StateEntry>& state, const std::string& path,
                const Pt2Options& options);
 
 }  // namespace tonnx

@@ -1,4 +1,6 @@
 // writer.cpp - a torch.export archive: program, weights, sample inputs.
+#include <unordered_set>
+
 #include "base/error.h"
 #include "base/zip_writer.h"
 #include "formats/pt2/program_writer.h"
@@ -8,13 +10,15 @@
 
 namespace tonnx {
 
-void write_pt2(const Graph& graph, const std::vector<Pt2State>& state, const std::string& path,
+void write_pt2(const Graph& graph, const std::vector<StateEntry>& state, const std::string& path,
                const Pt2Options& options) {
   pt2::ProgramParts parts{&graph, {}, options.output_names, {}, {}};
+  std::unordered_set<const Value*> written;
   for (const bool trainable : {true, false}) {
-    for (const Pt2State& each : state) {
-      if (each.trainable == trainable)
-        parts.weights.push_back({each.name, each.value, each.transposed, each.trainable, each.is_alias, {}});
+    for (const StateEntry& each : state) {
+      if (each.trainable != trainable) continue;
+      const bool is_alias = !written.insert(each.value).second;
+      parts.weights.push_back({each.name, each.value, each.transposed, trainable, is_alias, {}});
     }
   }
   WeightFiles files;

@@ -8,7 +8,7 @@
 
 #include "base/output_file.h"
 #include "base/zip.h"
-#include "formats/python/python.h"
+#include "formats/state_tensor.h"
 #include "ir/strided.h"
 
 namespace tonnx {

@@ -3,17 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "formats/state_tensor.h"
 #include "ir/model.h"
 
 namespace tonnx {
-
-/// One entry of the module's state dict.
-struct StateTensor {
-  std::string name;
-  TensorPtr tensor;
-  bool transposed = false;  // to be stored with its two dimensions swapped
-  bool trainable = false;
-};
 
 /// How a module that a converter of the user's own made is written down.
 struct ExternalModule {

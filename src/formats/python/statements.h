@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/python/structure.h"
+#include "ops/frame/module_tree.h"
 
 namespace tonnx::python {
 
@@ -18,6 +18,8 @@ struct Forward {
   std::vector<Statement> statements;
 };
 
-Forward write_forward(const Graph& graph, const Structure& structure);
+/// `state_name`: a tensor of the model's state, beside which new ones are made where no input is a tensor; empty where
+/// it has none.
+Forward write_forward(const Graph& graph, const ModuleTree& tree, const std::string& state_name);
 
 }  // namespace tonnx::python

@@ -1,59 +1,58 @@
-// variables.h - the lowest number behind a word that makes a name which nobody needs, found without trying them all.
+// variables.h - the variables of a block: which name each value has, and which names are free.
 #pragma once
-#include <functional>
-#include <limits>
-#include <queue>
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
-#include <vector>
+
+#include "formats/python/liveness.h"
+#include "formats/python/numbers.h"
+#include "ops/frame/python_names.h"
 
 namespace tonnx::python {
 
-/// Numbers behind one word, in one block: those that are free, and those that are needed up to some position. Positions
-/// never go back.
-class Numbers {
+/// The variables of one block. A name is free again behind the last use of the value that has it.
+class Variables {
  public:
-  static constexpr int kAlways = std::numeric_limits<int>::max();
-  /// Up to which position the name with that number is needed; kAlways: it cannot be had in this block.
-  using NeededUntil = std::function<int(int number)>;
+  /// `outer`: the variables of the block around, and where in it this one stands.
+  Variables(const Liveness& liveness, const NameSet& parameters, Variables* outer, int position_in_outer)
+      : liveness_(liveness), parameters_(parameters), outer_(outer), position_in_outer_(position_in_outer) {}
 
-  /// `outer`: the numbers of the block around. Those that it needs are not looked at here.
-  Numbers(int first, const Numbers* outer) : outer_(outer), next_(first) {}
+  /// From here on the value has that name, and what had it before has none.
+  void set(const Value* value, const std::string& name);
+  /// A name that statements of this block must not set.
+  void reserve(const std::string& name) { reserved_.insert(name); }
+  /// The name of a value of this block or of those around; null where it has none.
+  const std::string* find(const Value* value) const;
 
-  /// The lowest number above `after` whose name is not needed behind that position and is allowed.
-  int find(int position, int after, const NeededUntil& needed_until, const std::function<bool(int)>& is_allowed);
-  /// What is needed up to that position only is free.
-  void release(int position);
+  /// The name for a result of a statement: that of an operand which is not needed any more, or a free one; `_` where
+  /// nobody uses it.
+  std::string choose(const Value* output, const Node& node);
+  /// A name for a value that is set inside an inner block at that position: nothing has it which is needed there or
+  /// behind, and it is not among `others`, where it is added.
+  std::string choose_early(const Value& value, int position, ChosenNames& others);
+  /// As choose_early: the word, or the word with a number.
+  std::string choose_word(const std::string& word, int position, ChosenNames& others);
 
  private:
-  int first_from(int number) const;
+  bool is_live(const std::string& name, int position) const;
+  bool is_live_around(const std::string& name) const;
+  int needed_until(const std::string& name) const;
+  Numbers& numbers_of(const std::string& word, int first);
+  std::string numbered(const std::string& word, int first, int position, ChosenNames* others = nullptr);
+  std::string free_name(int position);
+  std::string number_name(const Value* value, int position);
+  std::string find_early(const Value& value, int position, ChosenNames& others);
 
-  const Numbers* outer_;
-  int next_;                         // from here on nothing is known
-  std::set<int> free_;               // below that; some may have been taken since
-  using Held = std::pair<int, int>;  // a position, and the number that is needed up to it
-  std::priority_queue<Held, std::vector<Held>, std::greater<>> held_;
-};
-
-/// Names that are chosen together, before any of them is set.
-class ChosenNames {
- public:
-  void add(std::string name) {
-    set_.insert(name);
-    list_.push_back(std::move(name));
-  }
-  bool contains(const std::string& name) const { return set_.contains(name); }
-  const std::vector<std::string>& list() const { return list_; }
-  /// The last number that was chosen behind a word: the next one lies above it.
-  int& last_number(const std::string& word) { return last_.try_emplace(word, 0).first->second; }
-
- private:
-  std::vector<std::string> list_;
-  std::unordered_set<std::string> set_;
-  std::unordered_map<std::string, int> last_;
+  const Liveness& liveness_;
+  const NameSet& parameters_;
+  Variables* outer_;
+  int position_in_outer_;
+  std::unordered_map<const Value*, std::string> name_of_;
+  std::unordered_map<std::string, const Value*> holder_;  // variable -> the value it has now
+  std::set<std::string, std::less<>> reserved_;
+  std::map<std::pair<std::string, int>, Numbers> numbers_;  // by the word in front of them, and the first
 };
 
 }  // namespace tonnx::python

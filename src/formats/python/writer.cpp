@@ -9,7 +9,7 @@
 #include "formats/python/layout.h"
 #include "formats/python/python.h"
 #include "formats/python/statements.h"
-#include "formats/python/structure.h"
+#include "ops/frame/module_tree.h"
 
 namespace tonnx {
 namespace python {
@@ -54,8 +54,8 @@ void add_rows(std::string& text, std::string_view heading,
   }
 }
 
-std::string docstring(const Graph& graph, const Model& origin, const PythonOptions& options, const Structure& structure,
-                      const Forward& forward) {
+std::string docstring(const Graph& graph, const Model& origin, const PythonOptions& options,
+                      const std::vector<StateTensor>& state, const Forward& forward) {
   const std::string title = plain(options.title.empty() ? graph.name : options.title);
   std::string text = "\"\"\"" + shorten(title.empty() ? "A converted model" : title, 100) + ": a PyTorch module.\n\n";
   std::string made_by = plain(origin.producer_name);
@@ -79,18 +79,17 @@ std::string docstring(const Graph& graph, const Model& origin, const PythonOptio
   add_rows(text, "Inputs", inputs);
   add_rows(text, "Outputs", outputs);
   int64_t parameters = 0;
-  for (const StateTensor& tensor : structure.state) parameters += tensor.trainable ? tensor.tensor->count() : 0;
-  if (!structure.state.empty()) {
-    text += fmt::format("{:<9}{}: {} tensor{}, {} parameter{}\n", "Weights", plain(options.weights_file),
-                        structure.state.size(), structure.state.size() == 1 ? "" : "s", human_count(parameters),
-                        parameters == 1 ? "" : "s");
+  for (const StateTensor& tensor : state) parameters += tensor.trainable ? tensor.tensor->count() : 0;
+  if (!state.empty()) {
+    text += fmt::format("{:<9}{}: {} tensor{}, {} parameter{}\n", "Weights", plain(options.weights_file), state.size(),
+                        state.size() == 1 ? "" : "s", human_count(parameters), parameters == 1 ? "" : "s");
   }
   return text + "\"\"\"\n";
 }
 
-std::string tensor_line(const RootTensor& tensor) {
+std::string tensor_line(const StateEntry& tensor) {
   const Tensor& constant = *tensor.value->constant;
-  if (tensor.value->type.kind == Type::Kind::Opaque) {  // a generator: its constant is the seed
+  if (is_generator(tensor)) {
     return fmt::format("self.{} = torch.Generator(\"cpu\").manual_seed({})", tensor.name, element_as_int(constant, 0));
   }
   std::vector<std::string> arguments;
@@ -98,20 +97,32 @@ std::string tensor_line(const RootTensor& tensor) {
   if (arguments.empty()) arguments.emplace_back("()");
   if (constant.dtype != DType::Float32) arguments.push_back("dtype=" + python_dtype(constant.dtype));
   const std::string empty = fmt::format("torch.empty({})", join(arguments));
-  if (tensor.value->trainable) return fmt::format("self.{} = nn.Parameter({})", tensor.name, empty);
+  if (tensor.trainable) return fmt::format("self.{} = nn.Parameter({})", tensor.name, empty);
   return fmt::format("self.register_buffer(\"{}\", {})", tensor.name, empty);
 }
 
-std::string init_method(const Structure& structure, const PythonOptions& options) {
+std::string init_method(const ModuleTree& tree, const PythonOptions& options) {
   std::string text = "    def __init__(self):\n        super().__init__()\n";
-  for (const RootTensor& tensor : structure.tensors) text += lay_out(tensor_line(tensor), 8);
-  for (const Submodule& module : structure.modules) {
+  for (const StateEntry& tensor : tree.tensors) text += lay_out(tensor_line(tensor), 8);
+  for (const Submodule& module : tree.submodules) {
     text += lay_out(fmt::format("self.{} = {}({})", module.name, module.spec.type, module.spec.arguments), 8);
   }
-  for (size_t i = 0; i < structure.external_names.size() && i < options.external.size(); ++i) {
-    text += lay_out(fmt::format("self.{} = {}", structure.external_names[i], options.external[i].constructor), 8);
+  for (size_t i = 0; i < tree.external_names.size() && i < options.external.size(); ++i) {
+    text += lay_out(fmt::format("self.{} = {}", tree.external_names[i], options.external[i].constructor), 8);
   }
   return text;
+}
+
+/// The state dict, with the entries of the external modules.
+std::vector<StateTensor> state_tensors(const ModuleTree& tree, const PythonOptions& options) {
+  std::vector<StateTensor> state;
+  for (StateEntry& entry : state_of(tree))
+    state.push_back({std::move(entry.name), entry.value->constant, entry.transposed, entry.trainable});
+  for (size_t i = 0; i < tree.external_names.size() && i < options.external.size(); ++i) {
+    for (const StateTensor& tensor : options.external[i].state)
+      state.push_back({tree.external_names[i] + "." + tensor.name, tensor.tensor, false, tensor.trainable});
+  }
+  return state;
 }
 
 constexpr std::string_view kLoadWeights = R"(
@@ -146,22 +157,22 @@ bool mentions(std::string_view body, std::string_view word) {
 
 PythonModule write_python(const Graph& graph, const Model& origin, const PythonOptions& options) {
   using namespace python;
-  Structure structure = recover_structure(graph, options);
-  const Forward forward = write_forward(graph, structure);
+  ModuleTree tree = find_module_tree(graph);
+  std::vector<StateTensor> state = state_tensors(tree, options);
+  const Forward forward = write_forward(graph, tree, state.empty() ? "" : state[0].name);
 
   std::string body = "class Model(nn.Module):\n";
-  const bool has_members =
-      !structure.tensors.empty() || !structure.modules.empty() || !structure.external_names.empty();
-  if (has_members) body += init_method(structure, options) + "\n";
+  const bool has_members = !tree.tensors.empty() || !tree.submodules.empty() || !tree.external_names.empty();
+  if (has_members) body += init_method(tree, options) + "\n";
   body += lay_out(
       fmt::format("def forward(self{}{}):", forward.parameters.empty() ? "" : ", ", join(forward.parameters)), 4);
   for (const Statement& statement : forward.statements) {
     body += statement.text.empty() ? "\n" : lay_out(statement.text, 8 + 4 * static_cast<size_t>(statement.level));
   }
-  body += structure.state.empty() ? kLoadNothing : kLoadWeights;
+  body += state.empty() ? kLoadNothing : kLoadWeights;
 
   PythonModule result;
-  result.source = docstring(graph, origin, options, structure, forward) + "\n";
+  result.source = docstring(graph, origin, options, state, forward) + "\n";
   const size_t before = result.source.size();
   if (mentions(body, "itertools.")) result.source += "import itertools\n";
   if (mentions(body, "math.")) result.source += "import math\n";
@@ -177,8 +188,8 @@ PythonModule write_python(const Graph& graph, const Model& origin, const PythonO
   if (!imports.empty()) result.source += "\n";
   for (const std::string& line : imports) result.source += line + "\n";
   result.source += "\n\n" + body;
-  result.state = std::move(structure.state);
-  result.external_names = std::move(structure.external_names);
+  result.state = std::move(state);
+  result.external_names = std::move(tree.external_names);
   return result;
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/output_file.h"
-#include "formats/python/python.h"
+#include "formats/state_tensor.h"
 
 namespace tonnx {
 

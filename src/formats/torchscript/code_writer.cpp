@@ -9,10 +9,10 @@
 
 #include "base/budget.h"
 #include "base/error.h"
-#include "formats/python/names.h"
 #include "formats/torchscript/dtype.h"
 #include "formats/torchscript/spelling.h"
 #include "ops/frame/emission.h"
+#include "ops/frame/python_names.h"
 
 namespace tonnx::torchscript {
 namespace {
@@ -43,30 +43,30 @@ size_t size_of(const Graph& graph) {
 
 bool is_own(const Node& node, std::string_view op) { return node.domain == Symbol("tonnx") && node.op == Symbol(op); }
 
-std::string list_of_names(const std::vector<ScriptTensor>& tensors, bool trainable) {
+std::string list_of_names(const std::vector<StateEntry>& tensors, bool trainable) {
   std::string text;
-  for (const ScriptTensor& tensor : tensors) {
+  for (const StateEntry& tensor : tensors) {
     if (tensor.trainable == trainable) text += python_string(tensor.name) + ", ";
   }
   return "[" + text + "]";
 }
 
 /// The lines of a class in front of its methods.
-std::string class_head(std::string_view name, const std::vector<ScriptTensor>& tensors) {
+std::string class_head(std::string_view name, const std::vector<StateEntry>& tensors) {
   std::string text = fmt::format("class {}(Module):\n  __parameters__ = {}\n  __buffers__ = {}\n", name,
                                  list_of_names(tensors, true), list_of_names(tensors, false));
-  for (const ScriptTensor& tensor : tensors) text += fmt::format("  {} : Tensor\n", tensor.name);
+  for (const StateEntry& tensor : tensors) text += fmt::format("  {} : Tensor\n", tensor.name);
   return text + "  training : bool\n";
 }
 
 class CodeWriter {
  public:
-  CodeWriter(const Graph& graph, const ScriptParts& parts) : graph_(graph), parts_(parts) {
+  CodeWriter(const Graph& graph, const ModuleTree& tree) : graph_(graph), tree_(tree) {
     for (const char* name : kReserved) taken_.reserve(name);
     classes_.reserve("Model");
     context_.name_of = [this](const Value* value) { return name_of(value); };
     context_.type_of = [this](const Value* value) { return type_of(*value); };
-    result_.classes.resize(parts.modules.size());
+    result_.classes.resize(tree.submodules.size());
   }
 
   Code write() {
@@ -81,24 +81,24 @@ class CodeWriter {
  private:
   void name_state() {
     members_.reserve("forward");
-    for (const ScriptTensor& tensor : parts_.tensors) {
+    for (const StateEntry& tensor : tree_.tensors) {
       names_[tensor.value] = "self." + tensor.name;
       members_.reserve(tensor.name);
     }
-    for (const ScriptModule& module : parts_.modules) {
+    for (const Submodule& module : tree_.submodules) {
       members_.reserve(module.name);
-      for (const ScriptTensor& tensor : module.tensors)
+      for (const StateEntry& tensor : module.state)
         names_[tensor.value] = fmt::format("self.{}.{}", module.name, tensor.name);
     }
   }
 
   void name_inputs() {
     for (const Value* input : graph_.inputs()) {
-      std::string wish = python::identifier(input->name);
-      if (wish.empty() || python::is_made_up(input->name)) wish = graph_.inputs().size() == 1 ? "x" : "input";
+      std::string hint = python::identifier(input->name);
+      if (hint.empty() || python::is_made_up(input->name)) hint = graph_.inputs().size() == 1 ? "x" : "input";
       if (input->type.is_tensor() && input->type.dtype == DType::String)
         fail_unsupported("input '{}' is of strings, which PyTorch has no tensors of", input->name);
-      result_.arguments.push_back(give_name(input, wish));
+      result_.arguments.push_back(give_name(input, hint));
       if (device_input_ != nullptr || !input->type.is_tensor()) continue;
       device_input_ = input;
       context_.device = fmt::format("ops.prim.device({})", result_.arguments.back());
@@ -116,8 +116,8 @@ class CodeWriter {
     return at == types_.end() ? type_text(value) : at->second;
   }
 
-  const std::string& give_name(const Value* value, std::string_view wish) {
-    const std::string name = python::identifier(wish);
+  const std::string& give_name(const Value* value, std::string_view hint) {
+    const std::string name = python::identifier(hint);
     return names_[value] = taken_.add(name.empty() ? "value" : name);
   }
 
@@ -141,9 +141,9 @@ class CodeWriter {
   }
 
   void write_node(const Node& node) {
-    const auto module = parts_.module_of.find(&node);
+    const auto module = tree_.submodule_of.find(&node);
     const std::string text =
-        module == parts_.module_of.end() ? node_text(node, context_) : call_module(node, module->second);
+        module == tree_.submodule_of.end() ? node_text(node, context_) : call_module(node, module->second);
     if (gives_list(node)) {
       const std::string all = taken_.add("parts");
       add(fmt::format("{} = {}", all, text));
@@ -176,10 +176,10 @@ class CodeWriter {
 
   /// What is called where a node is one of a module; the class of the module is made on the first call.
   std::string call_module(const Node& node, size_t index) {
-    const ScriptModule& module = parts_.modules[index];
+    const Submodule& module = tree_.submodules[index];
     std::map<const Value*, std::string> inner;
     std::vector<std::string> arguments, parameters;
-    for (const ScriptTensor& tensor : module.tensors) inner[tensor.value] = "self." + tensor.name;
+    for (const StateEntry& tensor : module.state) inner[tensor.value] = "self." + tensor.name;
     for (const Value* input : node.inputs()) {
       if (input == nullptr || inner.contains(input)) continue;
       inner[input] = arguments.empty() ? "input" : fmt::format("input_{}", arguments.size());
@@ -204,13 +204,13 @@ class CodeWriter {
     return fmt::format("(self.{}).forward({})", module.name, join(arguments));
   }
 
-  const std::string& class_for(const ScriptModule& module, const std::string& method) {
-    std::string& name = class_of_[module.type + class_head("", module.tensors) + method];
+  const std::string& class_for(const Submodule& module, const std::string& method) {
+    std::string& name = class_of_[module.spec.type + class_head("", module.state) + method];
     if (!name.empty()) return name;
-    const size_t dot = module.type.rfind('.');
-    name = classes_.add(module.type.substr(dot == std::string::npos ? 0 : dot + 1));
+    const size_t dot = module.spec.type.rfind('.');
+    name = classes_.add(module.spec.type.substr(dot == std::string::npos ? 0 : dot + 1));
     methods_[name] = method;
-    result_.source += class_head(name, module.tensors) + method;
+    result_.source += class_head(name, module.state) + method;
     return name;
   }
 
@@ -409,13 +409,13 @@ class CodeWriter {
   }
 
   void finish() {
-    for (size_t i = 0; i < parts_.modules.size(); ++i) {
-      if (result_.classes[i].empty()) result_.classes[i] = class_for(parts_.modules[i], "");
+    for (size_t i = 0; i < tree_.submodules.size(); ++i) {
+      if (result_.classes[i].empty()) result_.classes[i] = class_for(tree_.submodules[i], "");
     }
     for (const auto& [name, definition] : context_.functions) result_.source += definition;
-    std::string head = class_head("Model", parts_.tensors);
-    for (size_t i = 0; i < parts_.modules.size(); ++i)
-      head += fmt::format("  {} : __torch__.{}\n", parts_.modules[i].name, result_.classes[i]);
+    std::string head = class_head("Model", tree_.tensors);
+    for (size_t i = 0; i < tree_.submodules.size(); ++i)
+      head += fmt::format("  {} : __torch__.{}\n", tree_.submodules[i].name, result_.classes[i]);
     std::vector<std::string> parameters{"self"};
     for (size_t i = 0; i < graph_.inputs().size(); ++i)
       parameters.push_back(fmt::format("{}: {}", result_.arguments[i], type_text(*graph_.inputs()[i])));
@@ -424,7 +424,7 @@ class CodeWriter {
   }
 
   const Graph& graph_;
-  const ScriptParts& parts_;
+  const ModuleTree& tree_;
   Code result_;
   Context context_;
   python::NameSet taken_, classes_, members_;
@@ -439,8 +439,8 @@ class CodeWriter {
 
 }  // namespace
 
-Code write_code(const Graph& graph, const ScriptParts& parts) {
-  return in_context([] { return std::string("writing the code"); }, [&] { return CodeWriter(graph, parts).write(); });
+Code write_code(const Graph& graph, const ModuleTree& tree) {
+  return in_context([] { return std::string("writing the code"); }, [&] { return CodeWriter(graph, tree).write(); });
 }
 
 }  // namespace tonnx::torchscript

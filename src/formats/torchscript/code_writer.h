@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/torchscript/torchscript.h"
+#include "ops/frame/module_tree.h"
 
 namespace tonnx::torchscript {
 
@@ -15,6 +15,6 @@ struct Code {
 };
 
 /// The class of the model is `Model`.
-Code write_code(const Graph& graph, const ScriptParts& parts);
+Code write_code(const Graph& graph, const ModuleTree& tree);
 
 }  // namespace tonnx::torchscript

@@ -31,8 +31,8 @@ void end_object(PickleWriter& pickle) {
   pickle.build();
 }
 
-void write_tensors(PickleWriter& pickle, WeightFiles& storages, const std::vector<ScriptTensor>& tensors) {
-  for (const ScriptTensor& each : tensors) {
+void write_tensors(PickleWriter& pickle, WeightFiles& storages, const std::vector<StateEntry>& tensors) {
+  for (const StateEntry& each : tensors) {
     const Tensor& tensor = *each.value->constant;
     pickle.text(each.name);
     pickle.tensor(torchscript::storage_of(tensor.dtype), std::to_string(storages.add(*each.value, each.transposed)),
@@ -40,14 +40,14 @@ void write_tensors(PickleWriter& pickle, WeightFiles& storages, const std::vecto
   }
 }
 
-std::string pickled_model(const ScriptParts& parts, const torchscript::Code& code, WeightFiles& storages) {
+std::string pickled_model(const ModuleTree& tree, const torchscript::Code& code, WeightFiles& storages) {
   PickleWriter pickle;
   begin_object(pickle, "Model");
-  write_tensors(pickle, storages, parts.tensors);
-  for (size_t i = 0; i < parts.modules.size(); ++i) {
-    pickle.text(parts.modules[i].name);
+  write_tensors(pickle, storages, tree.tensors);
+  for (size_t i = 0; i < tree.submodules.size(); ++i) {
+    pickle.text(tree.submodules[i].name);
     begin_object(pickle, code.classes[i]);
-    write_tensors(pickle, storages, parts.modules[i].tensors);
+    write_tensors(pickle, storages, tree.submodules[i].state);
     end_object(pickle);
   }
   end_object(pickle);
@@ -55,7 +55,8 @@ std::string pickled_model(const ScriptParts& parts, const torchscript::Code& cod
 }
 
 /// What inputs and outputs are called in the model, and the arguments of forward.
-std::string names_text(const Graph& graph, const ScriptParts& parts, const torchscript::Code& code) {
+std::string names_text(const Graph& graph, const std::vector<std::string>& output_names,
+                       const torchscript::Code& code) {
   rapidjson::StringBuffer buffer;
   rapidjson::Writer<rapidjson::StringBuffer> json(buffer);
   const auto text = [&](const std::string& value) { write_json_text(json, value); };
@@ -70,7 +71,7 @@ std::string names_text(const Graph& graph, const ScriptParts& parts, const torch
   json.EndArray();
   json.Key("output_names");
   json.StartArray();
-  for (const std::string& name : parts.output_names) text(name);
+  for (const std::string& name : output_names) text(name);
   json.EndArray();
   json.EndObject();
   return buffer.GetString();
@@ -78,11 +79,11 @@ std::string names_text(const Graph& graph, const ScriptParts& parts, const torch
 
 }  // namespace
 
-void write_torchscript(const Graph& graph, const ScriptParts& parts, const std::string& path,
-                       const std::function<void(uint64_t, uint64_t)>& progress) {
-  const torchscript::Code code = torchscript::write_code(graph, parts);
+void write_torchscript(const Graph& graph, const ModuleTree& tree, const std::vector<std::string>& output_names,
+                       const std::string& path, const std::function<void(uint64_t, uint64_t)>& progress) {
+  const torchscript::Code code = torchscript::write_code(graph, tree);
   WeightFiles storages;
-  const std::string model = pickled_model(parts, code, storages);
+  const std::string model = pickled_model(tree, code, storages);
   PickleWriter no_constants;
   no_constants.empty_tuple();
 
@@ -93,7 +94,7 @@ void write_torchscript(const Graph& graph, const ScriptParts& parts, const std::
   zip.add("model/constants.pkl", std::move(no_constants).done());
   zip.add("model/.data/version", "10\n");
   zip.add("model/byteorder", "little");
-  zip.add("model/extra/tonnx.json", names_text(graph, parts, code));
+  zip.add("model/extra/tonnx.json", names_text(graph, output_names, code));
   storages.write(zip, "model/data/", progress);
   zip.finish();
   file.commit();

@@ -197,7 +197,7 @@ void down_clip_11(OnnxEdit& edit) {
 // The younger ones in older operators, as their function bodies in the standard have them.
 
 /// x / 2 * (1 + erf(x / sqrt(2))), or its approximation by tanh.
-bool older_gelu(const NodeView& n, OnnxEdit& edit) {
+bool gelu_in_older(const NodeView& n, OnnxEdit& edit) {
   Expansion make(edit);
   Value* x = n.node().input(0);
   const DType dtype = n.dtype("X");
@@ -213,18 +213,18 @@ bool older_gelu(const NodeView& n, OnnxEdit& edit) {
   return edit.replace_with({make("Mul", {half, make("Add", {tanh, number(1)})})});
 }
 
-bool older_hard_swish(const NodeView& n, OnnxEdit& edit) {
+bool hard_swish_in_older(const NodeView& n, OnnxEdit& edit) {
   Value* x = n.node().input(0);
   Value* gate = edit.before("HardSigmoid", {x}, {{"alpha", 1.0 / 6}, {"beta", 0.5}});
   return edit.replace_with({edit.before("Mul", {x, gate})});
 }
 
-bool older_mish(const NodeView& n, OnnxEdit& edit) {
+bool mish_in_older(const NodeView& n, OnnxEdit& edit) {
   Value* x = n.node().input(0);
   return edit.replace_with({edit.before("Mul", {x, edit.before("Tanh", {edit.before("Softplus", {x})})})});
 }
 
-bool older_swish(const NodeView& n, OnnxEdit& edit) {
+bool swish_in_older(const NodeView& n, OnnxEdit& edit) {
   Value* x = n.node().input(0);
   Expansion make(edit);
   const double alpha = n.f("alpha");
@@ -233,7 +233,7 @@ bool older_swish(const NodeView& n, OnnxEdit& edit) {
 }
 
 /// alpha * elu(x / alpha)
-bool older_celu(const NodeView& n, OnnxEdit& edit) {
+bool celu_in_older(const NodeView& n, OnnxEdit& edit) {
   Value* x = n.node().input(0);
   Expansion make(edit);
   const double alpha = n.f("alpha");
@@ -283,7 +283,7 @@ constexpr OnnxOp kActivationOnnx[] = {
      .infer = infer_same_as_first,
      .eval = eval_celu,
      .lower = lower_celu,
-     .before_since = older_celu},
+     .in_older = celu_in_older},
     with(
         unary("Clip(T input, T? min, T? max) -> T output", 1, kClipHistory, lower_clip, infer_same_as_first, eval_clip),
         {.traits = 0, .runtime = {kClippedInts}}),
@@ -294,7 +294,7 @@ constexpr OnnxOp kActivationOnnx[] = {
      .infer = infer_same_as_first,
      .eval = eval_gelu,
      .lower = lower_gelu,
-     .before_since = older_gelu},
+     .in_older = gelu_in_older},
     unary("HardSigmoid(T X, *, float alpha=0.2, float beta=0.5) -> T Y", 1, kSince1Types22, lower_hard_sigmoid,
           infer_same_as_first, eval_hard_sigmoid),
     {.sig = "HardSwish(T X) -> T Y",
@@ -304,7 +304,7 @@ constexpr OnnxOp kActivationOnnx[] = {
      .infer = infer_same_as_first,
      .eval = eval_hard_swish,
      .lower = lower_unary<"hardswish">,
-     .before_since = older_hard_swish},
+     .in_older = hard_swish_in_older},
     unary("LeakyRelu(T X, *, float alpha=0.01) -> T Y", 1, kLeakyReluHistory, lower_leaky_relu, infer_same_as_first,
           eval_leaky_relu),
     {.sig = "Mish(T X) -> T Y",
@@ -314,7 +314,7 @@ constexpr OnnxOp kActivationOnnx[] = {
      .infer = infer_same_as_first,
      .eval = eval_mish,
      .lower = lower_unary<"mish">,
-     .before_since = older_mish},
+     .in_older = mish_in_older},
     unary("PRelu(T X, T slope) -> T Y", 1, kPReluHistory, lower_prelu, infer_same_as_first, eval_prelu),
     unary("Relu(T X) -> T Y", 1, kReluHistory, lower_unary<"relu">, infer_same_as_first, eval_relu),
     unary("Selu(T X, *, float alpha=1.67326319217681884765625, float gamma=1.05070102214813232421875) -> T Y", 1,
@@ -331,7 +331,7 @@ constexpr OnnxOp kActivationOnnx[] = {
      .infer = infer_same_as_first,
      .eval = eval_swish,
      .lower = lower_swish,
-     .before_since = older_swish},
+     .in_older = swish_in_older},
     unary("Tanh(T input) -> T output", 1, kSince1, lower_unary<"tanh">, infer_same_as_first, eval_tanh),
     unary("ThresholdedRelu(T X, *, float alpha=1.0) -> T Y", 10, kTypes22, lower_thresholded_relu, infer_same_as_first,
           eval_thresholded_relu),

@@ -319,7 +319,7 @@ constexpr OnnxOp kAttentionOnnx[] = {
      .infer = infer_attention,
      .eval = eval_attention,
      .lower = lower_attention,
-     .before_since = attention_in_older},
+     .in_older = attention_in_older},
 };
 
 constexpr AtenOp kAttentionAten[] = {

@@ -92,7 +92,7 @@ class OlderAttention {
   }
 
   /// K with its last two dimensions swapped; a transposition that it comes from is done at once.
-  Value* turned(Value* k) {
+  Value* transposed(Value* k) {
     const auto rank = static_cast<size_t>(k->type.rank().value_or(4));
     std::vector<int64_t> order;
     for (size_t i = 0; i < rank; ++i) order.push_back(static_cast<int64_t>(i));
@@ -145,7 +145,7 @@ class OlderAttention {
         shape->size() == 4 ? shape->at(1).constant().value_or(0) : n_.find_i("q_num_heads").value_or(1);
     const int64_t size = shape->back().constant().value_or(0) / (shape->size() == 4 ? 1 : heads);
     if (groups > 1) together = make_.reshape(q, {0, heads / groups, -1, size});
-    Value* scores = make_("MatMul", {together, turned(k)});
+    Value* scores = make_("MatMul", {together, transposed(k)});
     if (groups > 1 && !is_plain) scores = make_("Reshape", {scores, rows_shape(q, k, heads)});
     if (n_.flag("is_causal")) scores = above_forbidden(scores, q, k);
     const bool is_bool = mask && mask->type.dtype == DType::Bool;
@@ -157,9 +157,9 @@ class OlderAttention {
     Value* weights = make_("Softmax", {scores}, {{"axis", int64_t{-1}}});
     if (mask && may_forbid_rows(mask)) {
       Value* zero = make_.number(dtype_, 0);
-      weights = is_bool
-                    ? make_("Where", {mask, weights, zero})
-                    : make_("Where", {make_("Equal", {mask, make_.number(mask->type.dtype, kForbidden)}), zero, weights});
+      weights =
+          is_bool ? make_("Where", {mask, weights, zero})
+                  : make_("Where", {make_("Equal", {mask, make_.number(mask->type.dtype, kForbidden)}), zero, weights});
     }
     if (groups == 1) return make_("MatMul", {weights, v});
     if (!is_plain) weights = make_("Reshape", {weights, rows_shape(nullptr, k, heads / groups)});

@@ -1,4 +1,4 @@
-// older.h - operators of this family in older ones (OnnxOp::before_since).
+// older.h - operators of this family in older ones (OnnxOp::in_older).
 #pragma once
 #include "ops/frame/opset_step.h"
 

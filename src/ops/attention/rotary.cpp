@@ -24,7 +24,7 @@ Value* angles(const OnnxNode& n, AtenBuilder& aten, const char* cache, int64_t h
 }
 
 /// Turns the pairs of the last dimension: its halves, or each two neighbours.
-Value* turned(AtenBuilder& aten, Value* x, Value* cos, Value* sin, bool interleaved) {
+Value* rotated(AtenBuilder& aten, Value* x, Value* cos, Value* sin, bool interleaved) {
   Value *left = nullptr, *right = nullptr;
   if (interleaved) {
     left = aten("slice.Tensor", x, -1, nullptr, nullptr, 2);
@@ -57,9 +57,9 @@ Values lower_rotary(const OnnxNode& n, AtenBuilder& aten) {
   const auto size = shape ? shape->back().constant() : std::nullopt;
   const bool is_whole = turns == 0 || (size && *size == turns * (is_split ? 1 : *heads));
   if (is_whole) {
-    x = turned(aten, x, cos, sin, interleaved);
+    x = rotated(aten, x, cos, sin, interleaved);
   } else {
-    Value* first = turned(aten, aten("slice.Tensor", x, -1, nullptr, turns), cos, sin, interleaved);
+    Value* first = rotated(aten, aten("slice.Tensor", x, -1, nullptr, turns), cos, sin, interleaved);
     x = aten("cat", std::vector{first, aten("slice.Tensor", x, -1, turns)}, -1);
   }
   return is_split ? x : aten("flatten.using_ints", x, 2);

@@ -26,7 +26,7 @@ bool equals_default(const AttrValue& value, const AttrValue& otherwise, bool is_
   // ONNX keeps floats in 32 bits, so that 1e-05 of a file is not quite that of a signature
   if (const auto a = number(value), b = number(otherwise); a && b)
     return static_cast<float>(*a) == static_cast<float>(*b);
-  if (const auto* a = value.get<std::string>(), *b = otherwise.get<std::string>(); a && b) return *a == *b;
+  if (const auto *a = value.get<std::string>(), *b = otherwise.get<std::string>(); a && b) return *a == *b;
   if (is_list) {
     const auto* list = value.get<std::vector<int64_t>>();
     if (list == nullptr) return false;
@@ -192,9 +192,9 @@ Values AtenBuilder::add_outputs(Node& node, const Node& onnx, const std::functio
   return result;
 }
 
-Value* AtenBuilder::constant(TensorPtr tensor, std::string_view wish) {
+Value* AtenBuilder::constant(TensorPtr tensor, std::string_view hint) {
   budget().take(Resource::Memory, static_cast<int64_t>(tensor->data.size()));
-  return lowering_->add_constant(std::string(wish), std::move(tensor));
+  return lowering_->add_constant(std::string(hint), std::move(tensor));
 }
 
 Value* AtenBuilder::ints(const IntArgs& values) { return lowering_->tensor_of_ints(values, false, DType::Int64); }

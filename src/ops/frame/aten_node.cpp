@@ -422,11 +422,6 @@ Values raise_elementwise(const AtenNode& n, OnnxBuilder& onnx, std::string_view 
   return onnx(op, {n.input_as("self", n.output_dtype())});
 }
 
-Values raise_arithmetic(const AtenNode& n, OnnxBuilder& onnx, std::string_view op) {
-  const DType dtype = n.output_dtype();
-  return onnx(op, {n.input_as("self", dtype), n.input_as("other", dtype)});
-}
-
 Values raise_nothing(const AtenNode& n, OnnxBuilder&) {
   for (const char* ignored : {"memory_format"}) {
     if (n.node().find_attribute(ignored)) n.ignore({ignored});

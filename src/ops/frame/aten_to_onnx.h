@@ -34,12 +34,12 @@ class OnnxBuilder {
   /// A graph inside the node: `fill` appends its nodes, which see the values around it, and gives its outputs. Inputs
   /// are made by `add_input`.
   void add_body(Node& owner, const char* attribute, const std::function<std::vector<Value*>(Graph&)>& fill);
-  Value* add_output_to(Node& node, std::string_view wish, Type type);
+  Value* add_output_to(Node& node, std::string_view hint, Type type);
   /// The nodes of a graph inside the aten node, its inputs standing for these values; what its outputs are.
   std::vector<Value*> inline_graph(const Graph& aten, const std::vector<Value*>& arguments);
 
   // Constants. Equal small ones are one.
-  Value* constant(TensorPtr tensor, std::string_view wish = "constant");
+  Value* constant(TensorPtr tensor, std::string_view hint = "constant");
   Value* number(DType dtype, double value) { return numbers(dtype, {}, {value}); }
   Value* integer(DType dtype, int64_t value);  // exact
   Value* numbers(DType dtype, std::vector<int64_t> dims, const std::vector<double>& values);
@@ -199,12 +199,6 @@ Values raise_elementwise(const AtenNode& n, OnnxBuilder& onnx, std::string_view 
 template <FixedText Op>
 Values raise_unary(const AtenNode& n, OnnxBuilder& onnx) {
   return raise_elementwise(n, onnx, Op.value);
-}
-/// Both in the type of the result: Add, Mul ...
-Values raise_arithmetic(const AtenNode& n, OnnxBuilder& onnx, std::string_view op);
-template <FixedText Op>
-Values raise_binary(const AtenNode& n, OnnxBuilder& onnx) {
-  return raise_arithmetic(n, onnx, Op.value);
 }
 /// The argument itself: detach, clone, contiguous ...
 Values raise_nothing(const AtenNode& n, OnnxBuilder& onnx);

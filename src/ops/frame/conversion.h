@@ -74,7 +74,7 @@ class Raising {
   virtual void learn_sizes(Value* onnx, const Type& type) = 0;
 
   /// A constant of the main graph, whatever graph is being filled; equal small ones are one.
-  virtual Value* constant(TensorPtr tensor, std::string_view wish) = 0;
+  virtual Value* constant(TensorPtr tensor, std::string_view hint) = 0;
   virtual Node* append(std::string_view op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes) = 0;
   /// Types of the outputs, and their values where all inputs are constants.
   virtual void complete(Node& node) = 0;

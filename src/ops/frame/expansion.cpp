@@ -23,8 +23,8 @@ std::shared_ptr<Graph> new_loop_body(Node& loop) {
   return body;
 }
 
-Value* add_input(Graph& body, std::string_view wish, Type type) {
-  return body.add_input(body.unique_name(wish), std::move(type));
+Value* add_input(Graph& body, std::string_view hint, Type type) {
+  return body.add_input(body.unique_name(hint), std::move(type));
 }
 
 Value* Expansion::operator()(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes) {
@@ -75,10 +75,6 @@ Value* Expansion::range(Value* size) {
 
 Value* Expansion::slice(Value* x, int64_t axis, Value* start, Value* end) {
   return (*this)("Slice", {x, start, end, ints({axis})});
-}
-
-Value* Expansion::slice(Value* x, int64_t axis, int64_t start, int64_t end) {
-  return slice(x, axis, ints({start}), ints({end}));
 }
 
 std::vector<Value*> Expansion::split(Value* x, int64_t axis, std::vector<int64_t> sizes) {

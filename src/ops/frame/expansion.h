@@ -15,7 +15,7 @@ Node* append_node(Graph& graph, std::string_view op, const std::vector<Value*>& 
 /// The body of a Loop, which has the number of the iteration and the condition as its inputs.
 std::shared_ptr<Graph> new_loop_body(Node& loop);
 /// An input of such a graph; its name is made unique.
-Value* add_input(Graph& body, std::string_view wish, Type type);
+Value* add_input(Graph& body, std::string_view hint, Type type);
 
 /// Makes the nodes of an expansion: `make("Add", {a, b})`, in front of the node, or in a graph inside one of those
 /// made.
@@ -44,7 +44,6 @@ class Expansion {
   Value* range(Value* size);
   /// The elements from `start` to `end` along an axis; both are lists of one.
   Value* slice(Value* x, int64_t axis, Value* start, Value* end);
-  Value* slice(Value* x, int64_t axis, int64_t start, int64_t end);
   std::vector<Value*> split(Value* x, int64_t axis, std::vector<int64_t> sizes);
 
  protected:

@@ -69,9 +69,9 @@ void OnnxBuilder::add_body(Node& owner, const char* attribute, const std::functi
   });
 }
 
-Value* OnnxBuilder::add_output_to(Node& node, std::string_view wish, Type type) {
+Value* OnnxBuilder::add_output_to(Node& node, std::string_view hint, Type type) {
   Graph& graph = raising_->onnx();
-  Value* made = graph.add_output_to(&node, graph.unique_name(wish), type);
+  Value* made = graph.add_output_to(&node, graph.unique_name(hint), type);
   raising_->learn_sizes(made, type);
   return made;
 }
@@ -94,8 +94,8 @@ std::vector<Value*> OnnxBuilder::inline_graph(const Graph& aten, const std::vect
   return results;
 }
 
-Value* OnnxBuilder::constant(TensorPtr tensor, std::string_view wish) {
-  return raising_->constant(std::move(tensor), wish);
+Value* OnnxBuilder::constant(TensorPtr tensor, std::string_view hint) {
+  return raising_->constant(std::move(tensor), hint);
 }
 
 Value* OnnxBuilder::integer(DType dtype, int64_t value) {

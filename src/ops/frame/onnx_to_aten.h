@@ -88,8 +88,8 @@ class AtenBuilder {
   /// Gives the aten node an output for each one of the ONNX node, or for some of them.
   Values add_outputs(Node& node, const Node& onnx, const std::function<bool(size_t)>& wanted = {});
 
-  /// A constant of the aten graph that is not trained. `wish` is what its name should be.
-  Value* constant(TensorPtr tensor, std::string_view wish = "constant");
+  /// A constant of the aten graph that is not trained. `hint` is what its name should be.
+  Value* constant(TensorPtr tensor, std::string_view hint = "constant");
   /// Integers as a tensor of int64 with one dimension.
   Value* ints(const IntArgs& values);
 

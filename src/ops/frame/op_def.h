@@ -93,7 +93,7 @@ struct OnnxOp {
   /// did.
   ExpandFn expand = nullptr;
   /// Writes the node in terms of older operators, for an opset before `since`, and says whether it did.
-  ExpandFn before_since = nullptr;
+  ExpandFn in_older = nullptr;
 
   bool is_supported() const { return lower != nullptr || expand != nullptr; }
   bool has(OnnxTrait trait) const { return (traits & trait) != 0; }

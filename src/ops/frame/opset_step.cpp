@@ -58,14 +58,14 @@ std::optional<std::vector<double>> OnnxEdit::const_floats(size_t input) const {
   return constant ? floats_of(*constant) : std::nullopt;
 }
 
-Value* OnnxEdit::constant(TensorPtr tensor, std::string_view wish) {
+Value* OnnxEdit::constant(TensorPtr tensor, std::string_view hint) {
   budget().take(Resource::Memory, static_cast<int64_t>(tensor->data.size()));
   const std::string base = node_->output(0) ? node_->output(0)->name : node_->name;
-  return graph().add_initializer(fmt::format("{}_{}", base, wish), std::move(tensor));
+  return graph().add_initializer(fmt::format("{}_{}", base, hint), std::move(tensor));
 }
 
-Value* OnnxEdit::ints(std::vector<int64_t> values, std::string_view wish) {
-  return constant(make_ints(std::move(values)), wish);
+Value* OnnxEdit::ints(std::vector<int64_t> values, std::string_view hint) {
+  return constant(make_ints(std::move(values)), hint);
 }
 
 Node* OnnxEdit::make(std::string_view op, const std::vector<Value*>& inputs, std::vector<Attribute> attributes,

@@ -24,8 +24,8 @@ class OnnxEdit {
   std::optional<std::vector<int64_t>> const_ints(size_t input) const;
   std::optional<std::vector<double>> const_floats(size_t input) const;
 
-  Value* ints(std::vector<int64_t> values, std::string_view wish = "ints");
-  Value* constant(TensorPtr tensor, std::string_view wish = "constant");
+  Value* ints(std::vector<int64_t> values, std::string_view hint = "ints");
+  Value* constant(TensorPtr tensor, std::string_view hint = "constant");
 
   /// Inserts a node before this one and returns its output.
   Value* before(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes = {});

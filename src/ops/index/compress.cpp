@@ -71,8 +71,8 @@ Values lower_reverse_sequence(const OnnxNode& n, AtenBuilder& aten) {
   } else {
     steps = aten("unsqueeze", steps, 1);
   }
-  Value* turned = aten("sub.Tensor", aten("sub.Scalar", lengths, 1), steps);
-  Value* from = aten("where.self", aten("lt.Tensor", steps, lengths), turned, steps);
+  Value* reversed = aten("sub.Tensor", aten("sub.Scalar", lengths, 1), steps);
+  Value* from = aten("where.self", aten("lt.Tensor", steps, lengths), reversed, steps);
   Value* rows = aten("arange", aten.size(x, batch));
   if (batch == 0) return aten("index.Tensor", x, std::vector<Value*>{aten("unsqueeze", rows, 1), from});
   return aten("index.Tensor", x, std::vector<Value*>{from, rows});

@@ -84,9 +84,9 @@ namespace {
 Value* masked(OnnxBuilder& onnx, Value* x, const Subscript& at) {
   const auto first = static_cast<size_t>(at.dims[0]), count = static_cast<size_t>(at.mask_rank);
   const Shape& shape = onnx.shape(x);
-  if (count == 1) return moved(onnx, "Compress", {x}, {at.mask}, {{"axis", at.dims[0]}});
+  if (count == 1) return in_kernel_dtype(onnx, "Compress", {x}, {at.mask}, {{"axis", at.dims[0]}});
   Value* mask = flat(onnx, at.mask);
-  if (first == 0 && count == shape.size()) return moved(onnx, "Compress", {x}, {mask});
+  if (first == 0 && count == shape.size()) return in_kernel_dtype(onnx, "Compress", {x}, {mask});
   IntArgs sizes;
   for (size_t i = 0; i < first; ++i) sizes.push_back(onnx.size(x, static_cast<int64_t>(i)));
   sizes.emplace_back(-1);
@@ -97,7 +97,7 @@ Value* masked(OnnxBuilder& onnx, Value* x, const Subscript& at) {
     for (size_t i = first; i < first + count; ++i) all = onnx.mul(all, onnx.size(x, static_cast<int64_t>(i)));
     sizes[first] = all;
   }
-  return moved(onnx, "Compress", {onnx.reshape(x, sizes)}, {mask}, {{"axis", at.dims[0]}});
+  return in_kernel_dtype(onnx, "Compress", {onnx.reshape(x, sizes)}, {mask}, {{"axis", at.dims[0]}});
 }
 
 Value* indexed(const AtenNode& n, OnnxBuilder& onnx, Value* x) {
@@ -177,7 +177,7 @@ Values raise_masked_select(const AtenNode& n, OnnxBuilder& onnx) {
   const Shape shape = broadcast_shape(n.shape("self"), n.shape("mask"));
   Value* x = at_least_1d(onnx, broadcast(onnx, n.input("self"), shape));
   Value* mask = flat(onnx, broadcast(onnx, n.input_as("mask", DType::Bool), shape));
-  return moved(onnx, "Compress", {x}, {mask});
+  return in_kernel_dtype(onnx, "Compress", {x}, {mask});
 }
 
 Values raise_take(const AtenNode& n, OnnxBuilder& onnx) {

@@ -1,8 +1,8 @@
 // scatter_raise.cpp - writing of elements along one dimension, and sums of what comes to the same place, as ONNX.
 #include <limits>
 
-#include "ops/index/raise.h"
 #include "ops/frame/aten_types.h"
+#include "ops/index/raise.h"
 #include "ops/move/raise.h"
 
 namespace tonnx {

@@ -406,19 +406,19 @@ constexpr OnnxOp kBinaryOnnx[] = {
      .infer = infer_broadcast,
      .eval = eval_bitwise_and,
      .lower = lower_bitwise_and,
-     .before_since = older_bitwise<"And">},
+     .in_older = bitwise_in_older<"And">},
     {.sig = "BitwiseOr(T A, T B) -> T C",
      .since = 18,
      .infer = infer_broadcast,
      .eval = eval_bitwise_or,
      .lower = lower_bitwise_or,
-     .before_since = older_bitwise<"Or">},
+     .in_older = bitwise_in_older<"Or">},
     {.sig = "BitwiseXor(T A, T B) -> T C",
      .since = 18,
      .infer = infer_broadcast,
      .eval = eval_bitwise_xor,
      .lower = lower_bitwise_xor,
-     .before_since = older_bitwise<"Xor">},
+     .in_older = bitwise_in_older<"Xor">},
 };
 
 constexpr AtenOp kBinaryAten[] = {

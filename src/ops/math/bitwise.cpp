@@ -8,7 +8,7 @@
 
 namespace tonnx {
 
-bool older_bitwise(const NodeView& n, OnnxEdit& edit, std::string_view logic) {
+bool bitwise_in_older(const NodeView& n, OnnxEdit& edit, std::string_view logic) {
   Expansion make(edit);
   const DType dtype = n.dtype("A");
   const auto rank_a = n.find_rank("A"), rank_b = n.find_rank("B");
@@ -38,7 +38,7 @@ bool older_bitwise(const NodeView& n, OnnxEdit& edit, std::string_view logic) {
 }
 
 /// -1 - x
-bool older_bitwise_not(const NodeView& n, OnnxEdit& edit) {
+bool bitwise_not_in_older(const NodeView& n, OnnxEdit& edit) {
   const DType dtype = n.dtype("X");
   if (!is_signed_int(dtype)) return false;
   Expansion make(edit);

@@ -6,11 +6,11 @@
 namespace tonnx {
 
 /// `logic` is And, Or or Xor.
-bool older_bitwise(const NodeView& n, OnnxEdit& edit, std::string_view logic);
+bool bitwise_in_older(const NodeView& n, OnnxEdit& edit, std::string_view logic);
 template <FixedText Logic>
-bool older_bitwise(const NodeView& n, OnnxEdit& edit) {
-  return older_bitwise(n, edit, Logic.value);
+bool bitwise_in_older(const NodeView& n, OnnxEdit& edit) {
+  return bitwise_in_older(n, edit, Logic.value);
 }
-bool older_bitwise_not(const NodeView& n, OnnxEdit& edit);
+bool bitwise_not_in_older(const NodeView& n, OnnxEdit& edit);
 
 }  // namespace tonnx

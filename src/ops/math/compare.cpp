@@ -115,7 +115,7 @@ constexpr OpsetStep kTypes16[] = {{.to = 16, .adds = kBFloat16}};
 
 /// Not the opposite of the other order, which NaN would turn round.
 template <FixedText Order>
-bool older_or_equal(const NodeView& n, OnnxEdit& edit) {
+bool or_equal_in_older(const NodeView& n, OnnxEdit& edit) {
   Value *a = n.node().input(0), *b = n.node().input(1);
   return edit.replace_with({edit.before("Or", {edit.before(Order.value, {a, b}), edit.before("Equal", {a, b})})});
 }
@@ -166,7 +166,7 @@ constexpr OnnxOp kCompareOnnx[] = {
      .infer = infer_flags<less_or_equal>,
      .eval = eval_less_or_equal,
      .lower = lower_compare<"le", "ge">,
-     .before_since = older_or_equal<"Less">},
+     .in_older = or_equal_in_older<"Less">},
     {.sig = "Greater(T A, T B) -> T1 C",
      .since = 1,
      .traits = kElementwise,
@@ -183,7 +183,7 @@ constexpr OnnxOp kCompareOnnx[] = {
      .infer = infer_flags<greater_or_equal>,
      .eval = eval_greater_or_equal,
      .lower = lower_compare<"ge", "le">,
-     .before_since = older_or_equal<"Greater">},
+     .in_older = or_equal_in_older<"Greater">},
     {.sig = "Where(B condition, T X, T Y) -> T output",
      .since = 9,
      .traits = kElementwise | kTakesStrings,

@@ -137,7 +137,7 @@ constexpr OnnxOp kUnaryOnnx[] = {
      .infer = infer_same_as_first,
      .eval = eval_bitwise_not,
      .lower = lower_bitwise_not,
-     .before_since = older_bitwise_not},
+     .in_older = bitwise_not_in_older},
     unary("Ceil(T X) -> T Y", 1, kSince1, lower_unary<"ceil">, infer_same_as_first, eval_ceil),
     unary("Cos(T input) -> T output", 7, kTypes22, lower_unary<"cos">, infer_same_as_first, eval_cos),
     unary("Cosh(T input) -> T output", 9, kTypes22, lower_unary<"cosh">, infer_same_as_first, eval_cosh),

@@ -209,7 +209,7 @@ Results eval_gemm(const NodeView& n) {
   if (a.dtype != b.dtype || !is_float(a.dtype) || !contains(kComputed, a.dtype) || a.dims.size() != 2 ||
       b.dims.size() != 2 || !is_size_fine(a, b))
     return {};
-  const auto turned = [](const Tensor& x, bool turn, std::vector<int64_t>& dims) {
+  const auto transposed = [](const Tensor& x, bool turn, std::vector<int64_t>& dims) {
     std::vector<int64_t> strides = strides_of(x.dims);
     dims = x.dims;
     if (turn) {
@@ -219,8 +219,8 @@ Results eval_gemm(const NodeView& n) {
     return elements_of<double>(x, dims, strides);
   };
   std::vector<int64_t> a_dims, b_dims;
-  std::vector<double> left = turned(a, n.flag("transA"), a_dims);
-  const std::vector<double> right = turned(b, n.flag("transB"), b_dims);
+  std::vector<double> left = transposed(a, n.flag("transA"), a_dims);
+  const std::vector<double> right = transposed(b, n.flag("transB"), b_dims);
   if (a_dims[1] != b_dims[0] || !is_worth_product(1, a_dims[0], a_dims[1], b_dims[1])) return {};
   const std::vector<int64_t> dims{a_dims[0], b_dims[1]};
   const double alpha = float_attribute(n, "alpha"), beta = float_attribute(n, "beta");

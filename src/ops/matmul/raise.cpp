@@ -22,7 +22,7 @@ Value* product(OnnxBuilder& onnx, Value* a, Value* b) {
 }
 
 /// A weight that was turned on the way here, as it was before: Gemm turns it by itself.
-Value* find_turned(const Value* weight) {
+Value* transposed_operand(const Value* weight) {
   const Node* maker = weight->producer;
   const bool turns = maker && maker->domain.empty() && maker->op == Symbol("Transpose") && weight->type.rank() == 2;
   return turns ? maker->input(0) : nullptr;
@@ -106,10 +106,10 @@ Values raise_addmm(const AtenNode& n, OnnxBuilder& onnx) {
   const double alpha = n.f("alpha"), beta = n.f("beta");
   if (alpha != 1) attributes.push_back(attr("alpha", alpha));
   if (beta != 1 && beta != 0) attributes.push_back(attr("beta", beta));
-  Value* turned = find_turned(b);
-  if (turned) attributes.push_back(attr("transB", int64_t{1}));
+  Value* transposed = transposed_operand(b);
+  if (transposed) attributes.push_back(attr("transB", int64_t{1}));
   Value* c = n.input("self");
-  return onnx("Gemm", {a, turned ? turned : b, beta == 0 ? nullptr : c}, std::move(attributes));
+  return onnx("Gemm", {a, transposed ? transposed : b, beta == 0 ? nullptr : c}, std::move(attributes));
 }
 
 Values raise_addmv(const AtenNode& n, OnnxBuilder& onnx) {

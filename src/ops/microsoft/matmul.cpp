@@ -87,7 +87,7 @@ bool expand_nhwc_conv(const NodeView& n, OnnxEdit& edit) {
 
 /// The last two dimensions swapped, where asked; with `batch` the first dimension is the rows, and those of the batch
 /// follow it.
-Value* turned(const NodeView& n, Expansion& make, const char* input, bool swap, bool batch) {
+Value* transposed(const NodeView& n, Expansion& make, const char* input, bool swap, bool batch) {
   Value* x = n.node().input(input == std::string_view("A") ? 0 : 1);
   if (!swap && !batch) return x;
   const int64_t rank = n.rank(input);
@@ -103,8 +103,8 @@ Value* turned(const NodeView& n, Expansion& make, const char* input, bool swap, 
 }
 
 Value* product(const NodeView& n, Expansion& make, bool has_batch) {
-  Value* a = turned(n, make, "A", n.flag("transA"), has_batch && n.flag("transBatchA"));
-  Value* b = turned(n, make, "B", n.flag("transB"), has_batch && n.flag("transBatchB"));
+  Value* a = transposed(n, make, "A", n.flag("transA"), has_batch && n.flag("transBatchA"));
+  Value* b = transposed(n, make, "B", n.flag("transB"), has_batch && n.flag("transBatchB"));
   Value* y = make("MatMul", {a, b});
   return n.f("alpha") == 1.0 ? y : make("Mul", {y, make.number(n.dtype("A"), n.f("alpha"))});
 }

@@ -48,7 +48,7 @@ bool expand_mat_mul_integer_16(const NodeView& n, OnnxEdit& edit) {
 }
 
 /// A matrix with its two dimensions swapped; a constant of bytes is turned now, so that its sums stay known.
-Value* turned_matrix(OnnxEdit& edit, Value* matrix) {
+Value* transposed_matrix(OnnxEdit& edit, Value* matrix) {
   const TensorPtr& constant = matrix->constant;
   if (!constant || info(constant->dtype).bits != 8 || constant->dims.size() != 2) {
     return edit.before("Transpose", {matrix}, {{"perm", std::vector<int64_t>{1, 0}}});
@@ -67,8 +67,8 @@ Value* turned_matrix(OnnxEdit& edit, Value* matrix) {
 
 bool expand_q_gemm(const NodeView& n, OnnxEdit& edit) {
   const auto in = [&](std::string_view name) { return input_of(n, edit, name); };
-  Value* a = n.flag("transA") ? turned_matrix(edit, in("A")) : in("A");
-  Value* b = n.flag("transB") ? turned_matrix(edit, in("B")) : in("B");
+  Value* a = n.flag("transA") ? transposed_matrix(edit, in("A")) : in("A");
+  Value* b = n.flag("transB") ? transposed_matrix(edit, in("B")) : in("B");
   Value* y = edit.before("MatMulInteger", {a, b, in("a_zero_point"), in("b_zero_point")});
   if (in("C") != nullptr) y = edit.before("Add", {y, in("C")});
   Value* scale = edit.before("Mul", {in("a_scale"), in("b_scale")});

@@ -11,9 +11,9 @@
 
 namespace tonnx {
 
-Value* fixed(OnnxEdit& edit, TensorPtr tensor, std::string_view wish) {
+Value* fixed(OnnxEdit& edit, TensorPtr tensor, std::string_view hint) {
   Value* value = edit.before("Constant", {}, {{"value", std::move(tensor)}});
-  value->name = edit.graph().unique_name(wish);
+  value->name = edit.graph().unique_name(hint);
   return value;
 }
 

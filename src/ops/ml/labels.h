@@ -10,7 +10,7 @@
 namespace tonnx {
 
 /// A constant that is not trained: what decides, such as thresholds and labels.
-Value* fixed(OnnxEdit& edit, TensorPtr tensor, std::string_view wish = "constant");
+Value* fixed(OnnxEdit& edit, TensorPtr tensor, std::string_view hint = "constant");
 Value* fixed_number(OnnxEdit& edit, DType dtype, double value);
 Value* cast_to(OnnxEdit& edit, Value* x, DType dtype);
 /// The input in float32, and as rows: a single row may come without its dimension.

@@ -175,8 +175,8 @@ Value* coupled(OnnxEdit& edit, Value* first, int64_t classes) {
   r = edit.before("Reshape", {r, edit.ints({-1, classes, classes})});
   Value* own = edit.before("ReduceSumSquare", {r, edit.ints({1})});  // [rows, 1, classes]
   own = edit.before("Mul", {own, fixed(edit, make_floats(DType::Float32, {classes, classes}, diagonal), "diagonal")});
-  Value* turned = edit.before("Transpose", {r}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
-  Value* q = edit.before("Sub", {own, edit.before("Mul", {r, turned})});
+  Value* transposed = edit.before("Transpose", {r}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+  Value* q = edit.before("Sub", {own, edit.before("Mul", {r, transposed})});
   Value* ones = edit.before("Expand", {number(1), edit.before("Shape", {own}, {{"end", int64_t{2}}})});
   ones = edit.before("Expand", {edit.before("Unsqueeze", {ones, edit.ints({2})}), edit.ints({1, classes, 1})});
   Value* p = edit.before("Squeeze", {edit.before("tonnx.Solve", {q, ones}), edit.ints({2})});

@@ -64,7 +64,7 @@ constexpr OnnxOp kDiagonalOnnx[] = {
      .infer = infer_same_as_first,
      .eval = eval_trilu,
      .lower = lower_trilu,
-     .before_since = trilu_in_older},
+     .in_older = trilu_in_older},
 };
 
 constexpr AtenOp kDiagonalAten[] = {

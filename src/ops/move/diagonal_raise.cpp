@@ -12,8 +12,8 @@ namespace {
 Value* triangle(const AtenNode& n, OnnxBuilder& onnx, bool upper) {
   const IntArg diagonal = n.int_arg("diagonal");
   Value* x = n.input("self");
-  return moved(onnx, "Trilu", {x}, {diagonal.is(0) ? nullptr : onnx.scalar(diagonal)},
-               {{"upper", static_cast<int64_t>(upper)}});
+  return in_kernel_dtype(onnx, "Trilu", {x}, {diagonal.is(0) ? nullptr : onnx.scalar(diagonal)},
+                         {{"upper", static_cast<int64_t>(upper)}});
 }
 
 /// These two behind all others.
@@ -53,7 +53,7 @@ Value* with_diagonal(OnnxBuilder& onnx, Value* line, Value* around, int64_t offs
   if (!missing.is(0)) {
     IntArgs pads(static_cast<size_t>(2 * rank), IntArg(0));
     pads[static_cast<size_t>(rank + axis)] = missing;
-    placed = moved(onnx, "Pad", {placed}, {onnx.list(pads), onnx.number(kernel_dtype("Pad", dtype), 0)});
+    placed = in_kernel_dtype(onnx, "Pad", {placed}, {onnx.list(pads), onnx.number(kernel_dtype("Pad", dtype), 0)});
   }
   Value* row = range_on(onnx, rows, 0, 2);
   if (offset != 0) row = onnx("Add", {row, onnx.integer(DType::Int64, offset)});

@@ -97,7 +97,7 @@ Values raise_block_diag(const AtenNode& n, OnnxBuilder& onnx) {
       if (k > i) right = onnx.add(right, widths[k]);
     }
     if (!left.is(0) || !right.is(0))
-      parts[i] = moved(onnx, "Pad", {parts[i]}, {onnx.list(IntArgs{0, left, 0, right}), zero});
+      parts[i] = in_kernel_dtype(onnx, "Pad", {parts[i]}, {onnx.list(IntArgs{0, left, 0, right}), zero});
   }
   return onnx.concat(parts, 0);
 }
@@ -155,7 +155,7 @@ Values raise_chunk_cat(const AtenNode& n, OnnxBuilder& onnx) {
     pads[static_cast<size_t>(onnx.rank(part) + dim)] = all - *size;
     if (all != *size) {
       Value* zero = onnx.number(kernel_dtype("Pad", onnx.dtype(part)), 0);
-      part = moved(onnx, "Pad", {part}, {onnx.ints(pads), zero});
+      part = in_kernel_dtype(onnx, "Pad", {part}, {onnx.ints(pads), zero});
     }
     IntArgs sizes;
     for (int64_t i = 0; i < dim; ++i) sizes.push_back(onnx.size(part, i));

@@ -189,8 +189,8 @@ Values lower_pad(const OnnxNode& n, AtenBuilder& aten) {
   const bool knows_axes = !n.has("axes") || n.find_const_ints("axes");
   if (mode == "constant" && !n.find_dims("pads") && (!n.has("axes") || !knows_axes)) {
     Value* pads = knows_axes ? n.input("pads") : pads_of_all_axes(n, aten, rank);
-    Value* turned = aten("t", aten("flip", aten("reshape", pads, IntArgs{2, -1}), IntArgs{1}));
-    return pad_with_value(n, aten, x, aten("tonnx::tolist", aten("flatten.using_ints", turned)));
+    Value* by_dim = aten("t", aten("flip", aten("reshape", pads, IntArgs{2, -1}), IntArgs{1}));
+    return pad_with_value(n, aten, x, aten("tonnx::tolist", aten("flatten.using_ints", by_dim)));
   }
   Edges edges = edges_of(n, aten, rank);
   if (mode == "constant") {

@@ -51,7 +51,7 @@ Value* padded(const AtenNode& n, OnnxBuilder& onnx, const IntArgs& pad, const ch
   if (is_nothing(pad)) return x;
   if (std::any_of(pad.begin(), pad.end(), [](const IntArg& size) { return !size.value && size.number < 0; }))
     return cut_and_padded(n, onnx, pad, std::string_view(mode) == "reflect");
-  return moved(onnx, "Pad", {x}, {onnx_pads(n, onnx, pad)}, {{"mode", std::string(mode)}});
+  return in_kernel_dtype(onnx, "Pad", {x}, {onnx_pads(n, onnx, pad)}, {{"mode", std::string(mode)}});
 }
 
 Value* filled_around(const AtenNode& n, OnnxBuilder& onnx, const IntArgs& pad) {
@@ -60,7 +60,7 @@ Value* filled_around(const AtenNode& n, OnnxBuilder& onnx, const IntArgs& pad) {
   if (is_nothing(pad)) return x;
   const DType dtype = kernel_dtype("Pad", onnx.dtype(x));
   Value* value = n.has("value") ? n.input_as("value", onnx.dtype(x)) : onnx.number(dtype, 0);
-  return moved(onnx, "Pad", {x}, {onnx_pads(n, onnx, pad), onnx.cast(value, dtype)});
+  return in_kernel_dtype(onnx, "Pad", {x}, {onnx_pads(n, onnx, pad), onnx.cast(value, dtype)});
 }
 
 /// What lies at the other end comes around.

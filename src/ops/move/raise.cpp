@@ -11,8 +11,8 @@ Shape onnx_shape(const Type& aten) {
   return shape;
 }
 
-Value* moved(OnnxBuilder& onnx, std::string_view op, std::vector<Value*> data, const std::vector<Value*>& others,
-             std::vector<Attribute> attributes) {
+Value* in_kernel_dtype(OnnxBuilder& onnx, std::string_view op, std::vector<Value*> data,
+                       const std::vector<Value*>& others, std::vector<Attribute> attributes) {
   const DType own = onnx.dtype(data[0]);
   const DType kernel = kernel_dtype(op, own);
   for (Value*& x : data) x = onnx.cast(x, kernel);
@@ -33,7 +33,7 @@ Value* broadcast(OnnxBuilder& onnx, Value* x, const Shape& shape) {
 }
 
 Value* broadcast(OnnxBuilder& onnx, Value* x, const IntArgs& sizes) {
-  return moved(onnx, "Expand", {x}, {onnx.list(sizes)});
+  return in_kernel_dtype(onnx, "Expand", {x}, {onnx.list(sizes)});
 }
 
 Shape broadcast_shape(const Shape& a, const Shape& b) {

@@ -10,8 +10,8 @@ Shape onnx_shape(const Type& aten);
 
 /// One node of an operator that only moves elements, or compares and counts them: in the type that has kernels, and
 /// back. The inputs before `others` are the data.
-Value* moved(OnnxBuilder& onnx, std::string_view op, std::vector<Value*> data, const std::vector<Value*>& others = {},
-             std::vector<Attribute> attributes = {});
+Value* in_kernel_dtype(OnnxBuilder& onnx, std::string_view op, std::vector<Value*> data,
+                       const std::vector<Value*>& others = {}, std::vector<Attribute> attributes = {});
 /// Where, for data of any type.
 Value* pick(OnnxBuilder& onnx, Value* condition, Value* a, Value* b);
 /// Expand, for data of any type.

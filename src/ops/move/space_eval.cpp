@@ -13,12 +13,12 @@ Results reordered(const NodeView& n, const Tensor& x, const std::vector<int64_t>
   const auto dims = static_dims(n.node().output(0));
   if (!dims || count_of(*dims) != x.count() || count_of(sizes) != x.count()) return {};
   const std::vector<int64_t> dense = strides_of(sizes);
-  std::vector<int64_t> turned, strides;
+  std::vector<int64_t> permuted, strides;
   for (const size_t i : order) {
-    turned.push_back(sizes[i]);
+    permuted.push_back(sizes[i]);
     strides.push_back(dense[i]);
   }
-  auto result = std::make_shared<Tensor>(*strided(x, turned, strides));
+  auto result = std::make_shared<Tensor>(*strided(x, permuted, strides));
   result->dims = *dims;
   return TensorPtr(result);
 }

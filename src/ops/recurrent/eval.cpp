@@ -126,8 +126,8 @@ Results eval_recurrent(const NodeView& n) {
   const TensorPtr x = n.find_constant("X"), lengths = n.find_constant("sequence_lens");
   if (!is_float(x->dtype) || !is_plain_number(x->dtype) || x->dims.size() != 3) return {};
   const Cell cell = cell_of(n);
-  const bool is_turned = cell.is_batch_first;
-  const int64_t steps = x->dims[is_turned ? 1 : 0], batch = x->dims[is_turned ? 0 : 1], inputs = x->dims[2];
+  const bool is_batch_first = cell.is_batch_first;
+  const int64_t steps = x->dims[is_batch_first ? 1 : 0], batch = x->dims[is_batch_first ? 0 : 1], inputs = x->dims[2];
   const int64_t hidden = cell.hidden, directions = cell.directions;
   if (steps == 0 || !is_feasible({steps, batch, directions, cell.gates(), hidden, inputs + hidden})) return {};
   const std::vector<double> numbers = numbers_of(*x);
@@ -144,13 +144,13 @@ Results eval_recurrent(const NodeView& n) {
     for (int64_t b = 0; b < batch; ++b) {
       const int64_t length = lengths ? element_as_int(*lengths, b) : steps;
       if (length < 1 || length > steps) return {};
-      const auto place = static_cast<std::ptrdiff_t>((is_turned ? b * directions + d : d * batch + b) * hidden);
+      const auto place = static_cast<std::ptrdiff_t>((is_batch_first ? b * directions + d : d * batch + b) * hidden);
       std::vector<double> now(h.begin() + place, h.begin() + place + hidden),
           memory(c.begin() + place, c.begin() + place + hidden);
       for (int64_t i = 0; i < length; ++i) {
         const int64_t t = is_backwards ? length - 1 - i : i;
-        direction.step(numbers.data() + (is_turned ? b * steps + t : t * batch + b) * inputs, now, memory);
-        const int64_t to = is_turned ? (b * steps + t) * directions + d : (t * directions + d) * batch + b;
+        direction.step(numbers.data() + (is_batch_first ? b * steps + t : t * batch + b) * inputs, now, memory);
+        const int64_t to = is_batch_first ? (b * steps + t) * directions + d : (t * directions + d) * batch + b;
         std::copy(now.begin(), now.end(), y.begin() + to * hidden);
       }
       std::copy(now.begin(), now.end(), h.begin() + place);
@@ -158,10 +158,11 @@ Results eval_recurrent(const NodeView& n) {
     }
   }
   const std::vector<int64_t> last =
-      is_turned ? std::vector{batch, directions, hidden} : std::vector{directions, batch, hidden};
+      is_batch_first ? std::vector{batch, directions, hidden} : std::vector{directions, batch, hidden};
   Results results(tensor_of(
       x->dtype,
-      is_turned ? std::vector{batch, steps, directions, hidden} : std::vector{steps, directions, batch, hidden}, y));
+      is_batch_first ? std::vector{batch, steps, directions, hidden} : std::vector{steps, directions, batch, hidden},
+      y));
   results.push_back(tensor_of(x->dtype, last, h));
   if (cell.kind == CellKind::Lstm) results.push_back(tensor_of(x->dtype, last, c));
   return results;

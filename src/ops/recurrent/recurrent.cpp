@@ -90,11 +90,11 @@ class RecurrentLowering {
   /// The initial state as [directions, batch, hidden]; null where it is zero and the module knows that by itself.
   Value* initial(std::string_view name) {
     const Value* given = n_.value(name);
-    if (is_zeros(given)) return is_module_ ? nullptr : given ? turned(n_.input(name)) : zeros();
-    return turned(n_.input(name));
+    if (is_zeros(given)) return is_module_ ? nullptr : given ? in_layout(n_.input(name)) : zeros();
+    return in_layout(n_.input(name));
   }
 
-  Value* turned(Value* state) { return cell_.is_batch_first ? aten_("transpose.int", state, 0, 1) : state; }
+  Value* in_layout(Value* state) { return cell_.is_batch_first ? aten_("transpose.int", state, 0, 1) : state; }
 
   Value* zeros() {
     const IntArgs sizes{cell_.directions, n_.size("X", 1 - time_), cell_.hidden};
@@ -152,7 +152,7 @@ class RecurrentLowering {
     return cell_.is_batch_first ? y : aten_("transpose.int", y, 1, 2);
   }
 
-  Value* last(Value* state) { return turned(state); }
+  Value* last(Value* state) { return in_layout(state); }
 
   /// Sequences of differing lengths: what comes behind the end of one changes nothing in front of it, so that it only
   /// has to be blanked out; backwards each one is turned around by itself.
@@ -173,8 +173,8 @@ class RecurrentLowering {
     for (int64_t d = 0; d < cell_.directions; ++d) {
       Value* order = nullptr;
       if (cell_.is_reverse || d == 1) {
-        Value* turned = aten_("sub.Tensor", aten_("sub.Scalar", by_row, 1), steps);
-        order = aten_("where.self", aten_("lt.Tensor", steps, by_row), turned, steps);
+        Value* reversed = aten_("sub.Tensor", aten_("sub.Scalar", by_row, 1), steps);
+        order = aten_("where.self", aten_("lt.Tensor", steps, by_row), reversed, steps);
       }
       const auto reversed = [&](Value* x) {
         return order ? taken(x, order, cell_.is_batch_first ? aten_("unsqueeze", rows, 1) : rows) : x;

@@ -105,9 +105,9 @@ TensorPtr resize_weights(const ResizeRule& rule, const KnownAxis& axis, DType dt
 
 Value* multiplied_along(AtenBuilder& aten, Value* x, Value* weights, int64_t dim, int64_t rank) {
   if (dim == rank - 2) return aten("matmul", weights, x);
-  Value* turned = aten("t", weights);
-  if (dim == rank - 1) return aten("matmul", x, turned);
-  return aten("transpose.int", aten("matmul", aten("transpose.int", x, dim, -1), turned), dim, -1);
+  Value* transposed = aten("t", weights);
+  if (dim == rank - 1) return aten("matmul", x, transposed);
+  return aten("transpose.int", aten("matmul", aten("transpose.int", x, dim, -1), transposed), dim, -1);
 }
 
 Value* resized_known(ResizeLowering& lowering, Value* x, const KnownAxis& axis, int64_t dim) {

@@ -54,7 +54,7 @@ Values raise_histc(const AtenNode& n, OnnxBuilder& onnx) {
   Bounds bounds{n.input_as("min", dtype), n.input_as("max", dtype)};
   if (n.f("min") == n.f("max")) bounds = bounds_of(n, onnx, x, 1);
   Value* inside = onnx("And", {onnx("GreaterOrEqual", {x, bounds.low}), onnx("LessOrEqual", {x, bounds.high})});
-  x = moved(onnx, "Compress", {x}, {inside}, {{"axis", int64_t{0}}});
+  x = in_kernel_dtype(onnx, "Compress", {x}, {inside}, {{"axis", int64_t{0}}});
   Value* scaled = onnx("Mul", {onnx("Sub", {x, bounds.low}), onnx.integer(dtype, bins)});
   Value* place = onnx.cast(onnx("Div", {scaled, onnx("Sub", {bounds.high, bounds.low})}), DType::Int64);
   place = onnx("Min", {place, onnx.integer(DType::Int64, bins - 1)});

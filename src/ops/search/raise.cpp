@@ -88,7 +88,7 @@ Values raise_unique_consecutive(const AtenNode& n, OnnxBuilder& onnx) {
     return {x, inverse, not_asked(n, onnx, 2)};
   }
   Value* starts = changes(onnx, x, axis);
-  Value* values = moved(onnx, "Compress", {x}, {onnx.cast(starts, DType::Bool)}, {{"axis", axis}});
+  Value* values = in_kernel_dtype(onnx, "Compress", {x}, {onnx.cast(starts, DType::Bool)}, {{"axis", axis}});
   Value *inverse = not_asked(n, onnx, 1), *counts = not_asked(n, onnx, 2);
   if (gives_inverse) {
     Value* run = onnx("CumSum", {starts, onnx.integer(DType::Int64, 0)});

@@ -124,7 +124,7 @@ Values raise_repeat(const AtenNode& n, OnnxBuilder& onnx) {
   x = onnx.unsqueeze(x, added);
   if (std::all_of(repeats.begin(), repeats.end(), [](const IntArg& count) { return count.is(1); })) return x;
   if (onnx.rank(x) > static_cast<int64_t>(repeats.size())) repeats.emplace_back(1);
-  return moved(onnx, "Tile", {x}, {onnx.list(repeats)});
+  return in_kernel_dtype(onnx, "Tile", {x}, {onnx.list(repeats)});
 }
 
 namespace {

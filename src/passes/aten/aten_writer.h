@@ -6,19 +6,12 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ops/frame/int_arg.h"
 
 namespace tonnx {
 
-/// A size or an index: a number, or a value of the graph.
-struct AtenInt {
-  Value* value = nullptr;
-  int64_t number = 0;
-
-  AtenInt(int64_t n) : number(n) {}        // NOLINT: a number is one
-  AtenInt(int n) : number(n) {}            // NOLINT: and so is this
-  AtenInt(Value* given) : value(given) {}  // NOLINT: a value is one too
-};
-using AtenInts = std::vector<AtenInt>;
+/// A size or an index that is an argument of a node: a number, or a value of the graph.
+IntArg int_of(const Node& node, const AttrValue& argument);
 
 /// One call of an operator, with the values that its attributes refer to.
 struct AtenCall {
@@ -30,8 +23,8 @@ struct AtenCall {
 
   AtenCall(Symbol name, Symbol variant, const Node* source) : op(name), overload(variant), like(source) {}
   AtenCall& with(std::string_view argument, Value* value);
-  AtenCall& with(std::string_view argument, const AtenInt& number);
-  AtenCall& with(std::string_view argument, const AtenInts& numbers);
+  AtenCall& with(std::string_view argument, const IntArg& number);
+  AtenCall& with(std::string_view argument, const IntArgs& numbers);
   AtenCall& with(std::string_view argument, AttrValue constant);
 };
 
@@ -45,10 +38,10 @@ class AtenWriter {
   /// The one result of the call.
   Value* add(const AtenCall& call, Type type, std::string_view name, Symbol domain = "aten");
 
-  AtenInt size(Value* tensor, const Type& type, size_t dim, const Node* like);
-  AtenInt sum(const AtenInt& a, const AtenInt& b, const Node* like);
+  IntArg size(Value* tensor, const Type& type, size_t dim, const Node* like);
+  IntArg sum(const IntArg& a, const IntArg& b, const Node* like);
   /// All sizes of the tensor. It may be null where the type says them all.
-  AtenInts sizes(Value* tensor, const Type& type, const Node* like);
+  IntArgs sizes(Value* tensor, const Type& type, const Node* like);
 
  private:
   Graph* graph_;

@@ -186,10 +186,10 @@ void FunctionalWrite::copy(Place& place, std::string_view source) {
   content = converted(content, place.type.dtype);
   if (*type.shape != shape) {
     const size_t added = shape.size() - type.shape->size();
-    AtenInts sizes;
+    IntArgs sizes;
     for (size_t i = 0; i < shape.size(); ++i) {
       const bool stays = i >= added && (*type.shape)[i - added] == shape[i];
-      sizes.push_back(stays && !shape[i].is_constant() ? AtenInt(-1) : writer.size(like, place.type, i, &node_));
+      sizes.push_back(stays && !shape[i].is_constant() ? IntArg(-1) : writer.size(like, place.type, i, &node_));
     }
     AtenCall call("expand", "", &node_);
     call.with("self", content).with("size", sizes);

@@ -19,7 +19,7 @@ Value* added_bias(const Node& sum, const Value* product, int64_t count) {
 }
 
 /// The constant matrix that a node turns; null where there is none.
-Value* turned_matrix(const Node* node) {
+Value* transposed_operand(const Node* node) {
   if (node == nullptr || !is_matrix(node->input(0))) return nullptr;
   const Attribute* dims = node->find_attribute("dims");
   const auto* order = dims ? dims->value.get<std::vector<int64_t>>() : nullptr;
@@ -28,7 +28,7 @@ Value* turned_matrix(const Node* node) {
 }
 
 /// The value itself, turned.
-Value* add_turned(Graph& graph, Value* weight, Node& before) {
+Value* add_transpose(Graph& graph, Value* weight, Node& before) {
   Node* transpose = graph.add_node("aten", "t", &before);
   transpose->name = before.name;
   add_operand(*transpose, "self", weight);
@@ -42,14 +42,14 @@ void replace_product(Graph& graph, Node& node) {
   if (node.attributes.size() != (has_bias ? 3U : 2U)) return;
   Value *x = operand(node, has_bias ? "mat1" : "self"), *matrix = operand(node, "mat2");
   if (x == nullptr || matrix == nullptr || x->constant) return;
-  Value* weight = turned_matrix(matrix->producer);
-  const bool is_turned = weight == nullptr;
-  if (is_turned) weight = is_matrix(matrix) ? matrix : nullptr;
+  Value* weight = transposed_operand(matrix->producer);
+  const bool is_transposed = weight == nullptr;
+  if (is_transposed) weight = is_matrix(matrix) ? matrix : nullptr;
   if (weight == nullptr || !is_float(weight->constant->dtype)) return;
   Value* bias = has_bias ? operand(node, "self") : nullptr;
-  const std::vector<int64_t> count{weight->constant->dims[is_turned ? 1 : 0]};
+  const std::vector<int64_t> count{weight->constant->dims[is_transposed ? 1 : 0]};
   if (has_bias && (bias == nullptr || !bias->constant || bias->constant->dims != count)) return;
-  if (is_turned) weight = add_turned(graph, weight, node);
+  if (is_transposed) weight = add_transpose(graph, weight, node);
   Node* linear = graph.add_node("aten", "linear", &node);
   linear->name = node.name;
   add_operand(*linear, "input", x);
@@ -74,13 +74,13 @@ void recognise_linear(Graph& graph) {
       Node* sum = product->uses.size() == 1 ? product->uses[0].user : nullptr;
       if (sum != nullptr && sum->graph != &graph) sum = nullptr;
       Value* bias = sum ? added_bias(*sum, product, weight->constant->dims[1]) : nullptr;
-      Value* turned = add_turned(graph, weight, *node);
+      Value* transposed = add_transpose(graph, weight, *node);
       // 2. add(linear(x, W.t()), b) with a constant vector b -> linear(x, W.t(), b)
       Node* last = bias ? sum : node;
       Node* linear = graph.add_node("aten", "linear", last);
       linear->name = node->name;
       add_operand(*linear, "input", node->input(0));
-      add_operand(*linear, "weight", turned);
+      add_operand(*linear, "weight", transposed);
       if (bias) add_operand(*linear, "bias", bias);
       Value* result = last->output(0);
       graph.move_output(result, linear, 0);

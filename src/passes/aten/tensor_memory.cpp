@@ -91,7 +91,7 @@ Value* TensorMemory::read(Place& place, Node* before) {
     return at;
   };
   if (Place* top = climb(); !is_current(*top)) {
-    put_back(*top);
+    update_whole(*top);
     climb();
   }
   for (size_t i = stale.size(); i-- > 0;)
@@ -99,7 +99,7 @@ Value* TensorMemory::read(Place& place, Node* before) {
   return place.content;
 }
 
-void TensorMemory::put_back(Place& whole) {
+void TensorMemory::update_whole(Place& whole) {
   Place* changed = whole.changed;
   ensure(changed != nullptr && is_current(*changed), "memory is out of date with nothing written to it");
   std::vector<Place*> path;  // from the view up to the whole
@@ -118,7 +118,7 @@ void TensorMemory::put_back(Place& whole) {
   std::vector<Value*> made(path.size(), nullptr);
   made[0] = changed->content;
   for (size_t i = 1; i < path.size(); ++i)
-    made[i] = tonnx::put_back(*path[i - 1]->view, made[i - 1], path[i]->content, path[i]->type, writer_);
+    made[i] = scatter_view(*path[i - 1]->view, made[i - 1], path[i]->content, path[i]->type, writer_);
   for (size_t i = 1; i < path.size(); ++i) set_current(*path[i], made[i]);
   whole.changed = nullptr;
 }
@@ -136,7 +136,7 @@ void TensorMemory::write(Place& place, Value* content, Node* before) {
   for (const Place* at = whole.changed; at != nullptr && !covers; at = at->parent) covers = at == &place;
   if (!covers) {
     writer_.write_before(before);
-    put_back(whole);
+    update_whole(whole);
   }
   ++whole.written;
   set_current(place, content);

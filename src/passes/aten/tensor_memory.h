@@ -61,7 +61,7 @@ class TensorMemory {
   const std::vector<std::string>& written() const { return written_; }
 
  private:
-  void put_back(Place& whole);
+  void update_whole(Place& whole);
   const std::optional<Strides>& strides_of(Place& place);
 
   Graph* graph_;

@@ -11,8 +11,8 @@
 #include "ops/frame/node_view.h"
 #include "ops/frame/op_def.h"
 #include "passes/aten/to_code_control.h"
-#include "passes/aten/to_code_numbers.h"
 #include "passes/aten/to_code_copies.h"
+#include "passes/aten/to_code_numbers.h"
 
 namespace tonnx {
 namespace {

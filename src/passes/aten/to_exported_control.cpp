@@ -85,7 +85,7 @@ void unroll(Graph& graph, Node& node, const Loop& loop) {
     ValueMap map;
     if (!loop.body->inputs()[0]->uses.empty()) {
       AtenCall number("add", "", &node);
-      number.with("a", AtenInt(i)).with("b", AtenInt(0));
+      number.with("a", IntArg(i)).with("b", IntArg(0));
       Value* counter = writer.add(number, Type::number(Type::Kind::Int), "i", "_operator");
       counter->known_ints = {Dim(i)};
       map[loop.body->inputs()[0]] = counter;
@@ -398,7 +398,7 @@ class WhileLoop {
 
   std::vector<Value*> first_values() {
     AtenCall zero("scalar_tensor", "", &node_);
-    zero.with("s", AtenInt(0)).with("dtype", AttrValue(DType::Int64));
+    zero.with("s", IntArg(0)).with("dtype", AttrValue(DType::Int64));
     std::vector<Value*> values{outer_.add(zero, scalar_type(DType::Int64), "i")};
     if (loop_.keep_on != nullptr) values.push_back(copied(as_scalar(outer_, loop_.keep_on, &node_)));
     first_ = values.size();
@@ -436,7 +436,7 @@ class WhileLoop {
       AtenCall below("lt", loop_.count ? "Scalar" : "Tensor", &node_);
       below.with("self", i);
       if (loop_.count) {
-        below.with("other", AtenInt(*loop_.count));
+        below.with("other", IntArg(*loop_.count));
       } else {
         AtenCall limit("scalar_tensor", "", &node_);
         limit.with("s", loop_.count_value).with("dtype", AttrValue(DType::Int64));
@@ -471,7 +471,7 @@ class WhileLoop {
     for (size_t k = 0; k < carried; ++k) map[source.inputs()[k + 1]] = body_->inputs()[first_ + k];
     clone_nodes(source, *body_, nullptr, map);
     AtenCall next("add", "Scalar", &node_);
-    next.with("self", i).with("other", AtenInt(1));
+    next.with("self", i).with("other", IntArg(1));
     body_->add_output(writer.add(next, scalar_type(DType::Int64), "next"));
     const size_t offset = loop_.keep_on != nullptr ? 1 : 0;
     if (offset != 0) body_->add_output(as_scalar(writer, copy_of(source.outputs()[0], map), &node_));
@@ -479,7 +479,7 @@ class WhileLoop {
     for (size_t k = 0; k < loop_.scans; ++k) {
       Value* step = copy_of(source.outputs()[offset + carried + k], map);
       AtenCall row("unsqueeze", "", &node_);
-      row.with("self", step).with("dim", AtenInt(0));
+      row.with("self", step).with("dim", IntArg(0));
       Value* steps = body_->inputs()[first_ + carried + k];
       AtenCall longer("cat", "", &node_);
       AttrList list = operands(longer, {steps, writer.add(row, Type::tensor(step->type.dtype), "step")});

@@ -142,7 +142,7 @@ class Lists {
       }
     }
     if (count <= 0 || count > kMaxElements) return;
-    call.with("dim", AtenInt(dim));
+    call.with("dim", IntArg(dim));
     AtenWriter writer(graph_);
     writer.write_before(&node);
     Elements all{writer.add(call, Type::tensor(self->type.dtype), "piece")};

@@ -69,12 +69,12 @@ class Rewriting {
   }
 
   /// The integers of a list that a node gives, as far as their number is known.
-  const AtenInts& items_of(Value* list) {
+  const IntArgs& items_of(Value* list) {
     const auto [at, fresh] = items_.try_emplace(list);
     if (!fresh) return at->second;
     const Node* node = list->producer;
     require(node != nullptr, "a list of integers comes from nowhere");
-    AtenInts result;
+    IntArgs result;
     if (node->op == Symbol("tolist")) {
       result = items_of_tensor(operand(*node, "self"), node);
     } else if (node->op == Symbol("copied_zeros")) {
@@ -87,20 +87,20 @@ class Rewriting {
     return items_[list] = std::move(result);
   }
 
-  AtenInts items_of_argument(const Node& node, std::string_view argument) {
+  IntArgs items_of_argument(const Node& node, std::string_view argument) {
     if (Value* list = operand(node, argument)) return items_of(list);
     return ints_of_list(node, node.find_attribute(argument)->value);
   }
 
-  AtenInts items_of_tensor(Value* tensor, const Node* like) {
+  IntArgs items_of_tensor(Value* tensor, const Node* like) {
     const auto& shape = tensor->type.shape;
     const auto count = shape && shape->size() == 1 ? (*shape)[0].constant() : std::nullopt;
     if (!count) fail_unsupported("how many integers '{}' holds is not known", tensor->name);
     require(*count <= kMaxItems, "'{}' is to be a list of sizes, and has {} elements", tensor->name, *count);
-    AtenInts result;
+    IntArgs result;
     for (int64_t i = 0; i < *count; ++i) {
       AtenCall select("select", "int", like);
-      select.with("self", tensor).with("dim", AtenInt(0)).with("index", AtenInt(i));
+      select.with("self", tensor).with("dim", IntArg(0)).with("index", IntArg(i));
       result.emplace_back(item_of(writer_.add(select, Type::tensor(tensor->type.dtype, Shape()), "element"), like));
     }
     return result;
@@ -113,17 +113,17 @@ class Rewriting {
   }
 
   /// `size` where `n` is `marker`, else `n`.
-  AtenInt size_if(const AtenInt& n, int64_t marker, const AtenInt& size, const Node* like) {
+  IntArg size_if(const IntArg& n, int64_t marker, const IntArg& size, const Node* like) {
     if (n.value == nullptr) return n.number == marker ? size : n;
     AtenCall equal("eq", "", like);
-    equal.with("a", n).with("b", AtenInt(marker));
+    equal.with("a", n).with("b", IntArg(marker));
     Value* is_marker = writer_.add(equal, Type::number(Type::Kind::Bool), "is_given", "_operator");
     AtenCall choice("sym_ite", "", like);
     choice.with("b", is_marker).with("t", size).with("f", n);
     return writer_.add(choice, int_type(), "n", "torch");
   }
 
-  AtenInts with_sizes(AtenInts items, Value* tensor, size_t offset, int64_t marker, const Node* like) {
+  IntArgs with_sizes(IntArgs items, Value* tensor, size_t offset, int64_t marker, const Node* like) {
     const auto rank = tensor->type.rank();
     if (!rank) fail_unsupported("the rank of '{}' is not known", tensor->name);
     for (size_t i = 0; i < static_cast<size_t>(*rank) && offset + i < items.size(); ++i) {
@@ -133,10 +133,10 @@ class Rewriting {
     return items;
   }
 
-  AtenInts broadcast_items(AtenInts items, Value* tensor, const Node* like) {
+  IntArgs broadcast_items(IntArgs items, Value* tensor, const Node* like) {
     const auto rank = tensor->type.rank();
     if (!rank) fail_unsupported("the rank of '{}' is not known", tensor->name);
-    while (items.size() < static_cast<size_t>(*rank)) items.insert(items.begin(), AtenInt(1));
+    while (items.size() < static_cast<size_t>(*rank)) items.insert(items.begin(), IntArg(1));
     return with_sizes(items, tensor, items.size() - static_cast<size_t>(*rank), 1, like);
   }
 
@@ -147,10 +147,10 @@ class Rewriting {
       const auto* at = attribute.value.get<Operand>();
       Value* list = at ? node.input(at->index) : nullptr;
       if (list == nullptr || list->type.kind != Type::Kind::IntList) continue;
-      const AtenInts items = items_of(list);
+      const IntArgs items = items_of(list);
       node.set_input(at->index, nullptr);
       AttrList written;
-      for (const AtenInt& item : items) {
+      for (const IntArg& item : items) {
         if (item.value == nullptr) {
           written.emplace_back(item.number);
           continue;
@@ -168,18 +168,13 @@ class Rewriting {
     return dtype ? *dtype : DType::Int64;
   }
 
-  AtenInt int_of(const Node& node, const AttrValue& value) {
-    if (const auto* number = value.get<int64_t>()) return *number;
-    return node.input(value.get<Operand>()->index);
-  }
-
-  Value* scalar(const AtenInt& number, DType dtype, const Node* like) {
+  Value* scalar(const IntArg& number, DType dtype, const Node* like) {
     AtenCall call("scalar_tensor", "", like);
     call.with("s", number).with("dtype", AttrValue(dtype));
     return writer_.add(call, Type::tensor(dtype, Shape()), "number");
   }
 
-  Value* stacked(const AtenInts& numbers, DType dtype, const Node* like) {
+  Value* stacked(const IntArgs& numbers, DType dtype, const Node* like) {
     const Type type = Type::tensor(dtype, Shape{Dim(static_cast<int64_t>(numbers.size()))});
     if (numbers.empty()) {
       AtenCall zeros("zeros", "", like);
@@ -188,7 +183,7 @@ class Rewriting {
     }
     AtenCall call("stack", "", like);
     AttrList items;
-    for (const AtenInt& number : numbers) {
+    for (const IntArg& number : numbers) {
       items.emplace_back(Operand{static_cast<uint32_t>(call.inputs.size())});
       call.inputs.push_back(scalar(number, dtype, like));
     }
@@ -196,8 +191,8 @@ class Rewriting {
     return writer_.add(call, type, "numbers");
   }
 
-  AtenInts ints_of_list(const Node& node, const AttrValue& value) {
-    AtenInts result;
+  IntArgs ints_of_list(const Node& node, const AttrValue& value) {
+    IntArgs result;
     if (const auto* numbers = value.get<std::vector<int64_t>>()) result.assign(numbers->begin(), numbers->end());
     if (const auto* list = value.get<AttrList>()) {
       for (const AttrValue& item : *list) result.push_back(int_of(node, item));
@@ -211,7 +206,7 @@ class Rewriting {
       node.domain = "aten";
     } else if (op == "list_item") {
       const auto index = static_cast<size_t>(*node.find_attribute("index")->value.get<int64_t>());
-      const AtenInts items = items_of_argument(node, "list");
+      const IntArgs items = items_of_argument(node, "list");
       require(index < items.size(), "a list of {} integers has none of number {}", items.size(), index);
       if (items[index].value != nullptr) {
         replace(node, items[index].value);
@@ -253,7 +248,7 @@ class Rewriting {
       const int64_t at = number ? *number : otherwise;
       return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
     };
-    AtenInts sizes;
+    IntArgs sizes;
     for (int64_t i = bound("start", 0); i < bound("end", rank); ++i)
       sizes.push_back(writer_.size(self, self->type, static_cast<size_t>(i), &node));
     replace(node, stacked(sizes, DType::Int64, &node));
@@ -261,17 +256,17 @@ class Rewriting {
 
   void rewrite_count_if(Node& node) {
     Value* condition = operand(node, "condition");
-    const AtenInt count = int_of(node, node.find_attribute("count")->value);
+    const IntArg count = int_of(node, node.find_attribute("count")->value);
     if (condition->type.is_tensor()) {
       AtenCall cast("to", "dtype", &node);
       cast.with("self", condition).with("dtype", AttrValue(DType::Int64));
       Value* flag = item_of(writer_.add(cast, Type::tensor(DType::Int64, condition->type.shape), "flag"), &node);
       AtenCall product("mul", "", &node);
-      product.with("a", AtenInt(flag)).with("b", count);
+      product.with("a", IntArg(flag)).with("b", count);
       return replace(node, writer_.add(product, int_type(), "n", "_operator"));
     }
     AtenCall choice("sym_ite", "", &node);
-    choice.with("b", condition).with("t", count).with("f", AtenInt(0));
+    choice.with("b", condition).with("t", count).with("f", IntArg(0));
     replace(node, writer_.add(choice, int_type(), "n", "torch"));
   }
 
@@ -299,14 +294,14 @@ class Rewriting {
     };
     const auto add = [&](const AtenCall& made) { return writer_.add(made, Type::tensor(type.dtype), x->name); };
     Value* y = add(call("mul", "Tensor", x).with("other", x));
-    y = add(call("flatten", "using_ints", y).with("start_dim", AtenInt(2)));
-    y = add(call("unsqueeze", "", y).with("dim", AtenInt(1)));
+    y = add(call("flatten", "using_ints", y).with("start_dim", IntArg(2)));
+    y = add(call("unsqueeze", "", y).with("dim", IntArg(1)));
     y = add(
         call("constant_pad_nd", "", y).with("pad", AttrValue(std::vector<int64_t>{0, 0, size / 2, (size - 1) / 2})));
     y = add(call("avg_pool2d", "", y)
                 .with("kernel_size", AttrValue(std::vector<int64_t>{size, 1}))
                 .with("stride", AttrValue(std::vector<int64_t>{1, 1})));
-    y = add(call("squeeze", "dim", y).with("dim", AtenInt(1)));
+    y = add(call("squeeze", "dim", y).with("dim", IntArg(1)));
     y = add(call("reshape", "", y).with("shape", writer_.sizes(x, type, &node)));
     y = add(call("mul", "Scalar", y).with("other", AttrValue(number("alpha"))));
     y = add(call("add", "Scalar", y).with("other", AttrValue(number("k"))));
@@ -331,7 +326,7 @@ class Rewriting {
           return;
         }
         AtenCall choice("sym_ite", "", &node);
-        choice.with("b", branch->input(0)).with("t", AtenInt(*yes)).with("f", AtenInt(*no));
+        choice.with("b", branch->input(0)).with("t", IntArg(*yes)).with("f", IntArg(*no));
         return replace(node, writer_.add(choice, int_type(), "rank", "torch"));
       }
       if (!yes || !no || *yes != *no) return;
@@ -419,8 +414,8 @@ class Rewriting {
     AtenCall zeros("zeros", "", &node);
     const auto hidden = (*weight->type.shape)[1].constant();
     if (!hidden) fail_unsupported("how many hidden states there are is not known");
-    const AtenInt batch = writer_.size(input, input->type, static_cast<size_t>(batch_dim), &node);
-    zeros.with("size", AtenInts{checked_mul(layers, directions), batch, *hidden})
+    const IntArg batch = writer_.size(input, input->type, static_cast<size_t>(batch_dim), &node);
+    zeros.with("size", IntArgs{checked_mul(layers, directions), batch, *hidden})
         .with("dtype", AttrValue(weight->type.dtype));
     AttrValue state;
     const auto add_zeros = [&] {
@@ -456,7 +451,7 @@ class Rewriting {
 
   Graph& graph_;
   AtenWriter writer_;
-  std::map<const Value*, AtenInts> items_;
+  std::map<const Value*, IntArgs> items_;
 };
 
 }  // namespace

@@ -49,11 +49,9 @@ std::vector<int64_t> dims_argument(const Node& node, std::string_view name, int6
 }
 
 /// A number among the arguments; 0 where it is left out.
-AtenInt int_argument(const Node& node, std::string_view name) {
-  if (Value* value = operand(node, name)) return value;
+IntArg int_argument(const Node& node, std::string_view name) {
   const AttrValue* given = find(node, name);
-  const auto* number = given ? given->get<int64_t>() : nullptr;
-  return number ? *number : 0;
+  return given ? int_of(node, *given) : 0;
 }
 
 /// The node itself, to be called again.
@@ -64,9 +62,9 @@ AtenCall call_of(const Node& node) {
   return call;
 }
 
-AtenCall slice_call(const Node& node, Value* of, int64_t dim, const AtenInt& start, std::optional<AtenInt> end) {
+AtenCall slice_call(const Node& node, Value* of, int64_t dim, const IntArg& start, std::optional<IntArg> end) {
   AtenCall call("slice", "Tensor", &node);
-  call.with("self", of).with("dim", AtenInt(dim)).with("start", start);
+  call.with("self", of).with("dim", IntArg(dim)).with("start", start);
   if (end) call.with("end", *end);
   return call;
 }
@@ -80,7 +78,7 @@ std::vector<int64_t> swapped(int64_t rank, int64_t a, int64_t b) {
   return dims;
 }
 
-std::vector<int64_t> moved(const Node& node, int64_t rank) {
+std::vector<int64_t> movedim_order(const Node& node, int64_t rank) {
   const std::vector<int64_t> from = dims_argument(node, "source", rank), to = dims_argument(node, "destination", rank);
   require(from.size() == to.size(), "{} dimensions are moved to {} places", from.size(), to.size());
   std::vector<int64_t> dims(static_cast<size_t>(rank), -1), rest;
@@ -104,7 +102,7 @@ std::vector<int64_t> permutation(Rule rule, const Node& node, int64_t rank) {
     case Rule::Transpose:
       dims = swapped(rank, dim_argument(node, "dim0", 0, rank), dim_argument(node, "dim1", 0, rank));
       break;
-    case Rule::Movedim: dims = moved(node, rank); break;
+    case Rule::Movedim: dims = movedim_order(node, rank); break;
     case Rule::Reversed:
       dims = swapped(rank, 0, 0);
       std::reverse(dims.begin(), dims.end());
@@ -163,14 +161,14 @@ void describe(Rule rule, const Node& node, const Viewed& input, View& view, Aten
     case Rule::Select:
     case Rule::Diagonal: view.kind = Kind::Scatter; break;
     case Rule::Slice: {
-      const AtenInt step = find(node, "step") ? int_argument(node, "step") : AtenInt(1);
+      const IntArg step = find(node, "step") ? int_argument(node, "step") : IntArg(1);
       view.kind = same_shape && !step.value && step.number == 1 ? Kind::Merged : Kind::Scatter;
       break;
     }
     case Rule::Narrow: {
       if (node.overload == Symbol("Tensor")) break;
-      const AtenInt start = int_argument(node, "start"), length = int_argument(node, "length");
-      std::optional<AtenInt> end = writer.sum(start, length, &node);
+      const IntArg start = int_argument(node, "start"), length = int_argument(node, "length");
+      std::optional<IntArg> end = writer.sum(start, length, &node);
       if (!start.value && start.number < 0 && !end->value && end->number >= 0) end.reset();
       view.call = slice_call(node, operand(node, "self"), dim_argument(node, "dim", 0, rank), start, end);
       view.rule = Rule::Slice;
@@ -244,19 +242,19 @@ std::vector<View> parts_of(Rule rule, const Node& node, const Viewed& input, siz
   const auto rank = static_cast<int64_t>(input.type.shape->size());
   const int64_t dim = split_dim(rule, node, rank);
   require(rank > 0 && dim < rank, "dimension {} of a tensor of rank {} is split", dim, rank);
-  AtenInt start = 0;
+  IntArg start = 0;
   for (size_t i = 0; i < node.outputs().size(); ++i) {
     const Value* output = node.output(i);
     const Type type = output ? output->type : Type{};
     if (rule == Rule::Unbind) {
       AtenCall call("select", "int", &node);
-      call.with("self", of).with("dim", AtenInt(dim)).with("index", AtenInt(static_cast<int64_t>(i)));
+      call.with("self", of).with("dim", IntArg(dim)).with("index", IntArg(static_cast<int64_t>(i)));
       views.emplace_back(std::move(call), Rule::Select);
     } else {
       require(output != nullptr && type.shape && type.shape->size() == input.type.shape->size(),
               "part {} of a split has no shape", i);
-      const AtenInt size = writer.size(node.output(i), type, static_cast<size_t>(dim), &node);
-      const AtenInt end = writer.sum(start, size, &node);
+      const IntArg size = writer.size(node.output(i), type, static_cast<size_t>(dim), &node);
+      const IntArg end = writer.sum(start, size, &node);
       views.emplace_back(slice_call(node, of, dim, start, end), Rule::Slice);
       start = end;
     }

@@ -52,10 +52,10 @@ std::string key_of(const AtenCall& call);
 
 /// The view of another tensor that has the same shape as the one it was made for.
 Value* make_view(const View& view, Value* of, AtenWriter& writer);
-/// Whether put_back looks at the former elements, or at their sizes.
+/// Whether scatter_view looks at the former elements, or at their sizes.
 bool needs_former(const View& view, const Type& type);
 /// The tensor of this type whose view is `part`; the elements outside the view are those of `former`.
-Value* put_back(const View& view, Value* part, Value* former, const Type& type, AtenWriter& writer);
+Value* scatter_view(const View& view, Value* part, Value* former, const Type& type, AtenWriter& writer);
 
 /// Of a tensor that lies row by row.
 std::optional<Strides> dense_strides(const Type& type);

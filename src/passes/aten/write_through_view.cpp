@@ -10,9 +10,9 @@ namespace {
 using Kind = View::Kind;
 
 /// The sizes for reshape, where not more than one of them has to be found out.
-std::optional<AtenInts> find_sizes(const Type& type) {
+std::optional<IntArgs> find_sizes(const Type& type) {
   if (!type.shape) return std::nullopt;
-  AtenInts sizes;
+  IntArgs sizes;
   bool has_zero = false, has_unknown = false;
   for (const Dim& dim : *type.shape) {
     const auto number = dim.constant();
@@ -67,7 +67,7 @@ bool needs_former(const View& view, const Type& type) {
   return view.kind == Kind::Scatter || (view.kind == Kind::Reshape && !find_sizes(type));
 }
 
-Value* put_back(const View& view, Value* part, Value* former, const Type& type, AtenWriter& writer) {
+Value* scatter_view(const View& view, Value* part, Value* former, const Type& type, AtenWriter& writer) {
   const Node* like = view.call.like;
   AtenCall call("reshape", "", like);
   switch (view.kind) {
@@ -102,7 +102,7 @@ Value* put_back(const View& view, Value* part, Value* former, const Type& type, 
       call.with("self", part);
       if (moves.size() == 2) {
         call.overload = "int";
-        call.with("dim0", AtenInt(moves[0])).with("dim1", AtenInt(moves[1]));
+        call.with("dim0", IntArg(moves[0])).with("dim1", IntArg(moves[1]));
       } else {
         call.with("dims", AttrValue(std::move(inverse)));
       }
@@ -112,7 +112,7 @@ Value* put_back(const View& view, Value* part, Value* former, const Type& type, 
       Type partial = view.type;
       for (const int64_t dim : view.dims) {
         AtenCall next("unsqueeze", "", like);
-        next.with("self", part).with("dim", AtenInt(dim));
+        next.with("self", part).with("dim", IntArg(dim));
         partial.shape->insert_at(dim, Dim(1));
         part = writer.add(next, partial, "unsqueeze");
       }
@@ -121,7 +121,7 @@ Value* put_back(const View& view, Value* part, Value* former, const Type& type, 
     case Kind::Unsqueeze:
       call.op = "squeeze";
       call.overload = "dim";
-      call.with("self", part).with("dim", AtenInt(view.dims[0]));
+      call.with("self", part).with("dim", IntArg(view.dims[0]));
       break;
     default: fail_unsupported("a write through {} is not supported", view.call.op.view());
   }

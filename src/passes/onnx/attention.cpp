@@ -66,10 +66,10 @@ std::optional<Weights> find_weights(const Value* value) {
   const WithNumber product = split(scores);
   const Node* matmul = made_by(product.of, kMatMul);
   if (matmul == nullptr) return std::nullopt;
-  const WithNumber q = split(matmul->input(0)), turned = split(matmul->input(1));
-  auto k = find_keys(turned.of);
+  const WithNumber q = split(matmul->input(0)), transposed = split(matmul->input(1));
+  auto k = find_keys(transposed.of);
   if (!k || !is_four_dimensional(q.of) || !is_four_dimensional(k->of)) return std::nullopt;
-  double scale = product.number * q.number * turned.number;
+  double scale = product.number * q.number * transposed.number;
   if (k->perm.empty()) {
     const WithNumber inner = split(k->of);
     k->of = inner.of;

@@ -3,8 +3,8 @@
 
 #include "base/computed.h"
 #include "passes/onnx/scaled_layer.h"
-#include "passes/passes.h"
 #include "passes/pass_table.h"
+#include "passes/passes.h"
 
 namespace tonnx {
 namespace {

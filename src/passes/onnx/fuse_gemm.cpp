@@ -37,7 +37,7 @@ bool can_be_added(const Value* bias, const Value* matrix) {
 }
 
 /// The matrix that a Transpose turns, where nobody else needs the turned one; null for other values.
-Value* turned(const Value* value) {
+Value* transposed_operand(const Value* value) {
   const Node* node = producer_of(value, kTranspose);
   if (node == nullptr || value->uses.size() != 1 || !is_matrix(node->input(0))) return nullptr;
   const auto perm = ints_of(*node, "perm");
@@ -60,7 +60,7 @@ std::vector<Attribute> attributes_of(const Node& product, bool turns_a, bool tur
 /// 1. Transpose(a) @ b, a @ Transpose(b), and Gemm of them: Gemm that turns the operand itself
 bool fuse_transpose(Node& node, Rewriter& rewriter) {
   if (!is_product(&node) || node.version < 7) return false;
-  Value *a = turned(node.input(0)), *b = turned(node.input(1));
+  Value *a = transposed_operand(node.input(0)), *b = transposed_operand(node.input(1));
   if (a == nullptr && b == nullptr) return false;
   std::vector<Value*> inputs{a ? a : node.input(0), b ? b : node.input(1)};
   if (Value* c = node.input(2)) inputs.push_back(c);

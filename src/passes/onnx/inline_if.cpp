@@ -1,8 +1,8 @@
 // inline_if.cpp - an If whose condition is known is the nodes of one branch.
 #include "base/error.h"
 #include "ir/clone.h"
-#include "passes/passes.h"
 #include "passes/pass_table.h"
+#include "passes/passes.h"
 
 namespace tonnx {
 

@@ -12,7 +12,7 @@ const Symbol kReduceMean("ReduceMean"), kSub("Sub"), kAdd("Add"), kMul("Mul"), k
     kRmsNormalization("RMSNormalization");
 
 /// The first of the axes, where they are the last ones of the tensor.
-std::optional<int64_t> first_of_last(const Reduced& reduced) {
+std::optional<int64_t> first_trailing_axis(const Reduced& reduced) {
   const auto rank = *reduced.of->type.rank();
   const auto count = static_cast<int64_t>(reduced.axes.size());
   return count > 0 && reduced.keeps_dims && reduced.axes.front() == rank - count ? std::optional(reduced.axes.front())
@@ -56,7 +56,7 @@ std::optional<MeanSquare> find_mean_square(const Value* value) {
   const auto sum = as_shifted(value);
   if (!sum || !(sum->number >= 0) || !std::isfinite(sum->number)) return std::nullopt;
   const auto mean = as_reduced(made_by(sum->of, kReduceMean), kReduceMean);
-  const auto axis = mean ? first_of_last(*mean) : std::nullopt;
+  const auto axis = mean ? first_trailing_axis(*mean) : std::nullopt;
   Value* of = axis ? as_square(mean->of) : nullptr;
   return of ? std::optional(MeanSquare{of, mean->of->producer, *axis, sum->number}) : std::nullopt;
 }
@@ -67,7 +67,7 @@ Value* find_centred(const Value* value, int64_t axis) {
   if (difference == nullptr) return nullptr;
   const Value* mean_value = difference->input(1);
   const auto mean = mean_value ? as_reduced(mean_value->producer, kReduceMean) : std::nullopt;
-  if (!mean || mean->of != difference->input(0) || first_of_last(*mean) != axis) return nullptr;
+  if (!mean || mean->of != difference->input(0) || first_trailing_axis(*mean) != axis) return nullptr;
   return difference->input(0);
 }
 
@@ -138,7 +138,7 @@ bool lies_on_last(const Value* constant, const Value* scale) {
 
 bool is_one(const Value* value) { return uniform_value(value) == 1.0; }
 
-bool give_on(Node& norm, Node& node, std::vector<Value*> inputs, Rewriter& rewriter) {
+bool replace_with_norm(Node& norm, Node& node, std::vector<Value*> inputs, Rewriter& rewriter) {
   Value* made = rewriter.add(node, {.op = norm.op.view(), .inputs = std::move(inputs), .attributes = norm.attributes},
                              node.output(0)->name);
   return made != nullptr && rewriter.replace(node.output(0), made);
@@ -149,7 +149,7 @@ bool take_scale(Node& node, Symbol norm_op, Rewriter& rewriter) {
   const auto product = find_affine(node, kMul, norm_op);
   if (!product || !is_one(product->norm->input(1)) || product->norm->input(2)) return false;
   if (!lies_on_last(product->constant, product->norm->input(1))) return false;
-  return give_on(*product->norm, node, {product->norm->input(0), product->constant}, rewriter);
+  return replace_with_norm(*product->norm, node, {product->norm->input(0), product->constant}, rewriter);
 }
 
 }  // namespace
@@ -165,7 +165,7 @@ bool recognise_layer_norm(Node& node, Rewriter& rewriter) {
   // 3. LayerNormalization(x, scale) + bias
   const auto sum = find_affine(node, kAdd, kLayerNormalization);
   if (!sum || sum->norm->input(2) || !lies_on_last(sum->constant, sum->norm->input(1))) return false;
-  return give_on(*sum->norm, node, {sum->norm->input(0), sum->norm->input(1), sum->constant}, rewriter);
+  return replace_with_norm(*sum->norm, node, {sum->norm->input(0), sum->norm->input(1), sum->constant}, rewriter);
 }
 
 bool recognise_rms_norm(Node& node, Rewriter& rewriter) {

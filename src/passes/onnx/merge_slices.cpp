@@ -10,7 +10,7 @@ namespace {
 const Symbol kSlice("Slice"), kConcat("Concat"), kSplit("Split"), kGather("Gather"), kShape("Shape"),
     kSqueeze("Squeeze"), kUnsqueeze("Unsqueeze");
 
-Value* add_slice(Node& before, Value* x, const std::vector<Cut>& cuts, Rewriter& rewriter, std::string_view wish) {
+Value* add_slice(Node& before, Value* x, const std::vector<Cut>& cuts, Rewriter& rewriter, std::string_view hint) {
   std::vector<int64_t> axes, starts, ends, steps;
   for (const Cut& cut : cuts) {
     axes.push_back(cut.axis);
@@ -23,7 +23,7 @@ Value* add_slice(Node& before, Value* x, const std::vector<Cut>& cuts, Rewriter&
                              rewriter.ints(graph, axes, "axes")};
   if (std::any_of(steps.begin(), steps.end(), [](int64_t step) { return step != 1; }))
     inputs.push_back(rewriter.ints(graph, steps, "steps"));
-  return rewriter.add(before, {"Slice", std::move(inputs)}, wish);
+  return rewriter.add(before, {"Slice", std::move(inputs)}, hint);
 }
 
 /// 1. Slice of a Slice that nobody else uses

@@ -172,7 +172,7 @@ bool skip_before_removal(Node& node, Rewriter& rewriter) {
 }
 
 /// A matrix that only this node uses and that a Transpose turns; null otherwise.
-Value* turned(const Value* value) {
+Value* transposed_operand(const Value* value) {
   const Node* node = value && only_user(value) ? value->producer : nullptr;
   const auto perm = node && node->graph == value->graph ? perm_of(*node) : std::nullopt;
   return perm && *perm == Perm{1, 0} ? node->input(0) : nullptr;
@@ -183,7 +183,7 @@ bool turn_in_gemm(Node& node, Rewriter& rewriter) {
   if (is_onnx(node, kGemm)) {
     bool is_changed = false;
     for (size_t i = 0; i < 2; ++i) {
-      Value* matrix = turned(node.input(i));
+      Value* matrix = transposed_operand(node.input(i));
       if (matrix == nullptr) continue;
       const char* name = i == 0 ? "transA" : "transB";
       node.set_attribute(name, int64_t{int_of(node, name).value_or(0) == 0}, AttrType::Int);
@@ -197,7 +197,7 @@ bool turn_in_gemm(Node& node, Rewriter& rewriter) {
   if (!is_onnx(node, kMatMul) || rewriter.opset() < kOptionalBias) return false;
   Value *a = node.input(0), *b = node.input(1), *y = node.output(0);
   if (!a || !b || !y || a->type.rank() != 2 || b->type.rank() != 2 || !contains(kTypes, a->type.dtype)) return false;
-  Value *left = turned(a), *right = turned(b);
+  Value *left = transposed_operand(a), *right = transposed_operand(b);
   if (left == nullptr && right == nullptr) return false;
   for (const Value* matrix : {a, b, left, right}) {  // engines know a quantised product by its nodes
     if (matrix != nullptr && producer_of(matrix, kDequantize) != nullptr) return false;

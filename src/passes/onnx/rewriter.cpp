@@ -29,7 +29,7 @@ bool is_used(const Value* value) { return value != nullptr && !value->uses.empty
 
 bool Rewriter::has_op(std::string_view op) const { return schema_version(op, opset_) != 0; }
 
-Value* Rewriter::add(Node& before, NewNode node, std::string_view wish) {
+Value* Rewriter::add(Node& before, NewNode node, std::string_view hint) {
   Graph& graph = *before.graph;
   if (node.domain.empty() && !has_op(node.op)) return nullptr;
   Node* made = graph.add_node(node.domain, node.op, &before);
@@ -37,7 +37,7 @@ Value* Rewriter::add(Node& before, NewNode node, std::string_view wish) {
   made->attributes = std::move(node.attributes);
   made->metadata = before.metadata;
   for (size_t i = 0; i < node.inputs.size(); ++i) made->set_input(i, node.inputs[i]);
-  for (size_t i = 0; i < node.outputs; ++i) graph.add_output_to(made, graph.unique_name(wish.empty() ? node.op : wish));
+  for (size_t i = 0; i < node.outputs; ++i) graph.add_output_to(made, graph.unique_name(hint.empty() ? node.op : hint));
   Value* output = made->output(0);
   hooks_.infer(*made);
   if (node.domain.empty() && !hooks_.bring_down(*made)) {
@@ -47,12 +47,12 @@ Value* Rewriter::add(Node& before, NewNode node, std::string_view wish) {
   return output;
 }
 
-Value* Rewriter::constant(Graph& graph, TensorPtr tensor, std::string_view wish) {
-  return graph.add_initializer(std::string(wish), std::move(tensor));
+Value* Rewriter::constant(Graph& graph, TensorPtr tensor, std::string_view hint) {
+  return graph.add_initializer(std::string(hint), std::move(tensor));
 }
 
-Value* Rewriter::ints(Graph& graph, std::vector<int64_t> values, std::string_view wish) {
-  return constant(graph, make_ints(std::move(values)), wish);
+Value* Rewriter::ints(Graph& graph, std::vector<int64_t> values, std::string_view hint) {
+  return constant(graph, make_ints(std::move(values)), hint);
 }
 
 bool Rewriter::replace(Value* value, Value* by) {

@@ -9,7 +9,7 @@
 
 namespace tonnx {
 
-/// How one node is written as the newest opset has it; what it gives is called after `wish`.
+/// How one node is written as the newest opset has it; what it gives is called after `hint`.
 struct NewNode {
   std::string_view op;
   std::vector<Value*> inputs;
@@ -41,10 +41,10 @@ class Rewriter {
 
   /// Adds a node in front of another and gives its first output, whose type is known. Null where the opset of the model
   /// cannot say it: nothing has changed then.
-  Value* add(Node& before, NewNode node, std::string_view wish = {});
+  Value* add(Node& before, NewNode node, std::string_view hint = {});
   /// A constant that the graph is to use.
-  Value* constant(Graph& graph, TensorPtr tensor, std::string_view wish);
-  Value* ints(Graph& graph, std::vector<int64_t> values, std::string_view wish = "ints");
+  Value* constant(Graph& graph, TensorPtr tensor, std::string_view hint);
+  Value* ints(Graph& graph, std::vector<int64_t> values, std::string_view hint = "ints");
 
   /// Makes all users of a value use another one, which is the same. An output of a graph keeps its name: the other one
   /// takes it, or, where it has to keep its own, the value stays for that use alone. Says whether nobody uses the value

@@ -89,8 +89,8 @@ std::optional<Layout> find_layout(const Node& node) {
   if (is_onnx(node, kMatMul)) return Layout{1, dims[1], 0, dims[1]};
   // before opset 7 a flag says whether the bias is one for all rows
   if (!is_onnx(node, kGemm) || node.version < 7 || float_of(node, "beta").value_or(1) != 1) return std::nullopt;
-  const bool is_turned = int_of(node, "transB").value_or(0) != 0;
-  return is_turned ? Layout{dims[1], dims[0], 0, dims[0]} : Layout{1, dims[1], 0, dims[1]};
+  const bool is_transposed = int_of(node, "transB").value_or(0) != 0;
+  return is_transposed ? Layout{dims[1], dims[0], 0, dims[0]} : Layout{1, dims[1], 0, dims[1]};
 }
 
 /// Numbers times what `factor_of` gives for each; the bytes of a file may lie at any address.

@@ -1,5 +1,5 @@
-// names_test.cpp - names of ONNX as names of Python.
-#include "formats/python/names.h"
+// python_names_test.cpp - names of ONNX as names of Python.
+#include "ops/frame/python_names.h"
 
 #include "checks.h"
 

@@ -1,5 +1,5 @@
-// structure.cpp - recognises nn modules in the aten graph and names everything that has state.
-#include "formats/python/structure.h"
+// module_tree.cpp - recognises nn modules in the aten graph and names everything that has state.
+#include "ops/frame/module_tree.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,12 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "ops/frame/python_names.h"
 
-namespace tonnx::python {
+namespace tonnx {
 namespace {
+
+using python::identifier, python::is_made_up, python::path_of_node, python::path_of_weight;
 
 /// What a tensor without a name of its own is there for. Quantised weights have a scale and a zero point.
 std::string_view role_of(const Value& value) {
@@ -21,19 +24,18 @@ std::string_view role_of(const Value& value) {
   return value.trainable ? "weight" : "constant";
 }
 
-class Recovery {
+class TreeFinder {
  public:
-  Recovery(const Graph& graph, const PythonOptions& options) : graph_(graph), options_(options) {
-    for (const std::string& name : module_attributes()) names_.reserve(name);
+  explicit TreeFinder(const Graph& graph) : graph_(graph) {
+    for (const std::string& name : python::module_attributes()) names_.reserve(name);
   }
 
-  Structure run() {
+  ModuleTree run() {
     walk(graph_);
-    for (const Value* value : graph_.initializers()) {
+    for (Value* value : graph_.initializers()) {
       if (!value->uses.empty() && !owned_.contains(value)) add_root_tensor(value);
     }
     give_names();
-    list_state();
     return std::move(result_);
   }
 
@@ -69,7 +71,7 @@ class Recovery {
     }
     if (!spec->weights.empty()) {  // one without weights is not shared: each place has its own
       if (const auto same = by_key_.find(key); same != by_key_.end()) {
-        result_.module_of[&node] = same->second;
+        result_.submodule_of[&node] = same->second;
         return;
       }
     }
@@ -77,9 +79,14 @@ class Recovery {
                                    [&](const ModuleSpec::Weight& weight) { return owned_.contains(weight.value); });
     if (owned) return;  // its weight belongs to another module: the function is called with it
     for (const ModuleSpec::Weight& weight : spec->weights) owned_.insert(weight.value);
-    by_key_[key] = result_.modules.size();
-    result_.module_of[&node] = result_.modules.size();
-    result_.modules.push_back({path_for(node, *spec), std::move(*spec)});
+    by_key_[key] = result_.submodules.size();
+    result_.submodule_of[&node] = result_.submodules.size();
+    Submodule submodule{path_for(node, *spec), std::move(*spec), {}};
+    for (ModuleSpec::Weight& weight : std::exchange(submodule.spec.weights, {})) {
+      const bool trainable = !weight.attribute.starts_with("running_");
+      submodule.state.push_back({std::move(weight.attribute), weight.value, weight.transposed, trainable});
+    }
+    result_.submodules.push_back(std::move(submodule));
   }
 
   /// What the module is called in the model: empty where nothing says so.
@@ -92,14 +99,14 @@ class Recovery {
     return path_of_node(node.name);
   }
 
-  void add_root_tensor(const Value* value) {
+  void add_root_tensor(Value* value) {
     std::string path = is_made_up(value->name) ? "" : path_of_node(value->name);
     if (identifier(path).empty()) {  // named after the place where it is used
       const Node* user = value->uses[0].user;
       path = user ? path_of_node(user->name) : "";
       path += fmt::format("{}{}", path.empty() ? "" : ".", role_of(*value));
     }
-    result_.tensors.push_back({path, value});
+    result_.tensors.push_back({path, value, false, value->trainable});
   }
 
   /// The part that all paths begin with, such as the name of the network; none where they are those of a PyTorch model,
@@ -109,8 +116,8 @@ class Recovery {
     const auto add = [&](const std::string& path) {
       if (!path.empty()) names.push_back(path.find('.') == std::string::npos ? identifier(path) : "");
     };
-    for (const Submodule& module : result_.modules) add(module.name);
-    for (const RootTensor& tensor : result_.tensors) add(tensor.name);
+    for (const Submodule& module : result_.submodules) add(module.name);
+    for (const StateEntry& tensor : result_.tensors) add(tensor.name);
     if (names.size() < 2) return "";
     std::string prefix = names[0];
     for (const std::string& name : names) {
@@ -130,49 +137,19 @@ class Recovery {
   void give_names() {
     const std::string prefix = common_prefix();
     const auto name_of = [&](const std::string& path, const std::string& otherwise) {
-      std::string wish = identifier(path);
-      if (!prefix.empty() && wish.starts_with(prefix)) wish = identifier(wish.substr(prefix.size()));
-      if (wish.empty()) wish = fmt::format("{}{}", otherwise, ++numbers_[otherwise]);
-      return names_.add(wish);
+      std::string hint = identifier(path);
+      if (!prefix.empty() && hint.starts_with(prefix)) hint = identifier(hint.substr(prefix.size()));
+      if (hint.empty()) hint = fmt::format("{}{}", otherwise, ++numbers_[otherwise]);
+      return names_.add(hint);
     };
-    for (Submodule& module : result_.modules) {
-      module.name = name_of(module.name, module.spec.short_name);
-      for (const ModuleSpec::Weight& weight : module.spec.weights) {
-        result_.place[weight.value] =
-            fmt::format("self.{}.{}{}", module.name, weight.attribute, weight.transposed ? ".t()" : "");
-      }
-    }
+    for (Submodule& module : result_.submodules) module.name = name_of(module.name, module.spec.short_name);
     for (std::string& name : result_.external_names) name = name_of(name, "custom");
-    for (RootTensor& tensor : result_.tensors) {
-      tensor.name = name_of(tensor.name, "constant");
-      result_.place[tensor.value] = "self." + tensor.name;
-    }
-  }
-
-  void list_state() {
-    for (const RootTensor& tensor : result_.tensors) {
-      if (tensor.value->type.kind == Type::Kind::Opaque) continue;
-      result_.state.push_back({tensor.name, tensor.value->constant, false, tensor.value->trainable});
-    }
-    for (const Submodule& module : result_.modules) {
-      for (const ModuleSpec::Weight& weight : module.spec.weights) {
-        const bool trainable = !weight.attribute.starts_with("running_");
-        result_.state.push_back(
-            {module.name + "." + weight.attribute, weight.value->constant, weight.transposed, trainable});
-      }
-    }
-    for (size_t i = 0; i < result_.external_names.size() && i < options_.external.size(); ++i) {
-      for (const StateTensor& tensor : options_.external[i].state) {
-        result_.state.push_back(
-            {result_.external_names[i] + "." + tensor.name, tensor.tensor, false, tensor.trainable});
-      }
-    }
+    for (StateEntry& tensor : result_.tensors) tensor.name = name_of(tensor.name, "constant");
   }
 
   const Graph& graph_;
-  const PythonOptions& options_;
-  Structure result_;
-  NameSet names_;
+  ModuleTree result_;
+  python::NameSet names_;
   std::unordered_set<const Value*> owned_;  // the weights of submodules
   std::map<std::string, size_t> by_key_;
   std::map<std::string, int> numbers_;
@@ -180,6 +157,20 @@ class Recovery {
 
 }  // namespace
 
-Structure recover_structure(const Graph& graph, const PythonOptions& options) { return Recovery(graph, options).run(); }
+bool is_generator(const StateEntry& entry) { return entry.value->type.kind == Type::Kind::Opaque; }
 
-}  // namespace tonnx::python
+ModuleTree find_module_tree(const Graph& graph) { return TreeFinder(graph).run(); }
+
+std::vector<StateEntry> state_of(const ModuleTree& tree) {
+  std::vector<StateEntry> state;
+  for (const StateEntry& tensor : tree.tensors) {
+    if (!is_generator(tensor)) state.push_back(tensor);
+  }
+  for (const Submodule& module : tree.submodules) {
+    for (const StateEntry& entry : module.state)
+      state.push_back({module.name + "." + entry.name, entry.value, entry.transposed, entry.trainable});
+  }
+  return state;
+}
+
+}  // namespace tonnx

@@ -1,5 +1,5 @@
-// names.cpp - rules for names in generated code.
-#include "formats/python/names.h"
+// python_names.cpp - rules for names in generated code.
+#include "ops/frame/python_names.h"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@ namespace tonnx::python {
 namespace {
 
 /// What generated code itself says: a value of that name would hide it.
-constexpr std::string_view kTaken[] = {"self", "cls", "torch", "nn",  "F",   "Path", "Model",
+constexpr std::string_view kTaken[] = {"self",  "cls", "torch", "nn",  "F",   "Path", "Model",
                                        "float", "int", "bool",  "len", "max", "min",  "math"};
 
 bool is_digits(std::string_view text) {
@@ -117,12 +117,12 @@ std::string path_of_weight(std::string_view name) {
   return std::string(name);
 }
 
-std::string NameSet::add(const std::string& wish) {
-  std::string name = wish;
+std::string NameSet::add(const std::string& hint) {
+  std::string name = hint;
   if (taken_.contains(name)) {
-    int& last_tried = last_tried_.try_emplace(wish, 1).first->second;  // those up to it are taken for ever
+    int& last_tried = last_tried_.try_emplace(hint, 1).first->second;  // those up to it are taken for ever
     do {
-      name = wish + "_" + std::to_string(++last_tried);
+      name = hint + "_" + std::to_string(++last_tried);
     } while (taken_.contains(name));
   }
   taken_.insert(name);

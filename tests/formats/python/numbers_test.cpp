@@ -1,5 +1,5 @@
-// variables_test.cpp - numbers of variables: the quick search finds what trying one after the other finds.
-#include "formats/python/variables.h"
+// numbers_test.cpp - numbers of variables: the quick search finds what trying one after the other finds.
+#include "formats/python/numbers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// names.h - turns the names of ONNX into Python identifiers that say what they name.
+// python_names.h - turns the names of ONNX into Python identifiers that say what they name.
 #pragma once
 #include <set>
 #include <string>
@@ -24,12 +24,12 @@ class NameSet {
  public:
   void reserve(std::string_view name) { taken_.emplace(name); }
   bool contains(std::string_view name) const { return taken_.contains(name); }
-  /// `wish`, or `wish_2` and so on.
-  std::string add(const std::string& wish);
+  /// `hint`, or `hint_2` and so on.
+  std::string add(const std::string& hint);
 
  private:
   std::set<std::string, std::less<>> taken_;
-  std::unordered_map<std::string, int> last_tried_;  // the number behind a wish
+  std::unordered_map<std::string, int> last_tried_;  // the number behind a hint
 };
 
 /// What an attribute of the model must not be called, as nn.Module has it.

@@ -1,0 +1,55 @@
+// block.h - the statements of one graph: forward itself, a branch, or the body of a loop.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "formats/python/expressions.h"
+#include "formats/python/liveness.h"
+#include "formats/python/nesting.h"
+#include "formats/python/statements.h"
+#include "formats/python/variables.h"
+
+namespace tonnx::python {
+
+class BlockWriter {
+ public:
+  /// The block of forward, whose parameters have their names.
+  BlockWriter(const Graph& graph, const Scope& scope, Forward& result);
+  /// A block inside another: in it, `owner` is the node that has the graph.
+  BlockWriter(const Graph& graph, BlockWriter& outer, const Node& owner);
+  BlockWriter(const BlockWriter&) = delete;
+
+  const Graph& graph() const { return graph_; }
+  const Scope& scope() const { return scope_; }
+  const Nesting& nesting() const { return nesting_; }
+  const Liveness& liveness() const { return liveness_; }
+  Expressions& expressions() { return expressions_; }
+  Variables& variables() { return variables_; }
+  std::string text_of(const Value* value, int place = 0) const { return expressions_.text_of(value, place); }
+
+  void write_statements();
+  void write_return(const std::vector<std::string>& texts) { add("return " + join(texts)); }
+  std::vector<std::string> output_texts() const;
+  /// `x, y = ...` at the end of a block: the first outputs, one for each name; those with an empty name are left out.
+  void write_assignment(const std::vector<std::string>& names);
+
+  void add(std::string text, int deeper = 0);
+  /// A blank line behind a statement of this block.
+  void add_gap();
+  size_t statement_count() const { return result_.statements.size(); }
+
+ private:
+  void write_statement(const Node& node);
+
+  const Graph& graph_;
+  const Scope& scope_;
+  Forward& result_;
+  int level_;
+  Positions positions_;
+  Nesting nesting_;
+  Liveness liveness_;
+  Variables variables_;
+  Expressions expressions_;
+};
+
+}  // namespace tonnx::python

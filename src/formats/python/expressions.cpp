@@ -1,0 +1,75 @@
+// expressions.cpp - puts together the text of nodes: functions, calls of submodules, names of variables.
+#include "formats/python/expressions.h"
+
+#include <fmt/format.h>
+
+#include "formats/python/control_flow.h"
+
+namespace tonnx::python {
+
+bool is_call_module(const Node& node) { return is_tonnx(node, "call_module"); }
+
+bool Expressions::is_module(const Node& node) const {
+  return is_call_module(node) || scope_.tree.submodule_of.contains(&node);
+}
+
+bool Expressions::is_tensor_counter(const Value* value) const {
+  return value == tensor_counter_ || (outer_ != nullptr && outer_->is_tensor_counter(value));
+}
+
+std::string Expressions::text_of(const Value* value, int place) const {
+  if (value->constant != nullptr) return scope_.constants.at(value);
+  if (nesting_.is_inside(value)) {
+    const auto [text, binding] = expression(*value->producer);
+    return binding < place ? "(" + text + ")" : text;
+  }
+  const std::string* name = variables_.find(value);
+  return name == nullptr ? "xx" : *name;  // before names are given, a text of usual length
+}
+
+std::string Expressions::spelled_with(const Node& node, const std::function<std::string(const Value*)>& mark) const {
+  const auto text = [&](const Value* value, int place) {
+    std::string marked = mark(value);
+    return marked.empty() ? text_of(value, place) : marked;
+  };
+  const AtenOpEntry& entry = get_aten_op(node);
+  return spell(Emission(node, entry, text, scope_.device, [](const Value*) { return false; }), *entry.op).first;
+}
+
+std::string Expressions::external_call(const Node& node) const {
+  std::vector<std::string> arguments;
+  for (const AttrValue& argument : *node.find_attribute("arguments")->value.get<AttrList>()) {
+    const auto* operand = argument.get<Operand>();
+    arguments.push_back(operand ? text_of(node.input(operand->index)) : "None");
+  }
+  const auto index = static_cast<size_t>(*node.find_attribute("index")->value.get<int64_t>());
+  return fmt::format("self.{}({})", scope_.tree.external_names[index], join(arguments));
+}
+
+std::string Expressions::submodule_call(const Submodule& submodule, const Emission& emission) const {
+  std::vector<std::string> arguments;
+  for (const std::string& input : submodule.spec.inputs) {
+    const ParsedSignature& signature = emission.signature();
+    const Param& param = signature.inputs[static_cast<size_t>(signature.find_input(input))];
+    const bool is_tuple = param.is_list && param.type == "Tensor";
+    arguments.push_back(is_tuple ? python_tuple(emission.items(input)) : emission.text(input));
+  }
+  return fmt::format("self.{}({})", submodule.name, join(arguments));
+}
+
+std::pair<std::string, int> Expressions::expression(const Node& node) const {
+  if (is_tonnx(node, "int_scalar") && node.input(0) != nullptr && is_tensor_counter(node.input(0)))
+    return {text_of(node.input(0)), precedence::kAtom};
+  if (is_call_module(node)) return {external_call(node), precedence::kAtom};
+  const AtenOpEntry& entry = get_aten_op(node);
+  const auto text = [this](const Value* value, int place) { return text_of(value, place); };
+  const auto is_inside = [this](const Value* value) {
+    return nesting_.is_inside(value) && !is_module(*value->producer);
+  };
+  const Emission emission(node, entry, text, scope_.device, is_inside);
+  const auto module = scope_.tree.submodule_of.find(&node);
+  if (module == scope_.tree.submodule_of.end()) return spell(emission, *entry.op);
+  return {submodule_call(scope_.tree.submodules[module->second], emission), precedence::kAtom};
+}
+
+}  // namespace tonnx::python

@@ -1,0 +1,38 @@
+// nesting.h - which nodes are written inside the expression that uses them, and are no statements of their own.
+#pragma once
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/graph.h"
+
+namespace tonnx::python {
+
+class Expressions;
+
+/// Where each node of a graph stands in it.
+using Positions = std::unordered_map<const Node*, int>;
+Positions positions_of(const Graph& graph);
+
+/// The nodes of a block that are written inside others.
+class Nesting {
+ public:
+  bool contains(const Node* node) const { return nested_.contains(node); }
+  /// Whether the text of a value is that of the node that makes it, and not the name of a variable.
+  bool is_inside(const Value* value) const { return value->producer && nested_.contains(value->producer); }
+
+  /// Chooses them. `expressions` measures the text, and looks at this object for what is nested so far.
+  void choose(const Graph& graph, const Positions& positions, const Expressions& expressions, bool is_forward);
+
+ private:
+  void choose_inputs(const Node& node, const Positions& positions, const Expressions& expressions);
+  void drop_repeated(const Node& node, std::vector<const Node*>& candidates, const Expressions& expressions);
+  void choose_outputs(const Graph& graph, const Expressions& expressions, bool is_forward);
+  int depth(const Node& node) const;
+
+  std::unordered_set<const Node*> nested_;
+};
+
+/// A plain number or a list of them.
+bool is_number(const Value& value);
+
+}  // namespace tonnx::python
