@@ -371,5 +371,23 @@ TEST(Functionalize, LongChains) {
   EXPECT_EQ(model.graph->outputs()[0], model.graph->outputs()[1]);
 }
 
+TEST(Functionalize, AutocastKnowsAnOperatorByEachOfItsNames) {
+  // chain_matmul is another name of linalg_multi_dot, whose row says that it computes in the smaller type
+  expect_functional(R"(
+      %y: bfloat16[4, 4] = higher_order::wrap_with_autocast(device="cpu", dtype=bfloat16, enabled=True, graph=graph body {
+        input %a: float32[4, 6]
+        %b: float32[6, 4] = aten::t(self=%a)
+        %c: bfloat16[4, 4] = aten::chain_matmul(matrices=[%a, %b])
+        output %c
+      }, operands=[%x])
+      output %y)",
+                    R"(
+      %b: float32[6, 4] = aten::t(self=%x)
+      %to_3: bfloat16[4, 6] = aten::to.dtype(self=%x, dtype=bfloat16)
+      %to_2_2: bfloat16[6, 4] = aten::to.dtype(self=%b, dtype=bfloat16)
+      %c: bfloat16[4, 4] = aten::linalg_multi_dot(tensors=[%to_3, %to_2_2])
+      output %c)");
+}
+
 }  // namespace
 }  // namespace tonnx

@@ -2,7 +2,6 @@
 #include "ops/conv/types.h"
 
 namespace tonnx {
-
 namespace {
 
 void convolve(TypeNode& n, bool turns) {

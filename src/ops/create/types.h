@@ -6,7 +6,7 @@ namespace tonnx {
 
 void types_arange(TypeNode& n);
 void types_full(TypeNode& n);
-void types_of_size(TypeNode& n);
+void types_of_size(TypeNode& n);  // zeros, rand ...: float32 where no `dtype` is given
 void types_scalar_tensor(TypeNode& n);
 void types_eye(TypeNode& n);
 void types_window(TypeNode& n);

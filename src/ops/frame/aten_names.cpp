@@ -299,6 +299,13 @@ bool copies_view(const Node& node) {
   return entry != nullptr && entry->op->view != ViewRule::None;
 }
 
+const AtenOpEntry* find_canonical_op(const Node& node) {
+  const NameRow* row = is_aten(node) ? find_alias(node) : nullptr;
+  if (row == nullptr) return find_aten_op(node);
+  const std::string_view overload = row->to_overload == kEvery ? node.overload.view() : row->to_overload;
+  return find_aten_op(fmt::format("aten::{}{}{}", row->to_op, overload.empty() ? "" : ".", overload));
+}
+
 void use_canonical_name(Node& node) {
   if (!is_aten(node)) return;
   if (copies_view(node)) {

@@ -7,9 +7,14 @@
 
 namespace tonnx {
 
+struct AtenOpEntry;
+
 /// Gives a node whose operator is another name of one that the tables describe, such as absolute, that one's name and
 /// its names of the arguments. expand_copy and its like become expand: whoever asks what shares memory asks before.
 void use_canonical_name(Node& node);
+
+/// The row of the operator, which the node may know by another name; null where the tables do not have it.
+const AtenOpEntry* find_canonical_op(const Node& node);
 
 /// Whether the operator copies what another one of nearly the same name only looks at: view_copy, expand_copy ...
 bool copies_view(const Node& node);

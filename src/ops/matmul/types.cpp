@@ -4,7 +4,6 @@
 #include <map>
 
 namespace tonnx {
-
 namespace {
 
 MaybeShape matrix_product(Shape a, Shape b) {

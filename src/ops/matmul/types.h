@@ -5,7 +5,7 @@
 namespace tonnx {
 
 void types_matmul(TypeNode& n);
-void types_mm(TypeNode& n);
+void types_mm(TypeNode& n);  // and bmm
 void types_addmm(TypeNode& n);
 void types_baddbmm(TypeNode& n);
 void types_linear(TypeNode& n);

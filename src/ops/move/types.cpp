@@ -6,7 +6,6 @@
 #include "ops/frame/result_dtype.h"
 
 namespace tonnx {
-
 namespace {
 
 /// Where a slice begins or ends, counted from the front and within the dimension.

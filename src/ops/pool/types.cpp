@@ -2,7 +2,6 @@
 #include "ops/pool/types.h"
 
 namespace tonnx {
-
 namespace {
 
 void pool(TypeNode& n, size_t spatial) {

@@ -2,7 +2,6 @@
 #include "ops/recurrent/types.h"
 
 namespace tonnx {
-
 namespace {
 
 /// The outputs of all steps, then the last states, which are of the shape of the first ones.

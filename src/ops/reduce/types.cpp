@@ -4,7 +4,6 @@
 #include <algorithm>
 
 namespace tonnx {
-
 namespace {
 
 /// Where only the run tells which dimensions go away: as many as are left, of any size.

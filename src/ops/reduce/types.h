@@ -8,10 +8,10 @@ namespace tonnx {
 DType summed_dtype(DType dtype);
 
 void types_sum(TypeNode& n);
-void types_mean(TypeNode& n);
-void types_truth(TypeNode& n);
-void types_place(TypeNode& n);
-void types_extreme(TypeNode& n);
-void types_both_extremes(TypeNode& n);
+void types_mean(TypeNode& n);           // the element type stays
+void types_truth(TypeNode& n);          // all, any
+void types_place(TypeNode& n);          // argmax, counts: int64
+void types_extreme(TypeNode& n);        // the values, and their places where there is a dimension
+void types_both_extremes(TypeNode& n);  // aminmax
 
 }  // namespace tonnx

@@ -7,7 +7,7 @@ namespace tonnx {
 void types_unique_dim(TypeNode& n);
 void types_unique(TypeNode& n);
 void types_argsort(TypeNode& n);
-void types_values_and_places(TypeNode& n);
+void types_values_and_places(TypeNode& n);  // sort, cummax ...: both as large as `self`
 void types_topk(TypeNode& n);
 void types_bucketize(TypeNode& n);
 

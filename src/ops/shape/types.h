@@ -6,7 +6,7 @@ namespace tonnx {
 
 void types_unsqueeze(TypeNode& n);
 void types_squeeze(TypeNode& n);
-void types_transposed(TypeNode& n);
+void types_transposed(TypeNode& n);  // t, mT
 void types_transpose(TypeNode& n);
 void types_permute(TypeNode& n);
 void types_movedim(TypeNode& n);
@@ -19,6 +19,7 @@ void types_expand_as(TypeNode& n);
 void types_expand(TypeNode& n);
 void types_repeat(TypeNode& n);
 void types_tile(TypeNode& n);
+// Sizes, and arithmetic on numbers `a` and `b`, as expressions.
 void types_size(TypeNode& n);
 void types_count(TypeNode& n);
 void types_same_number(TypeNode& n);

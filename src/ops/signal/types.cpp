@@ -2,7 +2,6 @@
 #include "ops/signal/types.h"
 
 namespace tonnx {
-
 namespace {
 
 enum class SpectrumKind { ToComplex, HalfOfReal, ToReal };

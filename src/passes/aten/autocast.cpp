@@ -1,6 +1,7 @@
 // autocast.cpp - what torch.autocast does to the operators inside it, written down as conversions.
 #include "passes/aten/autocast.h"
 
+#include "ops/frame/aten_names.h"
 #include "ops/frame/op_def.h"
 #include "passes/aten/aten_writer.h"
 
@@ -8,7 +9,7 @@ namespace tonnx {
 namespace {
 
 bool computes_in_low_precision(const Node& node) {
-  const AtenOpEntry* entry = find_aten_op(node);
+  const AtenOpEntry* entry = find_canonical_op(node);
   return entry != nullptr && entry->op->low_precision;
 }
 
