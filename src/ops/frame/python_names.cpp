@@ -12,7 +12,7 @@ namespace tonnx::python {
 namespace {
 
 /// What generated code itself says: a value of that name would hide it.
-constexpr std::string_view kTaken[] = {"self", "cls", "torch", "nn",  "F",   "Path", "Model",
+constexpr std::string_view kTaken[] = {"self",  "cls", "torch", "nn",  "F",   "Path", "Model",
                                        "float", "int", "bool",  "len", "max", "min",  "math"};
 
 bool is_digits(std::string_view text) {
