@@ -116,6 +116,15 @@ def test_a_pipe_that_nobody_reads(cli: Any, folder: Path) -> None:
     assert done.returncode == 1 and "not a regular file" in done.stderr
 
 
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+def heed_signals() -> None:
+    """What nohup, or a shell for what it runs behind, made this process ignore, the next program must not."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+
+
 class UnderWay:
     """A conversion that is in the middle of writing: its weights go to a pipe, of which one byte was read."""
 
@@ -124,7 +133,7 @@ class UnderWay:
         os.mkfifo(folder / pipe)
         self.reader = os.open(folder / pipe, os.O_RDONLY | os.O_NONBLOCK)
         command = [*prefix, *cli_command(), "convert", str(folder / "large.onnx"), str(folder / target)]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed_signals)
         self.wait_for_a_byte()
         os.set_blocking(self.reader, True)
         assert os.read(self.reader, 1)
@@ -140,12 +149,15 @@ class UnderWay:
             pass
 
     def wait(self) -> tuple[int, str]:
-        _, err = self.process.communicate(timeout=TIMEOUT)
-        os.close(self.reader)
+        try:
+            _, err = self.process.communicate(timeout=TIMEOUT)
+        finally:
+            self.process.kill()
+            os.close(self.reader)
         return self.process.returncode, err
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("has_proc", [True, False])
 def test_a_signal_leaves_nothing_behind(folder: Path, number: signal.Signals, has_proc: bool) -> None:
     """Whether files without names can be had (they need /proc) or not."""
