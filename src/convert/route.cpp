@@ -36,8 +36,8 @@ std::vector<std::string> source_endings() {
   std::vector<std::string> endings;
   for (const Format source : kSources) {
     endings.emplace_back(std::find_if(std::begin(kEndings), std::end(kEndings), [&](const Ending& ending) {
-                        return ending.format == source;
-                      })->text);
+                           return ending.format == source;
+                         })->text);
   }
   return endings;
 }
