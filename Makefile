@@ -134,7 +134,7 @@ check: deps $(VENV)/.stamp tidy  ## what make format would change, and what ruff
 	@clang-format-16 --dry-run -Werror $(CXX_FILES)
 	@$(PY) -m ruff format --check -q $(PY_DIRS)
 	@$(PY) -m ruff check -q $(PY_DIRS)
-	@$(PY) -m mypy python/tonnx
+	@$(PY) -m mypy
 	@echo "all checks pass"
 
 tidy: MORE_PACKAGES := $(CHECK_PACKAGES)

@@ -74,8 +74,8 @@ def convert(
     An option that means nothing for a source and a target is an error. `opset` and `external_data` are for a target in
     ONNX: the opset it is to have, and whether its weights go to a file of their own. `input_shapes` fixes the shapes of
     the inputs of an ONNX model; -1 leaves a size as it is.
-    `dynamic` is for an ONNX model that becomes `.pt2`, `.pt` or `.onnx`: `{"x": {0: "batch"}}` makes a size of an input one that varies, and
-    `{"x": {0: ("batch", 1, 64)}}` says in which range.
+    `dynamic` is for an ONNX model that becomes `.pt2`, `.pt` or `.onnx`: `{"x": {0: "batch"}}` makes a size of an input
+    one that varies, and `{"x": {0: ("batch", 1, 64)}}` says in which range.
     `allow_ops` is for a `.pt2` source: operators that tonnx does not know are refused, unless they are named here as
     `library::name`; the code then calls them through torch.ops.
     `limits` allows the conversion more, or less, than follows from the size of the model: `{"memory": "1G"}`.

@@ -10,7 +10,9 @@ import pytest
 
 import tonnx
 
-MODEL = onnx.parser.parse_model('<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }')
+MODEL = onnx.parser.parse_model(
+    '<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }'
+)
 
 
 @pytest.fixture(autouse=True)

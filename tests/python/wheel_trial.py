@@ -15,7 +15,18 @@ import onnx
 MODEL = """<ir_version: 8, opset_import: ["": 17]>
 g (float[N, 2] x) => (float[N, 2] y) <float[2] b = {1, 2}> { s = Add(x, b) y = Relu(s) }"""
 # what every Linux that the wheel is for has; all else must be in the wheel
-SYSTEM = {"libc", "libm", "libdl", "libpthread", "librt", "libstdc++", "libgcc_s", "libz", "ld-linux-x86-64", "linux-vdso"}
+SYSTEM = {
+    "libc",
+    "libm",
+    "libdl",
+    "libpthread",
+    "librt",
+    "libstdc++",
+    "libgcc_s",
+    "libz",
+    "ld-linux-x86-64",
+    "linux-vdso",
+}
 
 
 def output(*command: object) -> str:
