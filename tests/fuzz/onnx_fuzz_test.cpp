@@ -79,7 +79,7 @@ constexpr const char* kModels[] = {
       %mm = MatMul(%w, %t) %cl = Clip(%w) %gr = Greater(%w, %t) %wh = Where(%gr, %w, %t) %pw = Pow(%w, %t) output %c output %m output %g output %q output %mm })",
 };
 
-std::vector<std::string> seeds() {
+std::vector<std::string> model_seeds() {
   std::vector<std::string> result;
   for (const char* const text : kModels) {
     std::string source = text;
@@ -106,7 +106,7 @@ TEST(Fuzz, DamagedModelsGiveErrorsAndNothingWorse) {
   const char* const keep = std::getenv("TONNX_FUZZ_KEEP");
   const int rounds = more != nullptr ? std::atoi(more) : 8000;
   const unsigned first = start != nullptr ? static_cast<unsigned>(std::atoi(start)) : 1;
-  const std::vector<std::string> originals = seeds();
+  const std::vector<std::string> originals = model_seeds();
   for (const std::string& original : originals) ASSERT_TRUE(fuzz::convert_all_ways(original, 17));
   int accepted = 0;
   for (int round = 0; round < rounds; ++round) {

@@ -10,7 +10,7 @@
 namespace tonnx {
 namespace {
 
-std::vector<std::string> seeds() {
+std::vector<std::string> program_seeds() {
   std::vector<std::string> result;
   for (const auto& file : std::filesystem::directory_iterator(TONNX_TEST_FILES "/formats/pt2/programs"))
     result.push_back(content_of(file.path().string()));
@@ -24,7 +24,7 @@ TEST(Fuzz, DamagedProgramsGiveErrorsAndNothingWorse) {
   const char* const keep = std::getenv("TONNX_FUZZ_KEEP");
   const int rounds = more != nullptr ? std::atoi(more) : 3000;
   const unsigned first = start != nullptr ? static_cast<unsigned>(std::atoi(start)) : 1;
-  const std::vector<std::string> originals = seeds();
+  const std::vector<std::string> originals = program_seeds();
   ASSERT_FALSE(originals.empty());
   for (const std::string& json : originals) EXPECT_EQ(fuzz::convert_program_all_ways(json), 2);
   for (int round = 0; round < rounds; ++round) {

@@ -12,7 +12,7 @@ namespace {
 
 using Parts = std::vector<ZipPart>;
 
-std::vector<Parts> seeds() {
+std::vector<Parts> archive_seeds() {
   const std::string numbers(96, '\x3f');
   Parts today = pt2_parts("{\"graph_module\": {}, \"schema_version\": {\"major\": 8, \"minor\": 9}}",
                           payload_table({"\"a.weight\": " + payload("weight_0", 7, "4, 6", "6, 1"),
@@ -92,7 +92,7 @@ TEST(Fuzz, DamagedArchivesGiveErrorsAndNothingWorse) {
   const char* const keep = std::getenv("TONNX_FUZZ_KEEP");
   const int rounds = more != nullptr ? std::atoi(more) : 8000;
   const unsigned first = start != nullptr ? static_cast<unsigned>(std::atoi(start)) : 1;
-  const std::vector<Parts> originals = seeds();
+  const std::vector<Parts> originals = archive_seeds();
   std::vector<std::string> donors;
   for (const Parts& parts : originals) {
     donors.push_back(make_zip(parts));

@@ -12,13 +12,13 @@
 namespace tonnx::pt2 {
 namespace {
 
-constexpr int kMaxDepth = 100;
-constexpr size_t kMaxText = 1 << 14;
+constexpr int kMaxTextDepth = 100;
+constexpr size_t kMaxTextSize = 1 << 14;
 constexpr size_t kMaxGuard = 1 << 12;
 constexpr size_t kMaxBranches = 16;  // sympy compares each with each
 constexpr double kMaxTerms = 10'000;
 constexpr double kMaxBits = 4'096;
-constexpr int64_t kMaxPower = 64;
+constexpr int64_t kMaxTextPower = 64;
 
 constexpr std::string_view kConstants[] = {"true", "false", "oo"};
 constexpr std::string_view kNumbers[] = {"Symbol", "Integer", "Rational", "Float"};
@@ -133,7 +133,7 @@ class Printer {
   static double bits_of(int64_t value) { return std::log2(std::abs(static_cast<double>(value)) + 1) + 1; }
 
   Cost expression(int depth) {
-    require(depth < kMaxDepth, "an expression is nested more than {} deep", kMaxDepth);
+    require(depth < kMaxTextDepth, "an expression is nested more than {} deep", kMaxTextDepth);
     if (is_digit(next()) || next() == '-') return {1, bits_of(integer())};
     std::string_view name = word();
     if (const size_t dot = name.rfind('.'); dot != std::string_view::npos) name = name.substr(dot + 1);
@@ -214,7 +214,7 @@ class Printer {
     int64_t value = 0;
     const auto [end, error] = std::from_chars(exponent.data(), exponent.data() + exponent.size(), value);
     const bool is_small =
-        error == std::errc() && end == exponent.data() + exponent.size() && std::abs(value) <= kMaxPower;
+        error == std::errc() && end == exponent.data() + exponent.size() && std::abs(value) <= kMaxTextPower;
     if (!is_small) fail_unsupported("the expression '{}' has a power that is no small number", text_);
     if (name == "LShift") return {base.terms, base.bits + static_cast<double>(std::abs(value))};
     const auto times = static_cast<double>(std::abs(value));
@@ -291,7 +291,7 @@ std::optional<std::string> vetted_guard(std::string_view text) {
 }
 
 std::string vetted_expression(std::string_view text) {
-  require(text.size() <= kMaxText, "an expression has {} characters", text.size());
+  require(text.size() <= kMaxTextSize, "an expression has {} characters", text.size());
   return Printer(text).print();
 }
 

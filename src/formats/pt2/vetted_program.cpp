@@ -41,7 +41,7 @@ void require_operator(std::string_view target, const AllowedOps& allowed) {
 }
 
 /// What PyTorch looks up, part by part, in its own modules: `torch.ops.aten.add.Tensor`, `_operator.mul`, `math.ceil`.
-std::string_view target_of(const Json& node, const AllowedOps& allowed) {
+std::string_view vetted_target(const Json& node, const AllowedOps& allowed) {
   constexpr std::string_view kNumbers[] = {
       "_operator.add",  "_operator.sub", "_operator.mul",    "_operator.floordiv", "_operator.truediv", "_operator.mod",
       "_operator.pow",  "_operator.neg", "_operator.pos",    "_operator.abs",      "_operator.eq",      "_operator.ne",
@@ -312,7 +312,7 @@ void Copy::copy_graph(const Json& json) {
 
 void Copy::copy_node(const Json& json) {
   json_.begin_object();
-  json_.entry("target", target_of(json, allowed_));
+  json_.entry("target", vetted_target(json, allowed_));
   copy_list(json, "inputs", [&](const Json& input) {
     const std::string_view name = text_of(get(input, "name"), "the name of an argument");
     require(name.empty() || is_name_for_code(name), "the argument '{}' has no name for code", name);

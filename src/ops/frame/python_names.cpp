@@ -19,7 +19,7 @@ bool is_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
-std::vector<std::string_view> split(std::string_view text, char at) {
+std::vector<std::string_view> split_words(std::string_view text, char at) {
   std::vector<std::string_view> parts;
   size_t start = 0;
   for (size_t i = 0; i <= text.size(); ++i) {
@@ -82,7 +82,7 @@ bool is_made_up(std::string_view name) {
 }
 
 std::string path_of_node(std::string_view node_name) {
-  std::vector<std::string_view> parts = split(node_name, '/');
+  std::vector<std::string_view> parts = split_words(node_name, '/');
   if (parts.size() < 2) {
     if (node_name.starts_with('/') && (parts.empty() || std::isupper(static_cast<unsigned char>(parts[0][0]))))
       return "";

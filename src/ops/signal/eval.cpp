@@ -53,7 +53,7 @@ int64_t transform_steps(int64_t length) {
 bool is_float_tensor(const TensorPtr& x) { return is_float(x->dtype) && is_plain_number(x->dtype); }
 
 /// One line of numbers, real ones or pairs.
-struct Line {
+struct SampleLine {
   const std::vector<double>& numbers;
   bool is_complex;
 
@@ -87,7 +87,7 @@ Results eval_dft(const NodeView& n) {
   if (length < 1 || to.size > length || !is_feasible({from.outer, from.inner, length, transform_steps(length)}))
     return {};
   const std::vector<double> numbers = numbers_of(*x);
-  const Line line{numbers, parts == 2};
+  const SampleLine line{numbers, parts == 2};
   const auto width = static_cast<size_t>(dims->back());
   std::vector<double> result(static_cast<size_t>(count_of(*dims)));
   for (int64_t o = 0; o < from.outer; ++o) {
@@ -131,7 +131,7 @@ Results eval_stft(const NodeView& n) {
       !is_feasible({x->dims[0], frames, length, transform_steps(length)}))
     return {};
   const std::vector<double> numbers = numbers_of(*x), weights = window ? numbers_of(*window) : std::vector<double>();
-  const Line line{numbers, parts == 2};
+  const SampleLine line{numbers, parts == 2};
   std::vector<double> result;
   for (int64_t f = 0; f < x->dims[0] * frames; ++f) {
     std::vector<Complex> values(static_cast<size_t>(length));

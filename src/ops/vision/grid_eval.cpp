@@ -85,7 +85,7 @@ std::vector<Tap> taps_of(const GridAxis& axis, double x, std::string_view mode) 
 }
 
 /// The taps of all dimensions multiplied out.
-std::vector<Tap> product(const std::vector<Tap>& outer, const std::vector<Tap>& inner, int64_t size) {
+std::vector<Tap> grid_product(const std::vector<Tap>& outer, const std::vector<Tap>& inner, int64_t size) {
   std::vector<Tap> result;
   for (const Tap& a : outer) {
     for (const Tap& b : inner) result.push_back({a.at * size + b.at, a.weight * b.weight});
@@ -130,7 +130,7 @@ Results eval_grid_sample(const NodeView& n) {
       double at = axes[d].place(places[static_cast<size_t>(i) * rank + rank - 1 - d], grid->dtype == DType::Float64);
       if (!(std::fabs(at) < 1e9)) return {};
       if (moves) at = std::nearbyint(at);
-      taps = product(taps, taps_of(axes[d], axes[d].inside(at, mode == "cubic"), mode), axes[d].size);
+      taps = grid_product(taps, taps_of(axes[d], axes[d].inside(at, mode == "cubic"), mode), axes[d].size);
     }
     for (int64_t c = 0; c < channels; ++c) {
       const int64_t from = (i / samples * channels + c) * plane,

@@ -6,7 +6,7 @@ namespace tonnx {
 namespace {
 
 /// A number among the arguments; -1 for what is none, or counts from the back.
-int64_t number(const Node& node, std::string_view argument) {
+int64_t int_argument(const Node& node, std::string_view argument) {
   const Attribute* found = node.find_attribute(argument);
   const auto* i = found ? found->value.get<int64_t>() : nullptr;
   if (const auto* list = found ? found->value.get<std::vector<int64_t>>() : nullptr; list && list->size() == 1)
@@ -20,15 +20,15 @@ Value* undone(const Node& node) {
   if (before == nullptr || before->graph != node.graph) return nullptr;
   // 1. unsqueeze(x, d), and then squeeze or select of d
   if (is_aten(before, "unsqueeze")) {
-    const int64_t dim = number(*before, "dim");
+    const int64_t dim = int_argument(*before, "dim");
     const bool squeezes = is_aten(&node, "squeeze", "dim") || is_aten(&node, "squeeze", "dims");
-    const bool selects = is_aten(&node, "select", "int") && number(node, "index") == 0;
-    return dim >= 0 && (squeezes || selects) && number(node, "dim") == dim ? before->input(0) : nullptr;
+    const bool selects = is_aten(&node, "select", "int") && int_argument(node, "index") == 0;
+    return dim >= 0 && (squeezes || selects) && int_argument(node, "dim") == dim ? before->input(0) : nullptr;
   }
   // 2. transpose(transpose(x, a, b), a, b)
   if (is_aten(&node, "transpose", "int") && is_aten(before, "transpose", "int")) {
-    const int64_t a = number(node, "dim0"), b = number(node, "dim1");
-    const int64_t c = number(*before, "dim0"), d = number(*before, "dim1");
+    const int64_t a = int_argument(node, "dim0"), b = int_argument(node, "dim1");
+    const int64_t c = int_argument(*before, "dim0"), d = int_argument(*before, "dim1");
     const bool same = a >= 0 && b >= 0 && ((a == c && b == d) || (a == d && b == c));
     return same ? before->input(0) : nullptr;
   }

@@ -6,7 +6,7 @@
 namespace tonnx {
 namespace {
 
-const Attribute* find(const AtenCall& call, std::string_view name) {
+const Attribute* find_argument(const AtenCall& call, std::string_view name) {
   for (const Attribute& attribute : call.attributes) {
     if (attribute.name == name) return &attribute;
   }
@@ -15,7 +15,7 @@ const Attribute* find(const AtenCall& call, std::string_view name) {
 
 /// An argument that is a number, counted from the front where it is a dimension of `rank` ones.
 std::optional<int64_t> number(const AtenCall& call, std::string_view name, int64_t otherwise) {
-  const Attribute* found = find(call, name);
+  const Attribute* found = find_argument(call, name);
   if (found == nullptr) return otherwise;
   const auto* given = found->value.get<int64_t>();
   return given ? std::optional(*given) : std::nullopt;
@@ -30,7 +30,7 @@ std::optional<size_t> dimension(const AtenCall& call, std::string_view name, int
 
 std::optional<Strides> part_strides(const View& view, Strides strides) {
   if (view.rule == ViewRule::AsStrided) {
-    const Attribute* given = find(view.call, "stride");
+    const Attribute* given = find_argument(view.call, "stride");
     const auto* all = given ? given->value.get<std::vector<int64_t>>() : nullptr;
     return all ? std::optional(Strides(all->begin(), all->end())) : std::nullopt;
   }

@@ -78,9 +78,9 @@ struct Missing {
   bool can_be_allowed = false;
 };
 
-void visit(Graph& graph, const AllowedOps& allowed, std::map<std::string, Missing>& missing) {
+void check_nodes(Graph& graph, const AllowedOps& allowed, std::map<std::string, Missing>& missing) {
   for (Node& node : graph) {
-    for (const GraphPtr& subgraph : subgraphs_of(node)) visit(*subgraph, allowed, missing);
+    for (const GraphPtr& subgraph : subgraphs_of(node)) check_nodes(*subgraph, allowed, missing);
     const AtenOpEntry* entry = find_aten_op(node);
     if (entry != nullptr) {
       in_context([&] { return "checking " + full_name(node); }, [&] { check_arguments(node, entry->signature); });
@@ -107,7 +107,7 @@ void to_code(Graph& graph, const AllowedOps& allowed) {
   make_literals(graph);
   open_graphs(graph);
   std::map<std::string, Missing> missing;
-  visit(graph, allowed, missing);
+  check_nodes(graph, allowed, missing);
   if (missing.empty()) return;
   std::string text = "these operators cannot be written as Python:";
   for (const auto& [target, op] : missing) {

@@ -8,16 +8,18 @@
 namespace tonnx {
 namespace {
 
-bool is_aten(const Node& node, std::string_view op) { return node.domain == Symbol("aten") && node.op == Symbol(op); }
+bool is_op_of_aten(const Node& node, std::string_view op) {
+  return node.domain == Symbol("aten") && node.op == Symbol(op);
+}
 
 template <size_t kCount>
 bool is_any(const Node& node, const std::array<std::string_view, kCount>& ops) {
-  return std::any_of(ops.begin(), ops.end(), [&](std::string_view op) { return is_aten(node, op); });
+  return std::any_of(ops.begin(), ops.end(), [&](std::string_view op) { return is_op_of_aten(node, op); });
 }
 
 bool reads_memory(Graph& graph) {
   for (Node& node : graph) {
-    if (is_aten(node, "as_strided") || is_aten(node, "as_strided_scatter")) return true;
+    if (is_op_of_aten(node, "as_strided") || is_op_of_aten(node, "as_strided_scatter")) return true;
     for (const GraphPtr& subgraph : subgraphs_of(node)) {
       if (reads_memory(*subgraph)) return true;
     }
@@ -25,7 +27,7 @@ bool reads_memory(Graph& graph) {
   return false;
 }
 
-bool is_number(const Node& node, std::string_view argument, int64_t wanted) {
+bool is_integer_argument(const Node& node, std::string_view argument, int64_t wanted) {
   const Attribute* found = node.find_attribute(argument);
   const auto* number = found ? found->value.get<int64_t>() : nullptr;
   return number != nullptr && *number == wanted;
@@ -34,12 +36,12 @@ bool is_number(const Node& node, std::string_view argument, int64_t wanted) {
 /// x + 0 of integers: what is left of offsets that are zero in this program.
 bool adds_nothing(const Node& node, const Type& before, const Type& after) {
   if (!is_integer(before.dtype) || !before.shape || before.shape != after.shape) return false;
-  return ((is_aten(node, "add") || is_aten(node, "sub")) && is_number(node, "other", 0)) ||
-         (is_aten(node, "mul") && is_number(node, "other", 1));
+  return ((is_op_of_aten(node, "add") || is_op_of_aten(node, "sub")) && is_integer_argument(node, "other", 0)) ||
+         (is_op_of_aten(node, "mul") && is_integer_argument(node, "other", 1));
 }
 
 bool pads_nothing(const Node& node) {
-  if (!is_aten(node, "pad") && !is_aten(node, "constant_pad_nd")) return false;
+  if (!is_op_of_aten(node, "pad") && !is_op_of_aten(node, "constant_pad_nd")) return false;
   const Attribute* found = node.find_attribute("pad");
   const auto* counts = found ? found->value.get<std::vector<int64_t>>() : nullptr;
   return counts != nullptr && std::all_of(counts->begin(), counts->end(), [](int64_t n) { return n == 0; });
@@ -58,7 +60,7 @@ bool changes_nothing(const Node& node) {
   if (before.dtype == DType::Undefined || before.dtype != after.dtype) return false;
   if (is_any(node, kCasts) || pads_nothing(node) || adds_nothing(node, before, after)) return true;
   // without a gradient there is nothing to be cut off
-  if (is_aten(node, "detach")) return from->constant ? !from->trainable : is_integer(before.dtype);
+  if (is_op_of_aten(node, "detach")) return from->constant ? !from->trainable : is_integer(before.dtype);
   return is_any(node, kShapes) && before.shape && after.shape && *before.shape == *after.shape;
 }
 
@@ -77,7 +79,7 @@ void skip_reshape(Node& node) {
   const auto* operand = self ? self->value.get<Operand>() : nullptr;
   if (operand == nullptr || operand->index != 0 || before == nullptr || before->graph != node.graph) return;
   Value* source = before->input(0);
-  if (is_aten(*before, "reshape") && source != nullptr && source->type.is_tensor()) node.set_input(0, source);
+  if (is_op_of_aten(*before, "reshape") && source != nullptr && source->type.is_tensor()) node.set_input(0, source);
 }
 
 /// A conversion that also names a device, or another tensor, is one to a type.
@@ -98,8 +100,8 @@ void make_cast(Node& node) {
 /// From the first on, or to the last, need not be said.
 void shorten_slice(Node& node) {
   std::erase_if(node.attributes, [&](const Attribute& attribute) {
-    return (attribute.name == "start" && is_number(node, "start", 0)) ||
-           (attribute.name == "end" && is_number(node, "end", std::numeric_limits<int64_t>::max()));
+    return (attribute.name == "start" && is_integer_argument(node, "start", 0)) ||
+           (attribute.name == "end" && is_integer_argument(node, "end", std::numeric_limits<int64_t>::max()));
   });
 }
 
@@ -132,7 +134,7 @@ void forget_zero_state(Node& node) {
   if (state->value.get<Operand>() != nullptr) states.push_back(state->value);
   for (const AttrValue& item : states) {
     const Value* value = value_of(item);
-    if (value == nullptr || value->producer == nullptr || !is_aten(*value->producer, "zeros") ||
+    if (value == nullptr || value->producer == nullptr || !is_op_of_aten(*value->producer, "zeros") ||
         value->type.dtype != node.input(0)->type.dtype)
       return;
   }
@@ -140,9 +142,9 @@ void forget_zero_state(Node& node) {
   node.set_attribute("hx", state->value.get<AttrList>() ? AttrValue(AttrList{}) : AttrValue());
 }
 
-void visit(Graph& graph, bool has_memory) {
+void drop_copies_in(Graph& graph, bool has_memory) {
   for (Node* node = graph.first(); node != nullptr; node = node->next) {
-    for (const GraphPtr& subgraph : subgraphs_of(*node)) visit(*subgraph, has_memory);
+    for (const GraphPtr& subgraph : subgraphs_of(*node)) drop_copies_in(*subgraph, has_memory);
     for (Value* output : node->outputs()) {
       const bool is_number =
           output && (output->type.kind == Type::Kind::Int || output->type.kind == Type::Kind::Float ||
@@ -150,16 +152,16 @@ void visit(Graph& graph, bool has_memory) {
       if (is_number) output->name = graph.unique_name("n");
     }
     forget_zero_state(*node);
-    if (is_aten(*node, "slice_scatter")) shorten_slice(*node);
+    if (is_op_of_aten(*node, "slice_scatter")) shorten_slice(*node);
     if (has_memory) continue;
     if (changes_nothing(*node)) {
       graph.replace_uses(node->output(0), node->input(0));
-    } else if (is_aten(*node, "view") && node->overload.empty()) {
+    } else if (is_op_of_aten(*node, "view") && node->overload.empty()) {
       make_reshape(*node);
-    } else if (is_aten(*node, "to") || is_aten(*node, "_to_copy")) {
+    } else if (is_op_of_aten(*node, "to") || is_op_of_aten(*node, "_to_copy")) {
       make_cast(*node);
     }
-    if (is_aten(*node, "reshape")) skip_reshape(*node);
+    if (is_op_of_aten(*node, "reshape")) skip_reshape(*node);
   }
 }
 
@@ -170,7 +172,7 @@ void drop_copies(Graph& graph) {
     const DType dtype = value->constant ? value->constant->dtype : DType::Undefined;
     if (dtype == DType::Bool || is_integer(dtype)) value->trainable = false;
   }
-  visit(graph, reads_memory(graph));
+  drop_copies_in(graph, reads_memory(graph));
 }
 
 }  // namespace tonnx

@@ -18,7 +18,9 @@ constexpr int64_t kMaxUnrolled = 50000;  // nodes that all loops of a model may 
 
 bool is_own(const Node& node, std::string_view op) { return node.domain == Symbol("tonnx") && node.op == Symbol(op); }
 
-GraphPtr graph_of(const Node& node, std::string_view name) { return *node.find_attribute(name)->value.get<GraphPtr>(); }
+GraphPtr branch_graph(const Node& node, std::string_view name) {
+  return *node.find_attribute(name)->value.get<GraphPtr>();
+}
 
 Type scalar_type(DType dtype) { return Type::tensor(dtype, Shape()); }
 
@@ -39,7 +41,7 @@ struct Loop {
   size_t scans = 0;
   GraphPtr body;
 
-  explicit Loop(const Node& node) : body(graph_of(node, "body")) {
+  explicit Loop(const Node& node) : body(branch_graph(node, "body")) {
     if (const Attribute* given = node.find_attribute("count")) {
       if (const auto* number = given->value.get<int64_t>()) count = *number;
       count_value = operand(node, "count");
@@ -134,7 +136,7 @@ std::optional<bool> decided(const Node& node) {
 
 /// 2. A branch that is decided becomes the nodes of that branch.
 void inline_branch(Graph& graph, Node& node, bool condition) {
-  const GraphPtr branch = graph_of(node, condition ? "then_branch" : "else_branch");
+  const GraphPtr branch = branch_graph(node, condition ? "then_branch" : "else_branch");
   ValueMap map;
   clone_nodes(*branch, graph, &node, map);
   for (size_t i = 0; i < node.outputs().size(); ++i) {
@@ -331,7 +333,7 @@ void make_cond(Graph& graph, Node& node) {
   AtenWriter writer(graph);
   writer.write_before(&node);
   Value* condition = as_scalar(writer, node.input(0), &node);
-  const GraphPtr yes = graph_of(node, "then_branch"), no = graph_of(node, "else_branch");
+  const GraphPtr yes = branch_graph(node, "then_branch"), no = branch_graph(node, "else_branch");
   for (const GraphPtr& each : {yes, no}) {
     require_tensors(each->outputs());
   }

@@ -145,9 +145,9 @@ class Inference {
   std::set<std::string> known_;
 };
 
-using Names = std::unordered_set<std::string>;
+using SizeNames = std::unordered_set<std::string>;
 
-void collect_symbols(const Dim& dim, Names& into) {
+void collect_symbols(const Dim& dim, SizeNames& into) {
   for (const auto& [product, coefficient] : dim.terms()) {
     for (const Dim::AtomPtr& atom : product) {
       if (atom->kind == 's') {
@@ -176,13 +176,13 @@ void for_each_size(Graph& graph, Visit&& visit) {
   }
 }
 
-void name_unseen_sizes(Graph& graph, const Names& of_inputs) {
-  Names seen = of_inputs;
+void name_unseen_sizes(Graph& graph, const SizeNames& of_inputs) {
+  SizeNames seen = of_inputs;
   for_each_size(graph, [&](const Dim& dim) {
     if (const auto name = dim.symbol_name()) seen.insert(*name);
   });
   for_each_size(graph, [&](Dim& dim) {
-    Names used;
+    SizeNames used;
     collect_symbols(dim, used);
     const bool is_seen =
         std::all_of(used.begin(), used.end(), [&](const std::string& name) { return seen.contains(name); });
@@ -198,7 +198,7 @@ void name_unseen_sizes(Graph& graph, const Names& of_inputs) {
 void infer_aten_types(Graph& graph, std::string_view tag) { Inference(tag).run(graph); }
 
 void name_unseen_sizes(Graph& graph) {
-  Names of_inputs;
+  SizeNames of_inputs;
   for (const Value* input : graph.inputs()) {
     if (!input->type.shape) continue;
     for (const Dim& dim : *input->type.shape) {

@@ -20,7 +20,7 @@ Rule rule_of(const Node& node) {
   return entry ? entry->op->view : Rule::None;
 }
 
-const AttrValue* find(const Node& node, std::string_view name) {
+const AttrValue* find_value(const Node& node, std::string_view name) {
   const Attribute* found = node.find_attribute(name);
   return found ? &found->value : nullptr;
 }
@@ -32,7 +32,7 @@ int64_t wrapped(int64_t dim, int64_t rank) {
 }
 
 int64_t dim_argument(const Node& node, std::string_view name, int64_t otherwise, int64_t rank) {
-  const AttrValue* given = find(node, name);
+  const AttrValue* given = find_value(node, name);
   if (given == nullptr) return wrapped(otherwise, rank);
   const auto* dim = given->get<int64_t>();
   require(dim != nullptr, "the argument '{}' is not a number", name);
@@ -41,7 +41,7 @@ int64_t dim_argument(const Node& node, std::string_view name, int64_t otherwise,
 
 std::vector<int64_t> dims_argument(const Node& node, std::string_view name, int64_t rank) {
   std::vector<int64_t> dims;
-  const AttrValue* given = find(node, name);
+  const AttrValue* given = find_value(node, name);
   if (const auto* one = given ? given->get<int64_t>() : nullptr) dims = {*one};
   if (const auto* all = given ? given->get<std::vector<int64_t>>() : nullptr) dims = *all;
   for (int64_t& dim : dims) dim = wrapped(dim, rank);
@@ -50,7 +50,7 @@ std::vector<int64_t> dims_argument(const Node& node, std::string_view name, int6
 
 /// A number among the arguments; 0 where it is left out.
 IntArg int_argument(const Node& node, std::string_view name) {
-  const AttrValue* given = find(node, name);
+  const AttrValue* given = find_value(node, name);
   return given ? int_of(node, *given) : 0;
 }
 
@@ -118,7 +118,7 @@ std::vector<int64_t> permutation(Rule rule, const Node& node, int64_t rank) {
 /// Those of size 1 that squeeze takes away; nothing where a size may or may not be 1.
 std::optional<std::vector<int64_t>> squeezed(const Node& node, const Type& of, const Type& to) {
   const auto rank = static_cast<int64_t>(of.shape->size());
-  const bool all = find(node, "dim") == nullptr;
+  const bool all = find_value(node, "dim") == nullptr;
   std::vector<int64_t> dims = all ? swapped(rank, 0, 0) : dims_argument(node, "dim", rank);
   std::sort(dims.begin(), dims.end());
   dims.erase(std::unique(dims.begin(), dims.end()), dims.end());
@@ -137,14 +137,14 @@ bool is_dense(const Viewed& input) {
 }
 
 Kind converted(const Node& node, const Type& of, const Type& to) {
-  const AttrValue* copy = find(node, "copy");
+  const AttrValue* copy = find_value(node, "copy");
   const bool copies = copy != nullptr && copy->get<bool>() != nullptr && *copy->get<bool>();
-  const bool is_same = of.dtype == to.dtype && !copies && find(node, "memory_format") == nullptr;
+  const bool is_same = of.dtype == to.dtype && !copies && find_value(node, "memory_format") == nullptr;
   return is_same ? Kind::Same : Kind::None;
 }
 
 Kind dropped(const Node& node) {
-  const AttrValue* train = find(node, "train");
+  const AttrValue* train = find_value(node, "train");
   const bool trains = train != nullptr && train->get<bool>() != nullptr && *train->get<bool>();
   return !trains || is_number(node, "p", 0.0) ? Kind::Same : Kind::None;
 }
@@ -161,7 +161,7 @@ void describe(Rule rule, const Node& node, const Viewed& input, View& view, Aten
     case Rule::Select:
     case Rule::Diagonal: view.kind = Kind::Scatter; break;
     case Rule::Slice: {
-      const IntArg step = find(node, "step") ? int_argument(node, "step") : IntArg(1);
+      const IntArg step = find_value(node, "step") ? int_argument(node, "step") : IntArg(1);
       view.kind = same_shape && !step.value && step.number == 1 ? Kind::Merged : Kind::Scatter;
       break;
     }
@@ -190,7 +190,7 @@ void describe(Rule rule, const Node& node, const Viewed& input, View& view, Aten
       break;
     case Rule::Contiguous:
       if (input.strides)
-        view.kind = is_dense(input) && find(node, "memory_format") == nullptr ? Kind::Same : Kind::None;
+        view.kind = is_dense(input) && find_value(node, "memory_format") == nullptr ? Kind::Same : Kind::None;
       break;
     case Rule::Permute:
     case Rule::Transpose:
@@ -270,7 +270,7 @@ std::vector<View> parts_of(Rule rule, const Node& node, const Viewed& input, siz
 int viewed_input(const Node& node) {
   if (rule_of(node) == Rule::None) return -1;
   for (const std::string_view name : {"self", "input", "A"}) {
-    const AttrValue* given = find(node, name);
+    const AttrValue* given = find_value(node, name);
     const auto* at = given ? given->get<Operand>() : nullptr;
     if (at != nullptr && node.input(at->index) && node.input(at->index)->type.is_tensor())
       return static_cast<int>(at->index);
