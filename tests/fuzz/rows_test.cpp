@@ -21,8 +21,10 @@ int number_from(const char* variable, int otherwise) {
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kLimitsMemory = false;  // the sanitizer's own bookkeeping takes terabytes of addresses
+constexpr int kSeconds = 100;          // and it makes everything slower
 #else
 constexpr bool kLimitsMemory = true;
+constexpr int kSeconds = 10;
 #endif
 
 void limit(decltype(RLIMIT_AS) what, rlim_t value) {
@@ -61,7 +63,7 @@ std::string failures_of(const Row& row, uint32_t first, int rounds, Progress& pr
   if (child == 0) {
     close(ends[0]);
     limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_CPU, static_cast<rlim_t>(10 + rounds));
+    limit(RLIMIT_CPU, static_cast<rlim_t>(kSeconds + rounds));
     if (kLimitsMemory) limit(RLIMIT_AS, rlim_t{1} << 30);
     const std::string found = run_cases(row, first, rounds, progress);
     for (size_t at = 0; at < found.size();) {

@@ -113,7 +113,8 @@ std::optional<int64_t> single_size(const NodeView& n) {
   if (!starts || !ends || starts->size() != 1 || ends->size() != 1 ||
       (n.has("steps") && (!steps || *steps != std::vector<int64_t>{1})))
     return std::nullopt;
-  const bool is_one = (*ends)[0] == (*starts)[0] + 1 || ((*starts)[0] == -1 && (*ends)[0] > kMaxRank);
+  const bool is_one =
+      ((*ends)[0] > (*starts)[0] && (*ends)[0] - 1 == (*starts)[0]) || ((*starts)[0] == -1 && (*ends)[0] > kMaxRank);
   return is_one && find_shape_of_any_rank(n.value("data")) ? std::optional((*starts)[0]) : std::nullopt;
 }
 

@@ -1,6 +1,8 @@
 // quantize.cpp - between floats and quantised numbers: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear.
 #include "ops/quantize/quantize.h"
 
+#include <cmath>
+
 #include "base/error.h"
 #include "ops/cast/cast.h"
 #include "ops/frame/eval.h"
@@ -74,7 +76,10 @@ Value* plus(AtenBuilder& aten, Value* x, int64_t number) {
 
 Value* minus(AtenBuilder& aten, Value* x, const QuantParam& zero_point) {
   if (zero_point.is(0)) return x;
-  if (zero_point.number) return plus(aten, x, static_cast<int64_t>(-*zero_point.number));
+  if (zero_point.number) {
+    require(std::fabs(*zero_point.number) <= 0x1p53, "a zero point of {}", *zero_point.number);
+    return plus(aten, x, static_cast<int64_t>(-*zero_point.number));
+  }
   return aten("sub.Tensor", x, zero_point.tensor);
 }
 

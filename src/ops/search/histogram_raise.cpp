@@ -2,6 +2,7 @@
 #include <array>
 
 #include "base/budget.h"
+#include "ops/frame/node_view.h"
 #include "ops/index/raise.h"
 #include "ops/move/raise.h"
 
@@ -180,6 +181,7 @@ Values raise_histogram(const AtenNode& n, OnnxBuilder& onnx) {
 Values raise_histogramdd(const AtenNode& n, OnnxBuilder& onnx) {
   const auto coordinates = n.shape("self").back().constant();
   if (!coordinates) n.cannot("points of an unknown number of coordinates");
+  require(*coordinates <= kMaxRank, "a histogram of {} dimensions", *coordinates);
   Histogram histogram(n, onnx, onnx.reshape(n.input("self"), IntArgs{-1, *coordinates}));
   std::vector<int64_t> bins = n.ints("bins");
   if (bins.size() == 1) bins.assign(static_cast<size_t>(*coordinates), bins[0]);
@@ -191,6 +193,7 @@ Values raise_histogramdd_edges(const AtenNode& n, OnnxBuilder& onnx) {
   n.ignore({"range"});
   const CheckedList<Value*> bins = n.inputs("bins");
   const auto coordinates = static_cast<int64_t>(bins.size());
+  require(coordinates <= kMaxRank, "a histogram of {} dimensions", coordinates);
   Histogram histogram(n, onnx, onnx.reshape(n.input("self"), IntArgs{-1, coordinates}));
   for (Value* edges : bins) histogram.add_edges(edges);
   return counts_and_edges(histogram);
