@@ -19,7 +19,7 @@ int64_t bytes_of(const AttrValue& value, bool with_tensors) {
     return with_tensors ? static_cast<int64_t>((*tensor)->data.size()) : 0;
   int64_t bytes = 0;
   if (const auto* texts = value.get<std::vector<std::string>>()) {
-    for (const std::string& text : *texts) bytes += static_cast<int64_t>(sizeof(text)) + size(text);
+    for (const std::string& text : *texts) bytes += static_cast<int64_t>(sizeof(std::string)) + size(text);
   }
   if (const auto* list = value.get<AttrList>()) {
     for (const AttrValue& item : *list) bytes += static_cast<int64_t>(sizeof(item)) + bytes_of(item, with_tensors);

@@ -41,7 +41,7 @@ Values raise_attention(const AtenNode& n, OnnxBuilder& onnx) {
   std::vector<Attribute> attributes;
   if (n.flag("is_causal")) attributes.push_back(attr("is_causal", int64_t{1}));
   if (const auto scale = n.find_f("scale")) attributes.push_back(attr("scale", *scale));
-  Shape result = n.output_shape();
+  const Shape& result = n.output_shape();
   if (rank > 2) {
     q = with_batch(onnx, q, result, false);
     k = with_batch(onnx, k, result, shares_keys);

@@ -25,15 +25,12 @@ void types_index(TypeNode& n) {
     const auto indices = n.tensors("indices");
     if (indices.size() > shape.size()) return std::nullopt;
     Shape result, common;
-    size_t first = 0, last = 0, at = 0;  // at: dimensions of `shape` that are used up
+    size_t first = 0, last = 0;
     bool any = false, is_split = false;
     std::vector<size_t> places;
     for (size_t i = 0; i < indices.size(); ++i) {
       const Type* index = indices[i];
-      if (index == nullptr) {
-        ++at;
-        continue;
-      }
+      if (index == nullptr) continue;
       if (!index->shape) return std::nullopt;
       if (index->dtype == DType::Bool || index->dtype == DType::UInt8) {
         if (indices.size() != 1) return std::nullopt;
@@ -50,7 +47,6 @@ void types_index(TypeNode& n) {
       last = i;
       any = true;
       places.push_back(i);
-      ++at;
     }
     for (size_t i = 0; i < shape.size(); ++i) {
       if (std::find(places.begin(), places.end(), i) == places.end()) result.push_back(shape[i]);

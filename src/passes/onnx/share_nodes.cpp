@@ -11,13 +11,15 @@ namespace {
 
 template <class T>
 void append(std::string& key, const T& plain) {
-  key.append(reinterpret_cast<const char*>(&plain), sizeof plain);
+  key.append(reinterpret_cast<const char*>(&plain),
+             sizeof(T));  // NOLINT(bugprone-sizeof-expression): a pointer is a key too
 }
 
 template <class T>
 void append_list(std::string& key, const T& list) {
   append(key, list.size());
-  key.append(reinterpret_cast<const char*>(list.data()), list.size() * sizeof list[0]);
+  key.append(reinterpret_cast<const char*>(list.data()),
+             list.size() * sizeof(list[0]));  // NOLINT(bugprone-sizeof-expression)
 }
 
 /// False where the value is too large to be compared, or a graph.
