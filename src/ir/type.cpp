@@ -17,7 +17,9 @@ Type Type::sequence(Type element) { return {Kind::Sequence, DType::Undefined, st
 Type Type::optional(Type element) { return {Kind::Optional, DType::Undefined, std::nullopt, {std::move(element)}}; }
 Type Type::number(Kind kind) { return {kind, DType::Undefined, std::nullopt, {}}; }
 
-bool Type::operator==(const Type& other) const = default;
+bool Type::operator==(const Type& other) const {
+  return kind == other.kind && dtype == other.dtype && shape == other.shape && elements == other.elements;
+}
 
 std::string text_of(const Type& type) {
   const auto element = [&] { return type.elements.empty() ? std::string("?") : text_of(type.elements[0]); };
