@@ -108,10 +108,10 @@ test-dev: deps $(VENV)/.stamp install  ## the C++ tests and the hostile files un
 	@TONNX_CLI=$(CURDIR)/build/dev/tonnx TONNX_SANITIZED=1 $(PY) -m pytest -q -n $(JOBS) tests/python/test_hostile.py
 
 fuzz: MORE_PACKAGES := $(FUZZ_PACKAGES)
-fuzz: deps  ## coverage-guided fuzzing under the sanitizers: make fuzz FUZZ=onnx SECONDS=600; without FUZZ all of them in turn
+fuzz: deps  ## coverage-guided fuzzing under the sanitizers: make fuzz FUZZ=onnx SECONDS=600; without FUZZ all of them; RUNS=1000: as many, the same each time
 	@test -f build/fuzz/build.ninja || cmake --preset fuzz
 	@cmake --build build/fuzz -j $(JOBS) --target tonnx_fuzz
-	@$(PYTHON) tools/fuzz.py build/fuzz/tonnx_fuzz --target $(FUZZ) --seconds $(SECONDS) --jobs $(JOBS)
+	@$(PYTHON) tools/fuzz.py build/fuzz/tonnx_fuzz --target $(FUZZ) --seconds $(SECONDS) $(if $(RUNS),--runs $(RUNS)) --jobs $(JOBS)
 
 $(BENCH_VENV)/.stamp: tools/requirements.txt bench/requirements.txt | deps
 	@echo "making $(BENCH_VENV)"

@@ -2,6 +2,7 @@
 
     tools/fuzz.py build/fuzz/tonnx_fuzz --target onnx --seconds 600
     tools/fuzz.py build/fuzz/tonnx_fuzz --target all --seconds 120      # together
+    tools/fuzz.py build/fuzz/tonnx_fuzz --target all --runs 1000        # of each, the same ones each time
 
 A finding ends the run with exit code 1; it lies in build/fuzz/findings/TARGET. Once its cause is mended it goes to
 tests/fuzz/found/TARGET, where the tests run it forever.
@@ -31,8 +32,9 @@ def targets_of(program: Path) -> list[str]:
     return [line.split()[0] for line in listed.splitlines() if line.startswith("  ")]
 
 
-def run(program: Path, target: str, seconds: int) -> bool:
-    """Whether nothing was found."""
+def run(program: Path, target: str, seconds: int, runs: int | None) -> bool:
+    """Whether nothing was found. A number of runs is repeatable: it begins from what is checked in, and learns nothing
+    for the next time."""
     work = program.parent / "corpus" / target
     findings = program.parent / "findings" / target
     for folder in (work, findings):
@@ -42,7 +44,7 @@ def run(program: Path, target: str, seconds: int) -> bool:
     command = [
         str(program),
         f"--target={target}",
-        f"-max_total_time={seconds}",
+        *([f"-runs={runs}", "-seed=1"] if runs else [f"-max_total_time={seconds}"]),
         f"-rss_limit_mb={MEMORY_MB}",
         f"-malloc_limit_mb={MEMORY_MB}",
         f"-timeout={SLOWEST_SECONDS}",
@@ -50,7 +52,7 @@ def run(program: Path, target: str, seconds: int) -> bool:
         f"-dict={FUZZ / 'tonnx.dict'}",
         f"-artifact_prefix={findings}/",
         "-print_final_stats=1",
-        str(work),
+        *([] if runs else [str(work)]),
         *(str(folder) for folder in seeds if folder is not None and folder.is_dir()),
     ]
     options = "allocator_may_return_null=1:detect_leaks=0:abort_on_error=0"
@@ -79,6 +81,7 @@ def main() -> int:
         "--target", default="all", help="one of those that the program lists, several with commas, or all"
     )
     parser.add_argument("--seconds", type=int, default=600, help="of all targets together, on one core")
+    parser.add_argument("--runs", type=int, help="of each target, from a fixed seed, instead of seconds")
     parser.add_argument("--jobs", type=int, default=1, help="targets at the same time")
     arguments = parser.parse_args()
     program = arguments.program.resolve()
@@ -88,7 +91,7 @@ def main() -> int:
         parser.error(f"no target {', '.join(sorted(unknown))}; there are: {', '.join(known)}")
     each = max(arguments.seconds * arguments.jobs // len(chosen), 1)
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        clean = list(pool.map(lambda target: run(program, target, each), chosen))
+        clean = list(pool.map(lambda target: run(program, target, each, arguments.runs), chosen))
     return 0 if all(clean) else 1
 
 

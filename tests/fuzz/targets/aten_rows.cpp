@@ -237,8 +237,10 @@ class OneGraphCall {
   Graph& graph() { return *program_.model.graph; }
   void add(std::string name, AttrValue value) {
     if (draw_.one_in(60)) value = draw_.integer();
-    if (draw_.one_in(60)) return;
-    node_->attributes.push_back({std::move(name), std::move(value), AttrType::None, {}, {}});
+    const bool is_absent = draw_.one_in(60);
+    if (is_absent || value.get<int64_t>() != nullptr) node_->resize_inputs(arguments_end_);  // no reader adds others
+    arguments_end_ = node_->inputs().size();
+    if (!is_absent) node_->attributes.push_back({std::move(name), std::move(value), AttrType::None, {}, {}});
   }
   Type lie(const Type& type) { return draw_.one_in(40) ? draw_.tensor_type() : type; }
 
@@ -316,6 +318,7 @@ class OneGraphCall {
   Draw draw_;
   Program program_;
   Node* node_;
+  size_t arguments_end_ = 0;  // of the inputs that stand among the arguments
 };
 
 /// `make` gives the same call each time. False where it was refused on all ways.
