@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -35,7 +37,7 @@ def targets_of(program: Path) -> list[str]:
 def run(program: Path, target: str, seconds: int, runs: int | None) -> bool:
     """Whether nothing was found. A number of runs is repeatable: it begins from what is checked in, and learns nothing
     for the next time."""
-    work = program.parent / "corpus" / target
+    work = Path(tempfile.mkdtemp()) if runs else program.parent / "corpus" / target
     findings = program.parent / "findings" / target
     for folder in (work, findings):
         folder.mkdir(parents=True, exist_ok=True)
@@ -52,7 +54,7 @@ def run(program: Path, target: str, seconds: int, runs: int | None) -> bool:
         f"-dict={FUZZ / 'tonnx.dict'}",
         f"-artifact_prefix={findings}/",
         "-print_final_stats=1",
-        *([] if runs else [str(work)]),
+        str(work),
         *(str(folder) for folder in seeds if folder is not None and folder.is_dir()),
     ]
     options = "allocator_may_return_null=1:detect_leaks=0:abort_on_error=0"
@@ -60,6 +62,8 @@ def run(program: Path, target: str, seconds: int, runs: int | None) -> bool:
     log = program.parent / f"{target}.log"
     with log.open("wb") as file:
         done = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env=environment)
+    if runs:
+        shutil.rmtree(work)
     found = sorted(set(findings.iterdir()) - before)
     stats = {
         line.split()[0]: line.split()[1]

@@ -8,6 +8,7 @@
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/expansion.h"
+#include "ops/frame/same_value.h"
 #include "ops/math/eval.h"
 #include "ops/math/raise.h"
 
@@ -275,6 +276,36 @@ constexpr OpsetStep kClipHistory[] = {
     {.to = 13, .adds = kBFloat16},
 };
 
+struct Range {
+  double lowest, highest;
+};
+
+/// The numbers that a type has, infinite ones too.
+std::optional<Range> range_of(DType dtype) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (contains(dtype_set(DType::Float16, DType::BFloat16, DType::Float32, DType::Float64), dtype))
+    return Range{-kInfinity, kInfinity};
+  if (!is_integer(dtype)) return std::nullopt;
+  const int bits = info(dtype).bits;
+  if (is_unsigned(dtype)) return Range{0, std::ldexp(1.0, bits) - 1};
+  return Range{-std::ldexp(1.0, bits - 1), std::ldexp(1.0, bits - 1) - 1};
+}
+
+/// Clip to all that the type has. Where a float has no bound, it is the largest finite number.
+Value* same_of_clip(const Node& node) {
+  const Value* x = node.input(0);
+  if (x == nullptr || !x->type.is_tensor()) return nullptr;
+  const auto range = range_of(x->type.dtype);
+  if (!range) return nullptr;
+  const bool is_whole = is_integer(x->type.dtype);
+  const auto min = float_of(node, "min"), max = float_of(node, "max");
+  const bool low = has(node, "min") ? min && *min <= range->lowest : is_whole;
+  // a bound of 64 bits may have been rounded up on its way to a double
+  const bool is_exact = info(x->type.dtype).bits < 64 || !is_whole;
+  const bool high = has(node, "max") ? is_exact && max && *max >= range->highest : is_whole;
+  return low && high ? node.input(0) : nullptr;
+}
+
 constexpr OnnxOp kActivationOnnx[] = {
     {.sig = "Celu(T X, *, float alpha=1.0) -> T Y",
      .since = 12,
@@ -286,7 +317,7 @@ constexpr OnnxOp kActivationOnnx[] = {
      .in_older = celu_in_older},
     with(
         unary("Clip(T input, T? min, T? max) -> T output", 1, kClipHistory, lower_clip, infer_same_as_first, eval_clip),
-        {.traits = 0, .runtime = {kClippedInts}}),
+        {.runtime = {kClippedInts}, .same = same_of_clip}),
     unary("Elu(T X, *, float alpha=1.0) -> T Y", 1, kSince1Types22, lower_elu, infer_same_as_first, eval_elu),
     {.sig = "Gelu(T X, *, str approximate=\"none\") -> T Y",
      .since = 20,
@@ -295,8 +326,9 @@ constexpr OnnxOp kActivationOnnx[] = {
      .eval = eval_gelu,
      .lower = lower_gelu,
      .in_older = gelu_in_older},
-    unary("HardSigmoid(T X, *, float alpha=0.2, float beta=0.5) -> T Y", 1, kSince1Types22, lower_hard_sigmoid,
-          infer_same_as_first, eval_hard_sigmoid),
+    with(unary("HardSigmoid(T X, *, float alpha=0.2, float beta=0.5) -> T Y", 1, kSince1Types22, lower_hard_sigmoid,
+               infer_same_as_first, eval_hard_sigmoid),
+         {.traits = kNotNegative}),
     {.sig = "HardSwish(T X) -> T Y",
      .since = 14,
      .traits = kElementwise,
@@ -316,12 +348,14 @@ constexpr OnnxOp kActivationOnnx[] = {
      .lower = lower_unary<"mish">,
      .in_older = mish_in_older},
     unary("PRelu(T X, T slope) -> T Y", 1, kPReluHistory, lower_prelu, infer_same_as_first, eval_prelu),
-    unary("Relu(T X) -> T Y", 1, kReluHistory, lower_unary<"relu">, infer_same_as_first, eval_relu),
+    with(unary("Relu(T X) -> T Y", 1, kReluHistory, lower_unary<"relu">, infer_same_as_first, eval_relu),
+         {.traits = kNotNegative, .same = same_of_positive}),
     unary("Selu(T X, *, float alpha=1.67326319217681884765625, float gamma=1.05070102214813232421875) -> T Y", 1,
           kSeluHistory, lower_selu, infer_same_as_first, eval_selu),
     unary("Shrink(T input, *, float bias=0.0, float lambd=0.5) -> T output", 9, {}, lower_shrink, infer_same_as_first,
           eval_shrink),
-    unary("Sigmoid(T X) -> T Y", 1, kSince1, lower_unary<"sigmoid">, infer_same_as_first, eval_sigmoid),
+    with(unary("Sigmoid(T X) -> T Y", 1, kSince1, lower_unary<"sigmoid">, infer_same_as_first, eval_sigmoid),
+         {.traits = kNotNegative}),
     unary("Softplus(T X) -> T Y", 1, kTypes22, lower_unary<"softplus">, infer_same_as_first, eval_softplus),
     unary("Softsign(T input) -> T output", 1, kTypes22, lower_softsign, infer_same_as_first, eval_softsign),
     unary("SwiGLU(T A, T B, *, float alpha=1.0) -> T Y", 28, {}, lower_swiglu, infer_same_as_first, eval_swiglu),

@@ -94,6 +94,7 @@ constexpr OpsetStep kHistory[] = {
 constexpr OnnxOp kSoftmaxOnnx[] = {
     {.sig = "Softmax(T input, *, int axis=-1) -> T output",
      .since = 1,
+     .traits = kNotNegative,
      .history = kHistory,
      .infer = infer_softmax,
      .eval = eval_softmax,

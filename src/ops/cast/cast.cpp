@@ -10,6 +10,7 @@
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
+#include "ops/frame/same_value.h"
 #include "ops/frame/script_node.h"
 #include "ops/math/raise.h"
 #include "ops/shape/raise.h"
@@ -216,6 +217,14 @@ constexpr OpsetStep kCastLikeHistory[] = {
     {.to = 24, .down = down_round_mode, .adds = kFloat8E8M0}, {.to = 25, .adds = kInt2},
 };
 
+/// Cast and CastLike to the type that it is of
+Value* same_of_cast(const Node& node) {
+  const Value* x = node.input(0);
+  const bool is_same = x && x->type.is_tensor() && x->type.dtype != DType::Undefined && node.output(0) &&
+                       x->type.dtype == node.output(0)->type.dtype;
+  return is_same ? node.input(0) : nullptr;
+}
+
 constexpr OnnxOp kCastOnnx[] = {
     {.sig = "Cast(T1 input, *, str round_mode=\"up\", int saturate=1, int to) -> T2 output",
      .since = 1,
@@ -223,6 +232,7 @@ constexpr OnnxOp kCastOnnx[] = {
      .history = kCastHistory,
      .infer = infer_cast,
      .eval = eval_cast,
+     .same = same_of_cast,
      .lower = lower_cast,
      .note = "no strings"},
     {.sig = "CastLike(T1 input, T2 target_type, *, str round_mode=\"up\", int saturate=1) -> T2 output",
@@ -231,6 +241,7 @@ constexpr OnnxOp kCastOnnx[] = {
      .history = kCastLikeHistory,
      .infer = infer_cast_like,
      .eval = eval_cast,
+     .same = same_of_cast,
      .lower = lower_cast_like,
      .note = "no strings"},
     {.sig = "BitCast(T1 input, *, int to) -> T2 output",

@@ -41,6 +41,7 @@ class Values : public CheckedList<Value*> {
 using InferFn = void (*)(InferNode&);
 using LowerFn = Values (*)(const OnnxNode&, AtenBuilder&);
 using EvalFn = Results (*)(const NodeView&);
+using SameFn = Value* (*)(const Node&);
 using StepFn = void (*)(OnnxEdit&);
 using ExpandFn = bool (*)(const NodeView&, OnnxEdit&);
 using RaiseFn = Values (*)(const AtenNode&, OnnxBuilder&);
@@ -67,6 +68,8 @@ enum OnnxTrait : uint16_t {
   kTakesStrings = 16,  // it moves, compares or reads strings too, and its evaluation looks at the types of its inputs
   kRandom = 32,        // two nodes with the same inputs give different values
   kQuantizes = 64,     // it says how numbers are to be stored and computed with
+  kNotNegative = 128,  // no element of the output is below 0
+  kWhole = 256,        // every element of the output is a whole number
 };
 
 /// The integers, and bool, that the CPU kernels of ONNX Runtime take; empty: all that the standard has. Where it is not
@@ -86,6 +89,7 @@ struct OnnxOp {
   std::span<const OpsetStep> history = {};  // every later version of it
   InferFn infer = nullptr;                  // null: nothing is known of the outputs
   EvalFn eval = nullptr;                    // the outputs where all inputs are constants; null: left to the run
+  SameFn same = nullptr;                    // the value that output 0 is, where the node changes nothing, at any opset
   LowerFn lower = nullptr;                  // null: only what `expand` rewrites is supported
   std::string_view note = {};               // limits, shown in docs/operators.md
   int until = 0;                            // the opset that took the operator away; 0: it is still there
@@ -102,11 +106,13 @@ struct OnnxOp {
 struct OnnxFacts {
   int traits = 0;
   RuntimeTypes runtime = {};
+  SameFn same = nullptr;
 };
 /// A row that a function made, and what else is known of the operator.
 constexpr OnnxOp with(OnnxOp op, const OnnxFacts& facts) {
   op.traits = static_cast<uint16_t>(op.traits | facts.traits);
   op.runtime = facts.runtime;
+  op.same = facts.same;
   return op;
 }
 

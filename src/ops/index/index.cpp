@@ -10,6 +10,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/same_value.h"
 #include "ops/index/eval.h"
 #include "ops/index/raise.h"
 #include "ops/index/types.h"
@@ -320,6 +321,22 @@ constexpr OpsetStep kGatherNdHistory[] = {
 };
 constexpr OpsetStep kOneHotHistory[] = {{.to = 11, .down = down_from_front<0>}, {.to = 28, .adds = kBFloat16}};
 
+/// Gather of all, in order
+Value* same_of_gather(const Node& node) {
+  if (!keeps_type(node)) return nullptr;
+  const auto indices = ints_of(node, "indices");
+  const auto& shape = *node.input(0)->type.shape;
+  const auto axis = from_front(int_of(node, "axis").value_or(0), static_cast<int64_t>(shape.size()));
+  if (!indices || !axis) return nullptr;
+  const auto size = static_cast<int64_t>(indices->size());
+  if (!shape[static_cast<size_t>(*axis)].is(size)) return nullptr;
+  for (int64_t i = 0; i < size; ++i) {
+    const int64_t index = (*indices)[static_cast<size_t>(i)];
+    if (index != i && index != i - size) return nullptr;
+  }
+  return node.input(0);
+}
+
 constexpr OnnxOp kIndexOnnx[] = {
     {.sig = "Gather(T data, Tind indices, *, int axis=0) -> T output",
      .since = 1,
@@ -327,6 +344,7 @@ constexpr OnnxOp kIndexOnnx[] = {
      .history = kGatherHistory,
      .infer = infer_gather,
      .eval = eval_gather,
+     .same = same_of_gather,
      .lower = lower_gather,
      .expand = expand_gather},
     {.sig = "GatherElements(T data, Tind indices, *, int axis=0) -> T output",

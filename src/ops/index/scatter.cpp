@@ -7,6 +7,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/same_value.h"
 #include "ops/index/eval.h"
 #include "ops/index/index.h"
 #include "ops/index/raise.h"
@@ -150,6 +151,14 @@ constexpr OpsetStep kHistory[] = {
     {.to = 18, .down = down_sums_and_products},
 };
 
+/// ScatterND and ScatterElements of no elements
+Value* same_of_scatter(const Node& node) {
+  const Value* updates = node.input(2);
+  if (updates == nullptr || !updates->type.shape) return nullptr;
+  const Shape& shape = *updates->type.shape;
+  return std::any_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim.is(0); }) ? node.input(0) : nullptr;
+}
+
 constexpr OnnxOp kScatterOnnx[] = {
     {.sig = "Scatter(T data, Tind indices, T updates, *, int axis=0) -> T output",
      .since = 9,
@@ -162,6 +171,7 @@ constexpr OnnxOp kScatterOnnx[] = {
      .history = kHistory,
      .infer = infer_same_as_first,
      .eval = eval_scatter_elements,
+     .same = same_of_scatter,
      .lower = lower_scatter_elements},
     {.sig = "ScatterND(T data, tensor(int64) indices, T updates, *, str reduction=\"none\") -> T output",
      .since = 11,
@@ -169,6 +179,7 @@ constexpr OnnxOp kScatterOnnx[] = {
      .history = kHistory,
      .infer = infer_same_as_first,
      .eval = eval_scatter_nd,
+     .same = same_of_scatter,
      .lower = lower_scatter_nd},
     {.sig = "TensorScatter(T past_cache, T update, tensor(int64)? write_indices, *, int axis=-2, str mode=\"linear\") "
             "-> T present_cache",

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/eval.h"
+#include "ops/frame/same_value.h"
 #include "ops/math/bitwise.h"
 #include "ops/math/eval.h"
 #include "ops/math/raise.h"
@@ -316,6 +317,11 @@ constexpr OpsetStep kSumHistory[] = {
 };
 constexpr OpsetStep kBitShiftHistory[] = {{.to = 28, .adds = kSignedInts}};
 
+/// Pow 1 of floats; integers are powers of floats to a runtime, and those of 64 bits would be rounded
+Value* same_of_pow(const Node& node) {
+  return node.input(0) && is_float(node.input(0)->type.dtype) ? same_before_1(node) : nullptr;
+}
+
 constexpr OnnxOp kBinaryOnnx[] = {
     {.sig = "Add(T A, T B) -> T C",
      .since = 1,
@@ -324,6 +330,7 @@ constexpr OnnxOp kBinaryOnnx[] = {
      .history = kArithmeticHistory,
      .infer = infer_arithmetic<sum_of, sum>,
      .eval = eval_add,
+     .same = same_beside_0,
      .lower = lower_add},
     {.sig = "Sub(T A, T B) -> T C",
      .since = 1,
@@ -332,6 +339,7 @@ constexpr OnnxOp kBinaryOnnx[] = {
      .history = kArithmeticHistory,
      .infer = infer_arithmetic<difference_of, difference>,
      .eval = eval_sub,
+     .same = same_before_0,
      .lower = lower_sub},
     {.sig = "Mul(T A, T B) -> T C",
      .since = 1,
@@ -340,6 +348,7 @@ constexpr OnnxOp kBinaryOnnx[] = {
      .history = kArithmeticHistory,
      .infer = infer_arithmetic<product_of, product>,
      .eval = eval_mul,
+     .same = same_beside_1,
      .lower = lower_mul},
     {.sig = "Div(T A, T B) -> T C",
      .since = 1,
@@ -348,6 +357,7 @@ constexpr OnnxOp kBinaryOnnx[] = {
      .history = kArithmeticHistory,
      .infer = infer_arithmetic<quotient_of, quotient>,
      .eval = eval_div,
+     .same = same_before_1,
      .lower = lower_div},
     {.sig = "Pow(T X, T1 Y) -> T Z",
      .since = 1,
@@ -356,6 +366,7 @@ constexpr OnnxOp kBinaryOnnx[] = {
      .history = kPowHistory,
      .infer = infer_broadcast,
      .eval = eval_pow,
+     .same = same_of_pow,
      .lower = lower_pow},
     {.sig = "Mod(T A, T B, *, int fmod=0) -> T C",
      .since = 10,
@@ -372,6 +383,7 @@ constexpr OnnxOp kBinaryOnnx[] = {
      .history = kExtremeHistory,
      .infer = infer_arithmetic<larger_of>,
      .eval = eval_max,
+     .same = same_of_one,
      .lower = lower_extreme<true>},
     {.sig = "Min(T... data_0) -> T min",
      .since = 1,
@@ -380,6 +392,7 @@ constexpr OnnxOp kBinaryOnnx[] = {
      .history = kExtremeHistory,
      .infer = infer_arithmetic<smaller_of>,
      .eval = eval_min,
+     .same = same_of_one,
      .lower = lower_extreme<false>},
     {.sig = "Sum(T... data_0) -> T sum",
      .since = 1,
@@ -387,6 +400,7 @@ constexpr OnnxOp kBinaryOnnx[] = {
      .history = kSumHistory,
      .infer = infer_broadcast,
      .eval = eval_sum,
+     .same = same_of_one,
      .lower = lower_sum},
     {.sig = "Mean(T... data_0) -> T mean",
      .since = 1,
@@ -394,12 +408,14 @@ constexpr OnnxOp kBinaryOnnx[] = {
      .history = kSumHistory,
      .infer = infer_broadcast,
      .eval = eval_mean,
+     .same = same_of_one,
      .lower = lower_mean},
     {.sig = "BitShift(T X, T Y, *, str direction) -> T Z",
      .since = 11,
      .history = kBitShiftHistory,
      .infer = infer_broadcast,
      .eval = eval_bit_shift,
+     .same = same_before_0,
      .lower = lower_bit_shift},
     {.sig = "BitwiseAnd(T A, T B) -> T C",
      .since = 18,
@@ -411,12 +427,14 @@ constexpr OnnxOp kBinaryOnnx[] = {
      .since = 18,
      .infer = infer_broadcast,
      .eval = eval_bitwise_or,
+     .same = same_beside_0,
      .lower = lower_bitwise_or,
      .in_older = bitwise_in_older<"Or">},
     {.sig = "BitwiseXor(T A, T B) -> T C",
      .since = 18,
      .infer = infer_broadcast,
      .eval = eval_bitwise_xor,
+     .same = same_beside_0,
      .lower = lower_bitwise_xor,
      .in_older = bitwise_in_older<"Xor">},
 };

@@ -2,6 +2,7 @@
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
+#include "ops/frame/same_value.h"
 #include "ops/index/raise.h"
 #include "ops/math/eval.h"
 #include "ops/math/raise.h"
@@ -120,6 +121,14 @@ bool or_equal_in_older(const NodeView& n, OnnxEdit& edit) {
   return edit.replace_with({edit.before("Or", {edit.before(Order.value, {a, b}), edit.before("Equal", {a, b})})});
 }
 
+/// Where with one answer for all, or twice the same value
+Value* same_of_where(const Node& node) {
+  const auto condition = uniform_value(node.input(0));
+  if (!condition && node.input(1) != node.input(2)) return nullptr;
+  Value* chosen = node.input(!condition || *condition != 0 ? 1 : 2);
+  return chosen && have_same_type(chosen, node.output(0)) ? chosen : nullptr;
+}
+
 constexpr OnnxOp kCompareOnnx[] = {
     {.sig = "And(T A, T B) -> T1 C",
      .since = 1,
@@ -127,6 +136,7 @@ constexpr OnnxOp kCompareOnnx[] = {
      .history = kLogicHistory,
      .infer = infer_flags<both>,
      .eval = eval_and,
+     .same = same_beside_1,
      .lower = lower_logic<"bitwise_and.Tensor">},
     {.sig = "Or(T A, T B) -> T1 C",
      .since = 1,
@@ -134,6 +144,7 @@ constexpr OnnxOp kCompareOnnx[] = {
      .history = kLogicHistory,
      .infer = infer_flags<either>,
      .eval = eval_or,
+     .same = same_beside_0,
      .lower = lower_logic<"bitwise_or.Tensor">},
     {.sig = "Xor(T A, T B) -> T1 C",
      .since = 1,
@@ -141,6 +152,7 @@ constexpr OnnxOp kCompareOnnx[] = {
      .history = kLogicHistory,
      .infer = infer_flags<one_only>,
      .eval = eval_xor,
+     .same = same_beside_0,
      .lower = lower_logic<"bitwise_xor.Tensor">},
     {.sig = "Equal(T A, T B) -> T1 C",
      .since = 1,
@@ -191,6 +203,7 @@ constexpr OnnxOp kCompareOnnx[] = {
      .history = kTypes16,
      .infer = infer_where,
      .eval = eval_where,
+     .same = same_of_where,
      .lower = lower_where},
 };
 

@@ -4,6 +4,7 @@
 
 #include "ops/frame/elementwise.h"
 #include "ops/frame/eval.h"
+#include "ops/frame/same_value.h"
 #include "ops/math/bitwise.h"
 #include "ops/math/eval.h"
 #include "ops/math/raise.h"
@@ -123,9 +124,24 @@ constexpr OpsetStep kIdentityHistory[] = {
     {.to = 25, .adds = kInt2},
 };
 
+/// Floor, Ceil and Round of whole numbers
+Value* same_of_rounding(const Node& node) {
+  static const Symbol kCast("Cast");
+  Value* x = node.input(0);
+  if (producer_with(x, kWhole)) return x;
+  const Node* cast = producer_of(x, kCast);
+  const Value* before = cast ? cast->input(0) : nullptr;
+  return before && before->type.is_tensor() && (is_integer(before->type.dtype) || before->type.dtype == DType::Bool)
+             ? x
+             : nullptr;
+}
+
+/// Sign of a sign
+Value* same_of_sign(const Node& node) { return producer_of(node.input(0), node.op) ? node.input(0) : nullptr; }
+
 constexpr OnnxOp kUnaryOnnx[] = {
     with(unary("Abs(T X) -> T Y", 1, kAbsHistory, lower_abs, infer_abs, eval_abs),
-         {.traits = 0, .runtime = {kAllInts}}),
+         {.traits = kNotNegative, .runtime = {kAllInts}, .same = same_of_positive}),
     unary("Acos(T input) -> T output", 7, kTypes22, lower_unary<"acos">, infer_same_as_first, eval_acos),
     unary("Acosh(T input) -> T output", 9, kTypes22, lower_unary<"acosh">, infer_same_as_first, eval_acosh),
     unary("Asin(T input) -> T output", 7, kTypes22, lower_unary<"asin">, infer_same_as_first, eval_asin),
@@ -136,31 +152,37 @@ constexpr OnnxOp kUnaryOnnx[] = {
      .since = 18,
      .infer = infer_same_as_first,
      .eval = eval_bitwise_not,
+     .same = same_of_twice,
      .lower = lower_bitwise_not,
      .in_older = bitwise_not_in_older},
-    unary("Ceil(T X) -> T Y", 1, kSince1, lower_unary<"ceil">, infer_same_as_first, eval_ceil),
+    with(unary("Ceil(T X) -> T Y", 1, kSince1, lower_unary<"ceil">, infer_same_as_first, eval_ceil),
+         {.traits = kWhole, .same = same_of_rounding}),
     unary("Cos(T input) -> T output", 7, kTypes22, lower_unary<"cos">, infer_same_as_first, eval_cos),
     unary("Cosh(T input) -> T output", 9, kTypes22, lower_unary<"cosh">, infer_same_as_first, eval_cosh),
     unary("Erf(T input) -> T output", 9, kTypes13, lower_erf, infer_same_as_first, eval_erf),
-    unary("Exp(T input) -> T output", 1, kSince1, lower_unary<"exp">, infer_same_as_first, eval_exp),
-    unary("Floor(T X) -> T Y", 1, kSince1, lower_unary<"floor">, infer_same_as_first, eval_floor),
+    with(unary("Exp(T input) -> T output", 1, kSince1, lower_unary<"exp">, infer_same_as_first, eval_exp),
+         {.traits = kNotNegative}),
+    with(unary("Floor(T X) -> T Y", 1, kSince1, lower_unary<"floor">, infer_same_as_first, eval_floor),
+         {.traits = kWhole, .same = same_of_rounding}),
     with(
         unary("Identity(V input) -> V output", 1, kIdentityHistory, lower_identity, infer_identity, eval_same_elements),
-        {.traits = kTakesStrings | kMoves, .runtime = {}}),
+        {.traits = kTakesStrings | kMoves, .same = same_as_first}),
     unary("IsInf(T1 X, *, int detect_negative=1, int detect_positive=1) -> T2 Y", 10, kIsInfHistory, lower_is_inf,
           infer_bool, eval_is_inf),
     unary("IsNaN(T1 X) -> T2 Y", 9, kIsNaNHistory, lower_unary<"isnan">, infer_bool, eval_is_nan),
     unary("Log(T input) -> T output", 1, kSince1, lower_unary<"log">, infer_same_as_first, eval_log),
     with(unary("Neg(T X) -> T Y", 1, kNegHistory, lower_unary<"neg">, infer_neg, eval_neg),
-         {.traits = 0, .runtime = {kSignedInts}}),
-    unary("Not(T X) -> T Y", 1, {}, lower_unary<"bitwise_not">, infer_not, eval_not),
+         {.runtime = {kSignedInts}, .same = same_of_twice}),
+    with(unary("Not(T X) -> T Y", 1, {}, lower_unary<"bitwise_not">, infer_not, eval_not), {.same = same_of_twice}),
     unary("Reciprocal(T X) -> T Y", 1, kSince1, lower_unary<"reciprocal">, infer_number<reciprocal>, eval_reciprocal),
-    unary("Round(T X) -> T Y", 11, kTypes22, lower_unary<"round">, infer_same_as_first, eval_round),
+    with(unary("Round(T X) -> T Y", 11, kTypes22, lower_unary<"round">, infer_same_as_first, eval_round),
+         {.traits = kWhole, .same = same_of_rounding}),
     with(unary("Sign(T input) -> T output", 9, kTypes13, lower_sign, infer_same_as_first, eval_sign),
-         {.traits = 0, .runtime = {kAllInts}}),
+         {.traits = kWhole, .runtime = {kAllInts}, .same = same_of_sign}),
     unary("Sin(T input) -> T output", 7, kTypes22, lower_unary<"sin">, infer_same_as_first, eval_sin),
     unary("Sinh(T input) -> T output", 9, kTypes22, lower_unary<"sinh">, infer_same_as_first, eval_sinh),
-    unary("Sqrt(T X) -> T Y", 1, kSince1, lower_unary<"sqrt">, infer_number<square_root>, eval_sqrt),
+    with(unary("Sqrt(T X) -> T Y", 1, kSince1, lower_unary<"sqrt">, infer_number<square_root>, eval_sqrt),
+         {.traits = kNotNegative}),
     unary("Tan(T input) -> T output", 7, kTypes22, lower_unary<"tan">, infer_same_as_first, eval_tan),
 };
 

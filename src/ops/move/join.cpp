@@ -7,6 +7,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/same_value.h"
 #include "ops/move/eval.h"
 #include "ops/move/raise.h"
 #include "ops/move/types.h"
@@ -216,6 +217,7 @@ constexpr OnnxOp kJoinOnnx[] = {
      .history = kConcatHistory,
      .infer = infer_concat,
      .eval = eval_concat,
+     .same = same_of_one,
      .lower = lower_concat},
     {.sig = "Split(T input, I? split, *, int? num_outputs, int axis=0) -> T... outputs",
      .since = 1,
@@ -223,6 +225,7 @@ constexpr OnnxOp kJoinOnnx[] = {
      .history = kSplitHistory,
      .infer = infer_split,
      .eval = eval_split,
+     .same = same_where_shape_stays,
      .lower = lower_split},
 };
 

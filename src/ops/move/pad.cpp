@@ -7,6 +7,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/same_value.h"
 #include "ops/move/eval.h"
 #include "ops/move/raise.h"
 #include "ops/move/types.h"
@@ -322,6 +323,11 @@ constexpr OpsetStep kPadHistory[] = {
     {.to = 25, .adds = kInt2},
 };
 
+/// Pad by nothing
+Value* same_of_pad(const Node& node) {
+  return all_are(ints_of(node, node.find_attribute("paddings") ? "paddings" : "pads"), 0) ? node.input(0) : nullptr;
+}
+
 constexpr OnnxOp kPadOnnx[] = {
     {.sig = "Pad(T data, I pads, T? constant_value, Tind? axes, *, str mode=\"constant\") -> T output",
      .since = 1,
@@ -330,6 +336,7 @@ constexpr OnnxOp kPadOnnx[] = {
      .history = kPadHistory,
      .infer = infer_pad,
      .eval = eval_pad,
+     .same = same_of_pad,
      .lower = lower_pad},
     {.sig = "CenterCropPad(T input_data, Tind shape, *, ints? axes) -> T output_data",
      .since = 18,

@@ -8,6 +8,7 @@
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/same_value.h"
 #include "ops/index/index.h"
 #include "ops/linalg/raise.h"
 #include "ops/move/eval.h"
@@ -346,6 +347,15 @@ constexpr OpsetStep kSliceHistory[] = {
     {.to = 13, .adds = kBFloat16},
 };
 
+/// Slice of everything, forwards
+Value* same_of_slice(const Node& node) {
+  if (!keeps_type(node)) return nullptr;
+  if (!has(node, "steps")) return node.input(0);
+  const auto steps = ints_of(node, "steps");
+  const bool is_forward = steps && std::all_of(steps->begin(), steps->end(), [](int64_t step) { return step > 0; });
+  return is_forward ? node.input(0) : nullptr;
+}
+
 constexpr OnnxOp kSliceOnnx[] = {
     {.sig = "Slice(T data, Tind starts, Tind ends, Tind? axes, Tind? steps) -> T output",
      .since = 1,
@@ -353,6 +363,7 @@ constexpr OnnxOp kSliceOnnx[] = {
      .history = kSliceHistory,
      .infer = infer_slice,
      .eval = eval_slice,
+     .same = same_of_slice,
      .lower = lower_slice},
 };
 

@@ -4,6 +4,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/same_value.h"
 #include "ops/move/eval.h"
 #include "ops/move/raise.h"
 #include "ops/move/types.h"
@@ -84,6 +85,9 @@ void down_mode(OnnxEdit& edit) {
 constexpr OpsetStep kDepthToSpaceHistory[] = {{.to = 11, .down = down_mode}, {.to = 13, .adds = kBFloat16}, {.to = 28}};
 constexpr OpsetStep kSpaceToDepthHistory[] = {{.to = 13, .adds = kBFloat16}, {.to = 28, .down = down_mode}};
 
+/// DepthToSpace and SpaceToDepth with blocks of 1
+Value* same_of_blocks(const Node& node) { return int_of(node, "blocksize") == 1 ? node.input(0) : nullptr; }
+
 constexpr OnnxOp kSpaceOnnx[] = {
     {.sig = "DepthToSpace(T input, *, int blocksize, str mode=\"DCR\") -> T output",
      .since = 1,
@@ -91,6 +95,7 @@ constexpr OnnxOp kSpaceOnnx[] = {
      .history = kDepthToSpaceHistory,
      .infer = infer_depth_to_space,
      .eval = eval_depth_to_space,
+     .same = same_of_blocks,
      .lower = lower_depth_to_space},
     {.sig = "SpaceToDepth(T input, *, int blocksize, str mode=\"DCR\") -> T output",
      .since = 1,
@@ -98,6 +103,7 @@ constexpr OnnxOp kSpaceOnnx[] = {
      .history = kSpaceToDepthHistory,
      .infer = infer_space_to_depth,
      .eval = eval_space_to_depth,
+     .same = same_of_blocks,
      .lower = lower_space_to_depth},
 };
 

@@ -10,6 +10,7 @@
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/same_value.h"
 #include "ops/pool/eval.h"
 #include "ops/pool/raise.h"
 #include "ops/pool/types.h"
@@ -351,6 +352,18 @@ constexpr OpsetStep kGlobalPoolHistory[] = {{.to = 22, .adds = kBFloat16}};
 constexpr OpsetStep kGlobalLpPoolHistory[] = {{.to = 2, .up = up_order, .down = down_order},
                                               {.to = 22, .adds = kBFloat16}};
 
+/// Neither given nor other than that number.
+bool all_are_or_absent(const Node& node, std::string_view name, int64_t number) {
+  return !has(node, name) || all_are(ints_of(node, name), number);
+}
+
+/// AveragePool and MaxPool of one element each
+Value* same_of_pool(const Node& node) {
+  const bool is_one = all_are(ints_of(node, "kernel_shape"), 1) && all_are_or_absent(node, "strides", 1) &&
+                      all_are_or_absent(node, "pads", 0);
+  return is_one && keeps_type(node) ? node.input(0) : nullptr;
+}
+
 constexpr OnnxOp kPoolOnnx[] = {
     {.sig = "MaxPool(T X, *, str auto_pad=\"NOTSET\", int ceil_mode=0, ints? dilations, ints kernel_shape, ints? pads, "
             "int storage_order=0, ints? strides) -> (T Y, I? Indices)",
@@ -358,6 +371,7 @@ constexpr OnnxOp kPoolOnnx[] = {
      .history = kMaxPoolHistory,
      .infer = infer_pool,
      .eval = eval_max_pool,
+     .same = same_of_pool,
      .lower = lower_max_pool},
     {.sig = "AveragePool(T X, *, str auto_pad=\"NOTSET\", int ceil_mode=0, int count_include_pad=0, ints? dilations, "
             "ints kernel_shape, ints? pads, ints? strides) -> T Y",
@@ -365,6 +379,7 @@ constexpr OnnxOp kPoolOnnx[] = {
      .history = kAveragePoolHistory,
      .infer = infer_pool,
      .eval = eval_average_pool,
+     .same = same_of_pool,
      .lower = lower_average_pool},
     {.sig = "LpPool(T X, *, str auto_pad=\"NOTSET\", int ceil_mode=0, ints? dilations, ints kernel_shape, int p=2, "
             "ints? pads, ints? strides) -> T Y",
@@ -378,12 +393,14 @@ constexpr OnnxOp kPoolOnnx[] = {
      .history = kGlobalPoolHistory,
      .infer = infer_global_pool,
      .eval = eval_global_average_pool,
+     .same = same_where_shape_stays,
      .lower = lower_global_average_pool},
     {.sig = "GlobalMaxPool(T X) -> T Y",
      .since = 1,
      .history = kGlobalPoolHistory,
      .infer = infer_global_pool,
      .eval = eval_global_max_pool,
+     .same = same_where_shape_stays,
      .lower = lower_global_max_pool},
     {.sig = "GlobalLpPool(T X, *, int p=2) -> T Y",
      .since = 1,

@@ -4,6 +4,7 @@
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
+#include "ops/frame/same_value.h"
 #include "ops/random/eval.h"
 #include "ops/random/raise.h"
 
@@ -114,6 +115,12 @@ constexpr OpsetStep kDropoutHistory[] = {
     {.to = 22, .adds = kFloat8},
 };
 
+/// Dropout, but for training
+Value* same_of_dropout(const Node& node) {
+  const Value* training = node.input(2);
+  return training == nullptr || uniform_value(training) == 0.0 ? node.input(0) : nullptr;
+}
+
 constexpr OnnxOp kDropoutOnnx[] = {
     {.sig = "Dropout(T data, T1? ratio, T2? training_mode, *, int? seed) -> (T output, T2 mask)",
      .since = 1,
@@ -121,6 +128,7 @@ constexpr OnnxOp kDropoutOnnx[] = {
      .history = kDropoutHistory,
      .infer = infer_dropout,
      .eval = eval_dropout,
+     .same = same_of_dropout,
      .lower = lower_dropout,
      .note = "the seed is not honoured"},
 };

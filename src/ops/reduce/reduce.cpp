@@ -11,6 +11,7 @@
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/same_value.h"
 #include "ops/math/raise.h"
 #include "ops/reduce/eval.h"
 #include "ops/reduce/raise.h"
@@ -334,6 +335,7 @@ constexpr OnnxOp kReduceOnnx[] = {
      .history = kSumHistory,
      .infer = infer_fold<std::plus<Dim>>,
      .eval = eval_reduce_sum,
+     .same = same_where_shape_stays,
      .lower = lower_reduce_sum},
     {.sig = REDUCE("ReduceMean"),
      .since = 1,
@@ -341,6 +343,7 @@ constexpr OnnxOp kReduceOnnx[] = {
      .history = kReduceHistory,
      .infer = infer_reduce,
      .eval = eval_reduce_mean,
+     .same = same_where_shape_stays,
      .lower = lower_reduce_mean},
     {.sig = REDUCE("ReduceProd"),
      .since = 1,
@@ -349,6 +352,7 @@ constexpr OnnxOp kReduceOnnx[] = {
      .history = kReduceHistory,
      .infer = infer_fold<std::multiplies<Dim>>,
      .eval = eval_reduce_prod,
+     .same = same_where_shape_stays,
      .lower = lower_reduce_prod},
     {.sig = REDUCE("ReduceMax"),
      .since = 1,
@@ -357,6 +361,7 @@ constexpr OnnxOp kReduceOnnx[] = {
      .history = kExtremeHistory,
      .infer = infer_fold<Largest>,
      .eval = eval_reduce_max,
+     .same = same_where_shape_stays,
      .lower = lower_reduce_max},
     {.sig = REDUCE("ReduceMin"),
      .since = 1,
@@ -365,6 +370,7 @@ constexpr OnnxOp kReduceOnnx[] = {
      .history = kExtremeHistory,
      .infer = infer_fold<Smallest>,
      .eval = eval_reduce_min,
+     .same = same_where_shape_stays,
      .lower = lower_reduce_min},
     {.sig = REDUCE("ReduceSumSquare"),
      .since = 1,

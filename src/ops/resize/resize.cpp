@@ -9,6 +9,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/same_value.h"
 #include "ops/resize/eval.h"
 #include "ops/resize/raise.h"
 #include "ops/resize/types.h"
@@ -428,10 +429,24 @@ constexpr OpsetStep kResizeHistory[] = {
     {.to = 19, .down = down_not_symmetric},
 };
 
+/// Resize and Upsample by 1, where coordinates stay
+Value* same_of_resize(const Node& node) {
+  const auto mode = text_of(node, "coordinate_transformation_mode").value_or("half_pixel");
+  if (mode == "tf_crop_and_resize" || mode == "tf_half_pixel_for_nn") return nullptr;
+  if (text_of(node, "keep_aspect_ratio_policy").value_or("stretch") != "stretch" || !keeps_type(node)) return nullptr;
+  const bool has_no_roi = node.version < 11 && node.input(1) && node.input(1)->constant;  // Resize-10
+  const auto scales = has_no_roi ? floats_of(*node.input(1)->constant) : floats_of(node, "scales");
+  if (scales && !scales->empty())
+    return std::all_of(scales->begin(), scales->end(), [](double scale) { return scale == 1; }) ? node.input(0)
+                                                                                                : nullptr;
+  return has(node, "sizes") ? node.input(0) : nullptr;
+}
+
 constexpr OnnxOp kResizeOnnx[] = {
     {.sig = "Upsample(T X, tensor(float) scales, *, str mode=\"nearest\") -> T Y",
      .since = 1,
      .history = kUpsampleHistory,
+     .same = same_of_resize,
      .note = "became Resize",
      .until = 10},
     {.sig = "Resize(T1 X, T2? roi, tensor(float)? scales, tensor(int64)? sizes, *, int antialias=0, ints? axes, "
@@ -443,6 +458,7 @@ constexpr OnnxOp kResizeOnnx[] = {
      .history = kResizeHistory,
      .infer = infer_resize,
      .eval = eval_resize,
+     .same = same_of_resize,
      .lower = lower_resize,
      .note = "align_corners with a scale that gives no whole size follows the standard's own test data"},
 };

@@ -9,6 +9,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/same_value.h"
 #include "ops/index/raise.h"
 #include "ops/move/eval.h"
 #include "ops/search/raise.h"
@@ -223,6 +224,17 @@ constexpr OpsetStep kTransposeHistory[] = {
     {.to = 24, .adds = kFloat8E8M0}, {.to = 25, .adds = kInt2},
 };
 
+/// Transpose into the order that is there
+Value* same_of_transpose(const Node& node) {
+  const Value* x = node.input(0);
+  const auto perm = ints_of(node, "perm");
+  if (!perm) return x && x->type.shape && x->type.shape->size() <= 1 ? node.input(0) : nullptr;
+  for (size_t i = 0; i < perm->size(); ++i) {
+    if ((*perm)[i] != static_cast<int64_t>(i)) return nullptr;
+  }
+  return node.input(0);
+}
+
 constexpr OnnxOp kAxesOnnx[] = {
     {.sig = "Squeeze(T data, I? axes) -> T squeezed",
      .since = 1,
@@ -230,6 +242,7 @@ constexpr OnnxOp kAxesOnnx[] = {
      .history = kSqueezeHistory,
      .infer = infer_squeeze,
      .eval = eval_same_elements,
+     .same = same_where_shape_stays,
      .lower = lower_squeeze},
     {.sig = "Unsqueeze(T data, I axes) -> T expanded",
      .since = 1,
@@ -237,6 +250,7 @@ constexpr OnnxOp kAxesOnnx[] = {
      .history = kUnsqueezeHistory,
      .infer = infer_unsqueeze,
      .eval = eval_same_elements,
+     .same = same_where_shape_stays,
      .lower = lower_unsqueeze},
     {.sig = "Transpose(T data, *, ints? perm) -> T transposed",
      .since = 1,
@@ -244,6 +258,7 @@ constexpr OnnxOp kAxesOnnx[] = {
      .history = kTransposeHistory,
      .infer = infer_transpose,
      .eval = eval_transpose,
+     .same = same_of_transpose,
      .lower = lower_transpose},
 };
 

@@ -9,6 +9,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/same_value.h"
 #include "ops/move/eval.h"
 #include "ops/shape/raise.h"
 #include "ops/shape/types.h"
@@ -378,6 +379,7 @@ constexpr OnnxOp kShapeOnnx[] = {
      .history = kReshapeHistory,
      .infer = infer_reshape,
      .eval = eval_same_elements,
+     .same = same_where_shape_stays,
      .lower = lower_reshape},
     {.sig = "Flatten(T input, *, int axis=1) -> T output",
      .since = 1,
@@ -385,6 +387,7 @@ constexpr OnnxOp kShapeOnnx[] = {
      .history = kFlattenHistory,
      .infer = infer_flatten,
      .eval = eval_same_elements,
+     .same = same_where_shape_stays,
      .lower = lower_flatten},
     {.sig = "Expand(T input, I shape) -> T output",
      .since = 8,
@@ -393,6 +396,7 @@ constexpr OnnxOp kShapeOnnx[] = {
      .history = kExpandHistory,
      .infer = infer_expand,
      .eval = eval_expand,
+     .same = same_where_shape_stays,
      .lower = lower_expand},
     {.sig = "Tile(T input, T1 repeats) -> T output",
      .since = 1,
@@ -401,6 +405,7 @@ constexpr OnnxOp kShapeOnnx[] = {
      .history = kTileHistory,
      .infer = infer_tile,
      .eval = eval_tile,
+     .same = same_where_shape_stays,
      .lower = lower_tile},
 };
 

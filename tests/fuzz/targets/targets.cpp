@@ -82,12 +82,20 @@ unsigned choice_of(std::string_view bytes) {
 }
 
 std::string scratch_file(std::string_view name) {
-  static const std::filesystem::path folder = [] {
-    std::string path = (std::filesystem::temp_directory_path() / "tonnx-fuzz-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make a folder");
-    return std::filesystem::path(path);
-  }();
-  return (folder / name).string();
+  struct Folder {
+    Folder() : path((std::filesystem::temp_directory_path() / "tonnx-fuzz-XXXXXX").string()) {
+      if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make a folder");
+    }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    ~Folder() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+    std::string path;
+  };
+  static const Folder folder;
+  return (std::filesystem::path(folder.path) / name).string();
 }
 
 }  // namespace tonnx::fuzz
