@@ -35,6 +35,9 @@ struct Value {
   bool trainable = false;          // in aten: a parameter, and not a constant
 };
 
+/// Whether anybody uses the value, which may be absent.
+inline bool is_used(const Value* value) { return value != nullptr && !value->uses.empty(); }
+
 struct Node {
   Symbol domain;
   Symbol op;

@@ -9,8 +9,6 @@ namespace tonnx {
 
 namespace {
 
-bool is_used(const Value* value) { return value != nullptr && !value->uses.empty(); }
-
 /// A branch or a loop of ONNX need not compute what nobody looks at: it gives something else in its place that it has
 /// anyway.
 void release_outputs(Node& node) {

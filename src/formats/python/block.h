@@ -28,7 +28,7 @@ class BlockWriter {
   std::string text_of(const Value* value, int place = 0) const { return expressions_.text_of(value, place); }
 
   void write_statements();
-  void write_return(const std::vector<std::string>& texts) { add("return " + join(texts)); }
+  void write_return(const std::vector<std::string>& texts) { add("return " + joined(texts)); }
   std::vector<std::string> output_texts() const;
   /// `x, y = ...` at the end of a block: the first outputs, one for each name; those with an empty name are left out.
   void write_assignment(const std::vector<std::string>& names);

@@ -14,16 +14,11 @@ namespace {
 
 /// Whether a value may share memory with one that exists outside the block.
 bool is_alias(const Graph& graph, const Value* value) {
-  static const std::set<std::string, std::less<>> kViews = {
-      "view",    "reshape",    "flatten", "permute", "transpose", "t",         "squeeze",          "unsqueeze",
-      "slice",   "select",     "expand",  "narrow",  "movedim",   "split",     "split_with_sizes", "unbind",
-      "chunk",   "contiguous", "to",      "detach",  "diagonal",  "unfold",    "swapaxes",         "expand_as",
-      "view_as", "list_at",    "real",    "mT",      "squeeze_",  "unflatten", "dropout"};
   if (value->graph != &graph || value->producer == nullptr) return true;
   if (std::count(graph.outputs().begin(), graph.outputs().end(), value) > 1) return true;
   if (is_control(*value->producer) && !(is_tonnx(*value->producer, "cond") && can_be_cond(*value->producer)))
     return true;
-  return kViews.contains(value->producer->op.view());
+  return is_tonnx(*value->producer, "list_at") || get_aten_op(*value->producer).op->view != ViewRule::None;
 }
 
 /// The outputs of a function that is a branch or the body of a loop. Those that share memory with what is outside are
@@ -90,7 +85,7 @@ class ControlFlowWriter {
     }
     block_.add(
         fmt::format("{} = torch.cond({} if torch.compiler.is_compiling() else bool({}), then_branch, else_branch)",
-                    names.size() == 1 ? names[0] : join(names), condition, condition));
+                    names.size() == 1 ? names[0] : joined(names), condition, condition));
   }
 
   /// The names are chosen first, and set at the end of each branch.
@@ -152,7 +147,7 @@ class ControlFlowWriter {
       terms.push_back(terms.empty() ? below : "(" + below + ")");
     }
     if (terms.size() == 1 && terms[0] == keep) return keep + ".clone()";  // what goes in must not come out
-    return join(terms, " & ");
+    return joined(terms, " & ");
   }
 
   /// What torch.while_loop carries: the number of the iteration, whether to go on, and the values.
@@ -189,10 +184,10 @@ class ControlFlowWriter {
     BlockWriter inner(parts.body, block_, node_);
     const WhileState state = while_state(parts, inner);
     block_.add_gap();
-    block_.add(fmt::format("def condition({}):", join(state.names)));
+    block_.add(fmt::format("def condition({}):", joined(state.names)));
     block_.add("return " + while_condition(parts, state.names[0], state.keep), 1);
     block_.add("");
-    block_.add(fmt::format("def body({}):", join(state.names)));
+    block_.add(fmt::format("def body({}):", joined(state.names)));
     inner.write_statements();
     std::vector<std::string> next = returned_texts(inner);
     next.insert(next.begin(), state.names[0] + " + 1");
@@ -203,7 +198,7 @@ class ControlFlowWriter {
 
   void run_while_loop(const WhileState& state) {
     const std::string all = choose_word("state");
-    block_.add(fmt::format("{} = ({}{})", all, join(state.initial), state.initial.size() == 1 ? "," : ""));
+    block_.add(fmt::format("{} = ({}{})", all, joined(state.initial), state.initial.size() == 1 ? "," : ""));
     block_.add("if torch.compiler.is_compiling():");
     block_.add(fmt::format("{} = torch.while_loop(condition, body, {})", all, all), 1);
     block_.add("else:");
@@ -215,7 +210,7 @@ class ControlFlowWriter {
       targets.push_back(is_used(node_.output(i)) ? state.names[first + i] : "_");
       if (is_used(node_.output(i))) block_.variables().set(node_.output(i), targets.back());
     }
-    block_.add(fmt::format("{} = {}", targets.size() == 1 ? targets[0] + "," : join(targets), all));
+    block_.add(fmt::format("{} = {}", targets.size() == 1 ? targets[0] + "," : joined(targets), all));
   }
 
   /// The names of what a loop carries, of its lists, and of its condition.
@@ -295,7 +290,7 @@ class ControlFlowWriter {
     if (output.type.dtype != DType::Undefined && output.type.dtype != DType::Float32)
       arguments.push_back("dtype=" + python_dtype(output.type.dtype));
     if (!block_.scope().device.empty()) arguments.push_back("device=" + block_.scope().device);
-    return fmt::format("{} = torch.stack({}) if {} else torch.empty({})", name, name, name, join(arguments));
+    return fmt::format("{} = torch.stack({}) if {} else torch.empty({})", name, name, name, joined(arguments));
   }
 
   BlockWriter& block_;

@@ -43,7 +43,7 @@ std::string Expressions::external_call(const Node& node) const {
     arguments.push_back(operand ? text_of(node.input(operand->index)) : "None");
   }
   const auto index = static_cast<size_t>(*node.find_attribute("index")->value.get<int64_t>());
-  return fmt::format("self.{}({})", scope_.tree.external_names[index], join(arguments));
+  return fmt::format("self.{}({})", scope_.tree.external_names[index], joined(arguments));
 }
 
 std::string Expressions::submodule_call(const Submodule& submodule, const Emission& emission) const {
@@ -54,7 +54,7 @@ std::string Expressions::submodule_call(const Submodule& submodule, const Emissi
     const bool is_tuple = param.is_list && param.type == "Tensor";
     arguments.push_back(is_tuple ? python_tuple(emission.items(input)) : emission.text(input));
   }
-  return fmt::format("self.{}({})", submodule.name, join(arguments));
+  return fmt::format("self.{}({})", submodule.name, joined(arguments));
 }
 
 std::pair<std::string, int> Expressions::expression(const Node& node) const {

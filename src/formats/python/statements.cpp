@@ -94,7 +94,7 @@ void BlockWriter::write_assignment(const std::vector<std::string>& names) {
     targets.push_back(names[i]);
     texts.push_back(std::move(text));
   }
-  if (!targets.empty()) add(fmt::format("{} = {}", join(targets), join(texts)));
+  if (!targets.empty()) add(fmt::format("{} = {}", joined(targets), joined(texts)));
 }
 
 void BlockWriter::write_statements() {
@@ -125,7 +125,7 @@ void BlockWriter::write_statement(const Node& node) {
   if (is_nested) targets = nested_targets(targets);  // a tensor, and a list of them
   const bool unpacks_one = targets.size() == 1 && entry && entry->signature.outputs[0].is_list &&
                            entry->signature.outputs[0].type == "Tensor";
-  add(fmt::format("{} = {}", unpacks_one ? fmt::format("({},)", targets[0]) : join(targets), text));
+  add(fmt::format("{} = {}", unpacks_one ? fmt::format("({},)", targets[0]) : joined(targets), text));
 }
 
 Forward write_forward(const Graph& graph, const ModuleTree& tree, const std::string& state_name) {

@@ -96,7 +96,7 @@ std::string tensor_line(const StateEntry& tensor) {
   for (const int64_t dim : constant.dims) arguments.push_back(std::to_string(dim));
   if (arguments.empty()) arguments.emplace_back("()");
   if (constant.dtype != DType::Float32) arguments.push_back("dtype=" + python_dtype(constant.dtype));
-  const std::string empty = fmt::format("torch.empty({})", join(arguments));
+  const std::string empty = fmt::format("torch.empty({})", joined(arguments));
   if (tensor.trainable) return fmt::format("self.{} = nn.Parameter({})", tensor.name, empty);
   return fmt::format("self.register_buffer(\"{}\", {})", tensor.name, empty);
 }
@@ -165,7 +165,7 @@ PythonModule write_python(const Graph& graph, const Model& origin, const PythonO
   const bool has_members = !tree.tensors.empty() || !tree.submodules.empty() || !tree.external_names.empty();
   if (has_members) body += init_method(tree, options) + "\n";
   body += lay_out(
-      fmt::format("def forward(self{}{}):", forward.parameters.empty() ? "" : ", ", join(forward.parameters)), 4);
+      fmt::format("def forward(self{}{}):", forward.parameters.empty() ? "" : ", ", joined(forward.parameters)), 4);
   for (const Statement& statement : forward.statements) {
     body += statement.text.empty() ? "\n" : lay_out(statement.text, 8 + 4 * static_cast<size_t>(statement.level));
   }

@@ -159,7 +159,7 @@ class CodeWriter {
       const Value* output = node.output(i);
       targets.push_back(output != nullptr ? give_name(output, output->name) : taken_.add("unused"));
     }
-    add(fmt::format("{} = {}", join(targets), text));
+    add(fmt::format("{} = {}", joined(targets), text));
   }
 
   void write_return() {
@@ -168,8 +168,8 @@ class CodeWriter {
       texts.push_back(name_of(output));
       types.push_back(type_of(*output));
     }
-    add(texts.size() == 1 ? "return " + texts[0] : fmt::format("return ({})", join(texts)));
-    return_type_ = types.size() == 1 ? types[0] : fmt::format("Tuple[{}]", join(types));
+    add(texts.size() == 1 ? "return " + texts[0] : fmt::format("return ({})", joined(texts)));
+    return_type_ = types.size() == 1 ? types[0] : fmt::format("Tuple[{}]", joined(types));
   }
 
   // Modules
@@ -194,14 +194,14 @@ class CodeWriter {
     if (gives_list(node) || !context.functions.empty()) return node_text(node, context_);
     const size_t count = get_aten_op(node).signature.outputs.size();
     std::string type = "Tensor";
-    if (count != 1) type = fmt::format("Tuple[{}]", join(std::vector<std::string>(count, "Tensor")));
+    if (count != 1) type = fmt::format("Tuple[{}]", joined(std::vector<std::string>(count, "Tensor")));
     parameters.insert(parameters.begin(), "self");
     const std::string method =
-        fmt::format("  def forward({}) -> {}:\n    return {}\n", join(parameters, ",\n    "), type, text);
+        fmt::format("  def forward({}) -> {}:\n    return {}\n", joined(parameters, ",\n    "), type, text);
     std::string& name = result_.classes[index];
     if (name.empty()) name = class_for(module, method);
     if (methods_.at(name) != method) return node_text(node, context_);
-    return fmt::format("(self.{}).forward({})", module.name, join(arguments));
+    return fmt::format("(self.{}).forward({})", module.name, joined(arguments));
   }
 
   const std::string& class_for(const Submodule& module, const std::string& method) {
@@ -269,18 +269,18 @@ class CodeWriter {
       texts.push_back(result_text(*output, branch));
       types.push_back(type_of(*output));
     }
-    add(texts.size() == 1 ? "return " + texts[0] : fmt::format("return ({})", join(texts)));
+    add(texts.size() == 1 ? "return " + texts[0] : fmt::format("return ({})", joined(texts)));
     std::vector<std::string> parameters{"self"}, arguments;
     for (const Value* value : used_from_outside(branch)) {
       arguments.push_back(name_of(value));
       parameters.push_back(fmt::format("{}: {}", arguments.back(), type_of(*value)));
     }
     const std::string name = members_.add("branch");
-    methods_text_ += fmt::format("  def {}({}) -> {}:\n{}", name, join(parameters, ",\n    "),
-                                 types.size() == 1 ? types[0] : fmt::format("Tuple[{}]", join(types)), body_);
+    methods_text_ += fmt::format("  def {}({}) -> {}:\n{}", name, joined(parameters, ",\n    "),
+                                 types.size() == 1 ? types[0] : fmt::format("Tuple[{}]", joined(types)), body_);
     body_ = std::move(outer);
     level_ = level;
-    add(fmt::format("{} = self.{}({})", join(targets), name, join(arguments)));
+    add(fmt::format("{} = self.{}({})", joined(targets), name, joined(arguments)));
   }
 
   /// The variables that a branch uses, and the input whose device it may ask for.
@@ -392,7 +392,7 @@ class CodeWriter {
     if (targets.size() == 1) {
       add(fmt::format("{} = {}", targets[0], texts[0]));
     } else if (!targets.empty()) {
-      add(fmt::format("{} = ({})", join(targets), join(texts)));
+      add(fmt::format("{} = ({})", joined(targets), joined(texts)));
     } else {
       add("pass");
     }
@@ -404,7 +404,7 @@ class CodeWriter {
     for (size_t i = 1; output.type.shape && i < output.type.shape->size(); ++i)
       sizes.push_back(std::to_string((*output.type.shape)[i].constant().value_or(0)));
     const DType dtype = output.type.dtype == DType::Undefined ? DType::Float32 : output.type.dtype;
-    return fmt::format("torch.stack({0}) if len({0}) > 0 else torch.zeros([{1}], dtype={2}{3})", steps, join(sizes),
+    return fmt::format("torch.stack({0}) if len({0}) > 0 else torch.zeros([{1}], dtype={2}{3})", steps, joined(sizes),
                        number_of(dtype), context_.device.empty() ? "" : ", device=" + context_.device);
   }
 
@@ -419,8 +419,8 @@ class CodeWriter {
     std::vector<std::string> parameters{"self"};
     for (size_t i = 0; i < graph_.inputs().size(); ++i)
       parameters.push_back(fmt::format("{}: {}", result_.arguments[i], type_text(*graph_.inputs()[i])));
-    result_.source += fmt::format("{}{}  def forward({}) -> {}:\n{}", head, methods_text_, join(parameters, ",\n    "),
-                                  return_type_, body_);
+    result_.source += fmt::format("{}{}  def forward({}) -> {}:\n{}", head, methods_text_,
+                                  joined(parameters, ",\n    "), return_type_, body_);
   }
 
   const Graph& graph_;

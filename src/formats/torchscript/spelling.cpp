@@ -81,7 +81,7 @@ class Spelling : public ScriptNode {
       std::string text = argument(given->value, param);
       texts.push_back(gap || param.keyword_only ? fmt::format("{}={}", param.name, text) : std::move(text));
     }
-    return fmt::format("torch.{}({})", name, join(texts));
+    return fmt::format("torch.{}({})", name, joined(texts));
   }
 
   std::string operand(std::string_view argument) const override {
@@ -98,7 +98,7 @@ class Spelling : public ScriptNode {
 
   std::string plain(const AttrValue& value) const override {
     const bool is_list = value.get<AttrList>() || value.get<std::vector<int64_t>>() || value.get<std::vector<double>>();
-    return is_list ? "[" + join(*items(value, "")) + "]" : plain(value, "");
+    return is_list ? "[" + joined(*items(value, "")) + "]" : plain(value, "");
   }
 
   std::string condition(std::string_view argument) const override {
@@ -119,7 +119,7 @@ class Spelling : public ScriptNode {
   std::string call_own(std::string_view name, std::string_view definition,
                        const std::vector<std::string>& arguments) override {
     context_.functions.emplace(name, definition);
-    return fmt::format("__torch__.{}({})", name, join(arguments));
+    return fmt::format("__torch__.{}({})", name, joined(arguments));
   }
 
  private:
@@ -175,7 +175,7 @@ class Spelling : public ScriptNode {
     if (value.is_none()) return "None";
     const auto texts = items(value, param.type);
     if (!texts) return value_text(*node_.input(value.get<Operand>()->index), context_);
-    const std::string text = "[" + join(*texts) + "]";
+    const std::string text = "[" + joined(*texts) + "]";
     if (param.type == "Tensor") {
       const bool has_none = std::find(texts->begin(), texts->end(), "None") != texts->end();
       if (has_none) return fmt::format("annotate(List[Optional[Tensor]], {})", text);

@@ -220,7 +220,7 @@ void down_has_element_15(OnnxEdit& edit) {
 
 // Python
 
-std::string emit_list(const Emission& e) { return "[" + join(e.items("items")) + "]"; }
+std::string emit_list(const Emission& e) { return "[" + joined(e.items("items")) + "]"; }
 
 std::string emit_list_at(const Emission& e) { return e.text("self", precedence::kAtom) + "[" + e.text("index") + "]"; }
 

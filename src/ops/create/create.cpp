@@ -25,7 +25,7 @@ std::string emit_factory(const Emission& e) {
     }
   }
   if (!e.device().empty()) arguments.push_back("device=" + e.device());
-  return fmt::format("torch.{}({})", e.signature().name, join(arguments));
+  return fmt::format("torch.{}({})", e.signature().name, joined(arguments));
 }
 
 namespace {

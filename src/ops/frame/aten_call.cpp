@@ -17,7 +17,7 @@ std::string emit_call(const Emission& e) {
     const std::string text = e.text(attribute.name);
     arguments.push_back(by_place ? text : fmt::format("{}={}", attribute.name, text));
   }
-  return fmt::format("torch.ops.{}({})", e.string("tonnx_target"), join(arguments));
+  return fmt::format("torch.ops.{}({})", e.string("tonnx_target"), joined(arguments));
 }
 
 /// The same in TorchScript, which finds the overload by itself.
@@ -32,7 +32,7 @@ std::string script_call(ScriptNode& n) {
     const std::string text = n.plain(attribute.value);
     arguments.push_back(by_place ? text : fmt::format("{}={}", attribute.name, text));
   }
-  return fmt::format("ops.{}({})", target, join(arguments));
+  return fmt::format("ops.{}({})", target, joined(arguments));
 }
 
 constexpr AtenOp kAtenCallAten[] = {

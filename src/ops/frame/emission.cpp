@@ -69,10 +69,8 @@ std::string python_dtype(DType dtype) {
   return fmt::format("torch.{}", name);
 }
 
-std::string join(const std::vector<std::string>& items, std::string_view between) { return joined(items, between); }
-
 std::string python_tuple(const std::vector<std::string>& items) {
-  return items.size() == 1 ? "(" + items[0] + ",)" : "(" + join(items) + ")";
+  return items.size() == 1 ? "(" + items[0] + ",)" : "(" + joined(items) + ")";
 }
 
 std::string python_pair(const std::vector<int64_t>& values) {
@@ -173,7 +171,7 @@ std::string Emission::text_of_attr(const AttrValue& value, int place) const {
   } else {
     throw Error(ErrorKind::Internal, "an argument has no Python text");
   }
-  return "[" + join(texts) + "]";
+  return "[" + joined(texts) + "]";
 }
 
 std::string Emission::text(std::string_view argument, int place) const {
@@ -254,7 +252,7 @@ std::pair<std::string, int> spell(const Emission& e, const AtenOp& op) {
                             return e.node().find_attribute(param.name) != nullptr;
                           });
     if (has_more) {  // torch.add(x, y, alpha=2)
-      return {fmt::format("torch.{}({})", e.signature().name, join(call_arguments(e, 0))), precedence::kAtom};
+      return {fmt::format("torch.{}({})", e.signature().name, joined(call_arguments(e, 0))), precedence::kAtom};
     }
     if (params.size() == 1) {
       return {fmt::format("{}{}", spelling, e.text(params[0].name, precedence::kUnary)), precedence::kUnary};
@@ -270,10 +268,10 @@ std::pair<std::string, int> spell(const Emission& e, const AtenOp& op) {
   }
   if (spelling == "~") return {"~" + e.text(params[0].name, precedence::kUnary), precedence::kUnary};
   if (spelling.starts_with('.')) {
-    return {fmt::format("{}{}({})", e.text(params[0].name, precedence::kAtom), spelling, join(call_arguments(e, 1))),
+    return {fmt::format("{}{}({})", e.text(params[0].name, precedence::kAtom), spelling, joined(call_arguments(e, 1))),
             precedence::kAtom};
   }
-  return {fmt::format("{}({})", spelling, join(call_arguments(e, 0))), precedence::kAtom};
+  return {fmt::format("{}({})", spelling, joined(call_arguments(e, 0))), precedence::kAtom};
 }
 
 }  // namespace tonnx

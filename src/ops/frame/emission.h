@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/join.h"
 #include "ir/graph.h"
 #include "ops/frame/op_def.h"
 
@@ -112,7 +113,6 @@ std::string python_dtype(DType dtype);
 /// `3` where all are equal and the module takes one number for all, `(3, 5)` otherwise.
 std::string python_pair(const std::vector<int64_t>& values);
 std::string python_tuple(const std::vector<std::string>& items);
-std::string join(const std::vector<std::string>& items, std::string_view between = ", ");
 
 /// The spelling of a node by the rules of AtenOp::python, and how tightly it binds.
 std::pair<std::string, int> spell(const Emission& emission, const AtenOp& op);

@@ -81,11 +81,18 @@ struct RuntimeTypes {
 };
 inline constexpr DTypeSet kClippedInts = kByteInts | dtype_set(DType::UInt32, DType::UInt64);
 
+/// Optional inputs that may as well be zeros, as bits: the first input is 1.
+struct ZeroInputs {
+  uint16_t inputs = 0;
+  int since = 1;  // the opset that made them optional
+};
+
 struct OnnxOp {
   Signature sig;                            // at the newest opset
   int since;                                // first opset that has the operator
   uint16_t traits = 0;                      // OnnxTrait
   RuntimeTypes runtime = {};                // where ONNX Runtime has not all that the standard has
+  ZeroInputs zeros = {};                    // inputs that are zeros where they are absent
   std::span<const OpsetStep> history = {};  // every later version of it
   InferFn infer = nullptr;                  // null: nothing is known of the outputs
   EvalFn eval = nullptr;                    // the outputs where all inputs are constants; null: left to the run

@@ -53,7 +53,7 @@ template <FixedText Function>
 std::string script_function(ScriptNode& n) {
   std::vector<std::string> arguments;
   for (const Param& param : n.args().signature().inputs) arguments.push_back(n.operand(param.name));
-  return std::string(Function.value) + "(" + join(arguments) + ")";
+  return std::string(Function.value) + "(" + joined(arguments) + ")";
 }
 
 }  // namespace tonnx

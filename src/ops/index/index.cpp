@@ -285,7 +285,7 @@ std::string index_text(const Emission& e) {
     if (text == "None") text = ":";
   }
   while (texts.size() > 1 && texts.back() == ":") texts.pop_back();
-  return join(texts);
+  return joined(texts);
 }
 
 std::string emit_index(const Emission& e) { return e.text("self", precedence::kAtom) + "[" + index_text(e) + "]"; }

@@ -288,7 +288,7 @@ std::string emit_reduced(const Emission& e) {
       arguments.push_back(param.name + "=" + e.text(param.name));
     }
   }
-  return fmt::format("F.{}({})", e.signature().name, join(arguments));
+  return fmt::format("F.{}({})", e.signature().name, joined(arguments));
 }
 
 Values reduced_loss(const AtenNode& n, OnnxBuilder& onnx, Value* loss) {

@@ -233,7 +233,7 @@ Values lower_einsum(const OnnxNode& n, AtenBuilder& aten) {
 }
 
 std::string emit_einsum(const Emission& e) {
-  return fmt::format("torch.einsum({}, {})", e.text("equation"), join(e.items("tensors")));
+  return fmt::format("torch.einsum({}, {})", e.text("equation"), joined(e.items("tensors")));
 }
 
 /// The constant behind a weight, and whether it is transposed on the way.
@@ -299,6 +299,7 @@ constexpr OnnxOp kMatMulOnnx[] = {
      .lower = lower_mat_mul},
     {.sig = "Gemm(T A, T B, T? C, *, float alpha=1.0, float beta=1.0, int transA=0, int transB=0) -> T Y",
      .since = 1,
+     .zeros = {1 << 2, 11},
      .history = kGemmHistory,
      .infer = infer_gemm,
      .eval = eval_gemm,

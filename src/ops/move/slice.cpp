@@ -338,7 +338,7 @@ std::string emit_subscript(const Emission& e) {
   for (std::string& item : subscript.items) {
     if (item.empty()) item = ":";
   }
-  return subscript.of + "[" + join(subscript.items) + "]";
+  return subscript.of + "[" + joined(subscript.items) + "]";
 }
 
 constexpr OpsetStep kSliceHistory[] = {

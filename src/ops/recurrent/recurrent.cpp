@@ -292,6 +292,7 @@ constexpr OnnxOp kRecurrentOnnx[] = {
             "floats? activation_beta, strs? activations, float? clip, str direction=\"forward\", int? hidden_size, "
             "int layout=0) -> (T? Y, T? Y_h)",
      .since = 1,
+     .zeros = {1 << 3 | 1 << 5},
      .history = kRecurrentHistory,
      .infer = infer_recurrent,
      .eval = eval_recurrent,
@@ -301,6 +302,7 @@ constexpr OnnxOp kRecurrentOnnx[] = {
             "floats? activation_beta, strs? activations, float? clip, str direction=\"forward\", int? hidden_size, "
             "int layout=0, int linear_before_reset=0) -> (T? Y, T? Y_h)",
      .since = 1,
+     .zeros = {1 << 3 | 1 << 5},
      .history = kGruHistory,
      .infer = infer_recurrent,
      .eval = eval_recurrent,
@@ -316,6 +318,7 @@ constexpr OnnxOp kRecurrentOnnx[] = {
             "floats? activation_alpha, floats? activation_beta, strs? activations, float? clip, "
             "str direction=\"forward\", int? hidden_size, int input_forget=0, int layout=0) -> (T? Y, T? Y_h, T? Y_c)",
      .since = 1,
+     .zeros = {1 << 3 | 1 << 5 | 1 << 6 | 1 << 7},
      .history = kRecurrentHistory,
      .infer = infer_recurrent,
      .eval = eval_recurrent,

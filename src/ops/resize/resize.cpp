@@ -276,7 +276,7 @@ std::string emit_interpolate(const Emission& e) {
   if (mode != "nearest") arguments.push_back(fmt::format("mode=\"{}\"", mode));
   if (!mode.starts_with("nearest") && e.flag("align_corners")) arguments.emplace_back("align_corners=True");
   if (antialias) arguments.emplace_back("antialias=True");
-  return fmt::format("F.interpolate({})", join(arguments));
+  return fmt::format("F.interpolate({})", joined(arguments));
 }
 
 void set_text(OnnxEdit& edit, std::string_view name, const char* value) {

@@ -195,7 +195,7 @@ Values lower_transpose(const OnnxNode& n, AtenBuilder& aten) {
 
 /// `x.permute(0, 2, 1)`: the axes as arguments, not as a list.
 std::string emit_dims(const Emission& e) {
-  return fmt::format("{}.{}({})", e.text("self", precedence::kAtom), e.signature().name, join(e.items("dims")));
+  return fmt::format("{}.{}({})", e.text("self", precedence::kAtom), e.signature().name, joined(e.items("dims")));
 }
 
 /// `x.squeeze((0, 2))`: a list of axes is not taken.

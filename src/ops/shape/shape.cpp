@@ -306,7 +306,7 @@ std::string emit_sizes(const Emission& e) {
   const std::string& list = e.signature().inputs[1].name;
   const bool is_counted = !e.value(list) && !e.items(list).empty();
   return fmt::format("{}.{}({})", e.text("self", precedence::kAtom), e.signature().name,
-                     is_counted ? join(e.items(list)) : e.text(list));
+                     is_counted ? joined(e.items(list)) : e.text(list));
 }
 
 /// A part of the sizes is cut out of all of them.

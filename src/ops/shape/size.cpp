@@ -16,7 +16,7 @@ std::string dtype_of(const Emission& e) {
 }
 
 std::string emit_int_tensor(const Emission& e) {
-  return "torch.tensor([" + join(e.items("values")) + "]" + dtype_of(e) + device_of(e) + ")";
+  return "torch.tensor([" + joined(e.items("values")) + "]" + dtype_of(e) + device_of(e) + ")";
 }
 
 std::string emit_int_scalar(const Emission& e) {

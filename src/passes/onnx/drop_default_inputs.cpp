@@ -1,6 +1,4 @@
 // drop_default_inputs.cpp - optional inputs that are what is assumed without them.
-#include <algorithm>
-
 #include "passes/pass_table.h"
 
 namespace tonnx {
@@ -28,24 +26,16 @@ bool is_zero(const Value* value) {
   return false;
 }
 
-struct Row {
-  Symbol op;
-  std::vector<size_t> inputs;
-  int since = 1;  // the opset that made them optional
-};
-
 }  // namespace
 
-/// 1. States of LSTM, GRU and RNN that begin with 0, and what is 0 and added to what Conv, Gemm and they give
+/// States of LSTM, GRU and RNN that begin with 0, and what is 0 and added to what Conv, Gemm and they give
 bool drop_default_inputs(Node& node, Rewriter& rewriter) {
-  static const Row kRows[] = {{"LSTM", {3, 5, 6, 7}}, {"GRU", {3, 5}},        {"RNN", {3, 5}},
-                              {"Conv", {2}},          {"ConvTranspose", {2}}, {"Gemm", {2}, 11}};
-  if (node.inputs().size() < 3) return false;
-  const auto* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return is_onnx(node, r.op); });
-  if (row == std::end(kRows) || rewriter.opset() < row->since) return false;
+  const OnnxOpEntry* entry = node.domain.empty() ? find_onnx_op({}, node.op.view()) : nullptr;
+  if (entry == nullptr || rewriter.opset() < entry->op->zeros.since || has_references(node)) return false;
+  const unsigned zeros = entry->op->zeros.inputs;
   bool is_changed = false;
-  for (const size_t i : row->inputs) {
-    if (node.input(i) == nullptr || !is_zero(node.input(i))) continue;
+  for (size_t i = 0; i < node.inputs().size() && zeros >> i != 0; ++i) {
+    if ((zeros >> i & 1) == 0 || node.input(i) == nullptr || !is_zero(node.input(i))) continue;
     rewriter.set_input(node, i, nullptr);
     is_changed = true;
   }

@@ -17,8 +17,6 @@ bool skip_relu(Node& node, Rewriter& rewriter) {
   return true;
 }
 
-bool is_used(const Value* value) { return value != nullptr && !value->uses.empty(); }
-
 }  // namespace
 
 bool eliminate_identity(Node& node, Rewriter& rewriter) {

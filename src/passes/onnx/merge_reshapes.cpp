@@ -9,7 +9,6 @@ namespace {
 
 const Symbol kReshape("Reshape"), kFlatten("Flatten"), kSqueeze("Squeeze"), kUnsqueeze("Unsqueeze"),
     kTranspose("Transpose"), kGather("Gather"), kExpand("Expand");
-const Symbol kReductions[] = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"};
 
 /// A Transpose that moves nothing but axes of size 1.
 bool keeps_order(const Node& node) {
@@ -38,8 +37,8 @@ Shape without_ones(const Shape& shape) {
 /// Expand, Gather of one element, and reductions that change values nowhere: only axes of size 1 come or go.
 bool changes_ones_only(const Node& node) {
   const Value *x = node.input(0), *y = node.output(0);
-  const bool is_reduction =
-      std::any_of(std::begin(kReductions), std::end(kReductions), [&](Symbol op) { return is_onnx(node, op); });
+  const bool is_reduction = has_trait(node, kReduces) && !has_references(node) &&
+                            find_onnx_op({}, node.op.view())->op->same != nullptr;  // of one element: itself
   const bool is_one = is_onnx(node, kGather) && node.input(1) && node.input(1)->type.rank() == 0;
   if ((!is_reduction && !is_one && !is_onnx(node, kExpand)) || x == nullptr || y == nullptr) return false;
   return x->type.shape && y->type.shape && without_ones(*x->type.shape) == without_ones(*y->type.shape);

@@ -8,8 +8,6 @@
 namespace tonnx {
 namespace {
 
-const Symbol kMatMul("MatMul"), kGemm("Gemm"), kDequantize("DequantizeLinear");
-
 constexpr size_t kMostInputs = 128;  // of all nodes that one move goes through
 
 /// What brings the output of a node into another order, found out before anything is changed: the nodes on the way up
@@ -171,50 +169,11 @@ bool skip_before_removal(Node& node, Rewriter& rewriter) {
   return made != nullptr && rewriter.replace(y, made);
 }
 
-/// A matrix that only this node uses and that a Transpose turns; null otherwise.
-Value* transposed_operand(const Value* value) {
-  const Node* node = value && only_user(value) ? value->producer : nullptr;
-  const auto perm = node && node->graph == value->graph ? perm_of(*node) : std::nullopt;
-  return perm && *perm == Perm{1, 0} ? node->input(0) : nullptr;
-}
-
-/// 4. Gemm turns its matrices itself, and a MatMul of turned matrices is a Gemm.
-bool turn_in_gemm(Node& node, Rewriter& rewriter) {
-  if (is_onnx(node, kGemm)) {
-    bool is_changed = false;
-    for (size_t i = 0; i < 2; ++i) {
-      Value* matrix = transposed_operand(node.input(i));
-      if (matrix == nullptr) continue;
-      const char* name = i == 0 ? "transA" : "transB";
-      node.set_attribute(name, int64_t{int_of(node, name).value_or(0) == 0}, AttrType::Int);
-      rewriter.set_input(node, i, matrix);
-      is_changed = true;
-    }
-    return is_changed;
-  }
-  constexpr int kOptionalBias = 11;
-  constexpr DTypeSet kTypes = dtype_set(DType::Float16, DType::Float32, DType::Float64);
-  if (!is_onnx(node, kMatMul) || rewriter.opset() < kOptionalBias) return false;
-  Value *a = node.input(0), *b = node.input(1), *y = node.output(0);
-  if (!a || !b || !y || a->type.rank() != 2 || b->type.rank() != 2 || !contains(kTypes, a->type.dtype)) return false;
-  Value *left = transposed_operand(a), *right = transposed_operand(b);
-  if (left == nullptr && right == nullptr) return false;
-  for (const Value* matrix : {a, b, left, right}) {  // engines know a quantised product by its nodes
-    if (matrix != nullptr && producer_of(matrix, kDequantize) != nullptr) return false;
-  }
-  std::vector<Attribute> attributes;
-  if (left) attributes.push_back({"transA", int64_t{1}, AttrType::Int, {}, {}});
-  if (right) attributes.push_back({"transB", int64_t{1}, AttrType::Int, {}, {}});
-  Value* made = rewriter.add(node, {"Gemm", {left ? left : a, right ? right : b}, std::move(attributes)}, y->name);
-  return made != nullptr && rewriter.replace(y, made);
-}
-
 }  // namespace
 
 bool move_transposes(Node& node, Rewriter& rewriter) {
   if (!node.domain.empty() || node.output(0) == nullptr || node.output(0)->uses.empty()) return false;
-  return pull_up(node, rewriter) || turn_in_gemm(node, rewriter) || skip_before_removal(node, rewriter) ||
-         sink(node, rewriter);
+  return pull_up(node, rewriter) || skip_before_removal(node, rewriter) || sink(node, rewriter);
 }
 
 }  // namespace tonnx

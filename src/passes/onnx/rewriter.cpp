@@ -20,8 +20,6 @@ void swap_names(Value* a, Value* b) {
   }
 }
 
-bool is_used(const Value* value) { return value != nullptr && !value->uses.empty(); }
-
 }  // namespace
 
 bool Rewriter::has_op(std::string_view op) const { return schema_version(op, opset_) != 0; }

@@ -118,36 +118,3 @@ def test_axes_of_size_one(x, nodes, left):
     made = model(f"g ({x} x) => (float y) <int64[1] l1 = {{1}}, int64[1] l0 = {{0}}> {{ {nodes} }}")
     made.graph.output[0].type.tensor_type.ClearField("shape")
     check(made, left, ONLY)
-
-
-@pytest.mark.parametrize(
-    ("opset", "nodes", "left"),
-    [
-        (13, "a = Transpose(x) y = MatMul(a, w)", {"Gemm": 1}),
-        (11, "b = Transpose(x) a = Transpose(w) c = Neg(w) d = Transpose(c) y = MatMul(a, d)", {"Gemm": 1, "Neg": 1}),
-        (13, "a = Transpose(x) y = Gemm(a, w)", {"Gemm": 1}),
-        (13, "a = Transpose(x) y = Gemm<transA=1,alpha=2.0>(a, a)", {"Gemm": 1, "Transpose": 1}),
-        (10, "a = Transpose(x) y = MatMul(a, w)", {"MatMul": 1, "Transpose": 1}),
-        (13, "a = Neg(x) y = MatMul(a, w)", {"MatMul": 1, "Neg": 1}),
-    ],
-)
-def test_gemm(opset, nodes, left):
-    made = model(
-        f"g (float[5,5] x, float[5,5] w) => (float[N,M] y) {{ {nodes} }}".replace("b = Transpose(x) ", ""), opset=opset
-    )
-    check(made, left, ONLY, special=False, tolerance=1e-5)
-
-
-def test_gemm_of_more_axes_and_integers():
-    check_unchanged(
-        model(
-            "g (float[2,5,5] x, float[5,5] w) => (float[2,5,5] y) { a = Transpose<perm=[0,2,1]>(x) y = MatMul(a, w) }"
-        ),
-        ONLY,
-        special=False,
-    )
-    check_unchanged(
-        model("g (int32[5,5] x, int32[5,5] w) => (int32[5,5] y) { a = Transpose(x) y = MatMul(a, w) }"),
-        ONLY,
-        special=False,
-    )
