@@ -123,7 +123,8 @@ class Expansion {
     Model model;
     try {
       model = read_onnx(job.source);
-    } catch (const Error&) {
+    } catch (const Error& e) {
+      if (e.kind() == ErrorKind::Internal) throw;
       return false;
     }
     std::vector<std::string_view> shapeless;

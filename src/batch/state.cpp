@@ -101,7 +101,8 @@ BatchState::BatchState(const BatchConfig& config) : path_(config.path + ".state"
   Bytes bytes;
   try {
     bytes = map_file(path_);
-  } catch (const Error&) {
+  } catch (const Error& e) {
+    if (e.kind() == ErrorKind::Internal) throw;
     return;
   }
   for (std::string_view rest = bytes.view(); !rest.empty();) {
@@ -169,7 +170,8 @@ void BatchState::compact() {
     OutputFile file(path_);
     for (const auto& [target, entry] : entries_) file.write(std::string_view(line_of(target, entry)));
     file.commit();
-  } catch (const Error&) {  // then it stays as it is
+  } catch (const Error& e) {  // then it stays as it is
+    if (e.kind() == ErrorKind::Internal) throw;
   }
 }
 

@@ -29,7 +29,8 @@ std::vector<std::string> keys_of(const Json& node, size_t count) {
   if (!text.starts_with('[')) return {};
   try {
     return strings(parse_json(text, "a tree spec"));
-  } catch (const Error&) {  // some other text of the class
+  } catch (const Error& e) {  // some other text of the class
+    if (e.kind() == ErrorKind::Internal) throw;
     return {};
   }
 }
@@ -66,7 +67,8 @@ std::optional<std::vector<std::string>> with_tree(std::string_view text, Body bo
   std::optional<rapidjson::Document> spec;
   try {
     spec = parse_json(text, "a tree spec");
-  } catch (const Error&) {
+  } catch (const Error& e) {
+    if (e.kind() == ErrorKind::Internal) throw;
     return std::nullopt;
   }
   if (!spec->IsArray() || spec->Size() != 2 || children_of((*spec)[1]) == nullptr) return std::nullopt;

@@ -26,7 +26,8 @@ std::optional<Dims> folded(const Dims& a, const Dims& b, DimFn fold) {
     std::optional<Dim> one;
     try {
       one = fold(x, y);
-    } catch (const Error&) {  // 64 bits overflow, which tensors do silently
+    } catch (const Error& e) {  // 64 bits overflow, which tensors do silently
+      if (e.kind() == ErrorKind::Internal) throw;
     }
     if (!one) return std::nullopt;
     result.push_back(*std::move(one));

@@ -104,7 +104,8 @@ DType result_dtype(const Node& node, DType otherwise) {
   const DType common = common_dtype(node);
   if (common == DType::Undefined) return otherwise;
   if (kind == Elementwise::Promoted || is_float(common) || is_complex(common)) return common;
-  const bool rounds = kind == Elementwise::Quotient && node.find_attribute("rounding_mode") != nullptr;
+  const Attribute* rounding = node.find_attribute("rounding_mode");
+  const bool rounds = kind == Elementwise::Quotient && rounding != nullptr && !rounding->value.is_none();
   return rounds ? common : DType::Float32;
 }
 

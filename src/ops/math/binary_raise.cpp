@@ -245,6 +245,7 @@ constexpr AtenOp kAtenBinaryAten[] = {
      .python = "torch.logaddexp",
      .raise = raise_logaddexp},
     {.sig = "aten::logaddexp2(Tensor self, Tensor other) -> Tensor",
+     .elementwise = Elementwise::Floats,
      .python = "torch.logaddexp2",
      .raise = raise_logaddexp},
     {.sig = "aten::nextafter(Tensor self, Tensor other) -> Tensor",
