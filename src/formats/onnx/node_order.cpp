@@ -22,20 +22,44 @@ struct Listed {
 
 Listed list(const Bytes& bytes, int depth);
 
-/// What the nodes of a subgraph read from outside.
+/// What one field of a message holds; empty where it is absent.
+std::string_view view_at(const Bytes& bytes, uint32_t field) {
+  std::string_view result;
+  Message message(bytes);
+  while (message.next()) {
+    if (message.field() == field) {
+      result = message.view();
+    } else {
+      message.skip();
+    }
+  }
+  return result;
+}
+
+/// What a subgraph reads from outside.
 void list_captured(const Bytes& graph, Names& reads, int depth) {
   require(depth < kMaxNesting, "subgraphs are nested more than {} deep", kMaxNesting);
   Names inside;
   std::unordered_set<std::string_view> made;
   Message message(graph);
   while (message.next()) {
-    if (message.field() != graph::node) {
-      message.skip();
-      continue;
+    switch (message.field()) {
+      case graph::node: {
+        const Listed node = list(message.bytes(), depth);
+        inside.insert(inside.end(), node.reads.begin(), node.reads.end());
+        made.insert(node.makes.begin(), node.makes.end());
+        break;
+      }
+      case graph::input: made.insert(view_at(message.bytes(), value_info::name)); break;
+      case graph::output: inside.push_back(view_at(message.bytes(), value_info::name)); break;
+      case graph::initializer: made.insert(view_at(message.bytes(), tensor::name)); break;
+      case graph::sparse_initializer: {  // its values carry its name
+        const Bytes both = message.bytes();
+        made.insert(view_at(both.slice(view_at(both, sparse::values)), tensor::name));
+        break;
+      }
+      default: message.skip();
     }
-    const Listed node = list(message.bytes(), depth);
-    inside.insert(inside.end(), node.reads.begin(), node.reads.end());
-    made.insert(node.makes.begin(), node.makes.end());
   }
   for (const std::string_view name : inside) {
     if (!made.contains(name)) reads.push_back(name);
@@ -69,6 +93,8 @@ Listed list(const Bytes& bytes, int depth) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> names_read_by(const Bytes& node) { return list(node, 0).reads; }
 
 std::vector<Bytes> in_running_order(const std::vector<Bytes>& nodes) {
   std::vector<Listed> listed;

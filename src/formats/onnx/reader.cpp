@@ -236,16 +236,10 @@ void Reader::read_node(Graph& graph, Scope& scope, const Bytes& bytes, int depth
              });
 }
 
-/// The first input of the node that nothing in sight makes.
+/// The first value that the node, or a graph in it, reads and that nothing in sight makes.
 std::optional<std::string_view> find_missing(const Bytes& bytes, const Scope& scope) {
-  Message message(bytes);
-  while (message.next()) {
-    if (message.field() != node::input) {
-      message.skip();
-      continue;
-    }
-    const std::string_view input = message.view();
-    if (!input.empty() && scope.find(input) == nullptr) return input;
+  for (const std::string_view name : names_read_by(bytes)) {
+    if (!name.empty() && scope.find(name) == nullptr) return name;
   }
   return std::nullopt;
 }

@@ -166,8 +166,9 @@ bool expand_label_encoder(const NodeView& n, OnnxEdit& edit) {
     Value* both = edit.before("And", {edit.before("IsNaN", {x}), edit.before("IsNaN", {table})});
     same = edit.before("Or", {same, both});
   }
-  Value* number =
-      edit.before("ArgMax", {cast_to(edit, same, DType::UInt8)}, {{"axis", int64_t{-1}}, {"keepdims", int64_t{0}}});
+  // of equal keys the last one counts
+  Value* number = edit.before("ArgMax", {cast_to(edit, same, DType::UInt8)},
+                              {{"axis", int64_t{-1}}, {"keepdims", int64_t{0}}, {"select_last_index", int64_t{1}}});
   Value* found = edit.before("Gather", {fixed(edit, *values), number}, {{"axis", int64_t{0}}});
   Value* any =
       edit.before("ReduceMax", {cast_to(edit, same, DType::UInt8), edit.ints({-1})}, {{"keepdims", int64_t{0}}});

@@ -44,6 +44,12 @@ BRANCHES = {
         z = Abs(x)
         y = If (c) <then_branch = t () => (float[n, 3] a) { a = Identity(x) },
                     else_branch = e () => (float[n, 3] b) { b = Identity(z) }> }""",
+    "outer_value_that_is_made_later": """g (bool c, float[n, 3] x) => (float[n, 3] y) {
+        y = If (c) <then_branch = t () => (float[n, 3] a) { a = Mul(x, z) },
+                    else_branch = e () => (float[n, 3] b) {
+                        b = If (c) <then_branch = tt () => (float[n, 3] p) { p = Neg(z) },
+                                    else_branch = ee () => (float[n, 3] q) { q = Add(x, z) }> }>
+        z = Abs(x) }""",
     "constant": """g (bool c, float[n, 3] x) => (float[] y) {
         y = If (c) <then_branch = t () => (float[2] a) <float[2] a = {1.0, 2.0}> { },
                     else_branch = e () => (float[2] b) { b = Constant <value = float[2] {3.0, 4.0}> () }> }""",

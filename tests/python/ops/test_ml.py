@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.reference
 import pytest
 import torch
 from checks import expected
@@ -92,6 +93,14 @@ def test_one_hot_and_labels() -> None:
             values_floats=[7.0, 8.0, 9.0],
             default_float=2.0,
         )
+
+
+def test_labels_of_repeated_keys() -> None:
+    """ONNX Runtime takes the first of equal keys, the standard's own implementation the last."""
+    numbers = np.array([3, 1, 4])
+    model = model_of("LabelEncoder", {"x": numbers}, 1, 4, keys_int64s=[1, 3, 1], values_int64s=[7, 8, 9])
+    (standard,) = onnx.reference.ReferenceEvaluator(model).run(None, {"x": numbers})
+    assert tonnx.convert(model)(torch.tensor(numbers)).tolist() == standard.tolist()
 
 
 @pytest.mark.parametrize("post", POSTS)
