@@ -113,6 +113,73 @@ def test_shapes_are_overwritten(cli: Any) -> None:
     assert done.returncode == 1 and "the model has no input 'w'; it has: x" in done.stderr
 
 
+OPEN = """g (float[N,4] x, float[N] z) => (float[M,K] y)
+    { a = Constant<value_ints = [0]>()  s = Shape(x)  n = Gather(s, a)  r = Constant<value_ints = [-1]>()
+      t = Concat<axis = 0>(n, r)  b = Reshape(x, t)  i = Constant<value_ints = [1]>()  c = Unsqueeze(z, i)  y = Add(b, c) }"""
+
+
+def sizes_of_inputs(made: onnx.ModelProto) -> list[list[int | str]]:
+    return [[d.dim_value or d.dim_param for d in value.type.tensor_type.shape.dim] for value in made.graph.input]
+
+
+def seen_shapes(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, tuple[int, ...]]]:
+    """The shapes of all inputs that outputs are compared on from now on."""
+    import tonnx._compare
+
+    shapes: list[dict[str, tuple[int, ...]]] = []
+    random_inputs = tonnx._compare.random_inputs
+
+    def noted(*args: Any) -> dict[str, np.ndarray]:
+        feeds = random_inputs(*args)
+        shapes.append({name: array.shape for name, array in feeds.items()})
+        return feeds
+
+    monkeypatch.setattr(tonnx._compare, "random_inputs", noted)
+    return shapes
+
+
+def test_input_shapes_are_for_the_check_where_sizes_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in onnxsim: input_shapes fixes the sizes of the result, unless dynamic_input_shape is given."""
+    seen = seen_shapes(monkeypatch)
+    given = model(OPEN)
+    made, ok = tonnx.simplify(given, check_n=1, dynamic_input_shape=True, input_shapes={"x": [3, -1]})
+    assert ok and sizes_of_inputs(made) == [["N", 4], ["N"]]
+    assert seen.pop() == {"x": (3, 4), "z": (3,)}
+    made, ok = tonnx.simplify(given, check_n=1, input_shapes={"x": [3, 4], "z": [3]})
+    assert ok and sizes_of_inputs(made) == [[3, 4], [3]]
+    assert seen.pop() == {"x": (3, 4), "z": (3,)}
+    made, ok = tonnx.simplify(
+        given,
+        check_n=1,
+        dynamic_input_shape=True,
+        input_shapes={"x": [5, 4]},
+        overwrite_input_shapes={"x": [2, 4]},
+        test_input_shapes={"z": [2]},
+    )
+    assert ok and sizes_of_inputs(made)[0] == [2, 4]
+    assert seen.pop() == {"x": (2, 4), "z": (2,)}
+    for shapes, said in (({"w": [3]}, "no input 'w'; it has: x, z"), ({"z": [3, 1]}, r"'z' has 1 sizes, and \[3, 1\]")):
+        with pytest.raises(tonnx.Error, match=said):
+            tonnx.simplify(given, check_n=1, test_input_shapes=shapes)
+
+
+def test_the_command_line_keeps_sizes_open_too(cli: Any) -> None:
+    onnx.save(model(OPEN), "in.onnx")
+    onnx.save(model("g (float[N] x) => (float[N] y) { y = Relu(x) }"), "one.onnx")
+    for source, shape, open_sizes, fixed in (
+        ("in.onnx", ["x:3,4", "z:3"], [["N", 4], ["N"]], [[3, 4], [3]]),
+        ("one.onnx", ["3"], [["N"]], [[3]]),
+    ):
+        done = package_cli("simplify", source, "out.onnx", "1", "--dynamic-input-shape", "--input-shape", *shape)
+        assert done.returncode == 0, done.stderr
+        assert sizes_of_inputs(onnx.load("out.onnx")) == open_sizes
+        done = package_cli("simplify", source, "out.onnx", "1", "--input-shape", *shape)
+        assert done.returncode == 0, done.stderr
+        assert sizes_of_inputs(onnx.load("out.onnx")) == fixed
+    done = package_cli("simplify", "in.onnx", "other.onnx", "1", "--test-input-shape", "x:3,4,1")
+    assert done.returncode == 1 and "'x' has 2 sizes" in done.stderr and not Path("other.onnx").exists()
+
+
 def test_sizes_that_stay_open_need_no_arithmetic() -> None:
     made = model("""g (float[N,C,4] x) => (float[A,B] y)
         { s = Shape(x)  i = Constant<value_ints = [0]>()  n = Gather(s, i)
