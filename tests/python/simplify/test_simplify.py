@@ -207,6 +207,23 @@ def test_no_constant_grows_past_the_limit(cli: Any) -> None:
         assert Path("out.onnx").stat().st_size <= Path("in.onnx").stat().st_size * 1.01
 
 
+def test_small_results_are_folded_whatever_the_size_of_the_file() -> None:
+    """And a result that is not small stays a node, unless the file is so large that it does not matter."""
+    text = """g (float[1,1,{size},{size}] x, float[1,1,2,2] z, float[4] u)
+            => (float[1,1,{size},{size}] y, float[1,1,2,2] w, float[4] t)
+            <float[1,1,2,2] c = {{1.0, 2.0, 3.0, 4.0}}, float[4] s = {{1.0, 1.0, {scale}.0, {scale}.0}}>
+        {{ r = Resize<mode = "nearest">(c, , s)  y = Add(x, r)  w = Mul(z, c)  t = Add(u, s) }}"""
+    for size in (4, 14):
+        check(model(text.format(size=size, scale=size // 2)), {"Add": 2, "Mul": 1})
+    large = model(text.format(size=16, scale=8))  # 1 kB
+    check(large, {"Resize": 1, "Add": 2, "Mul": 1})
+    weights = numpy_helper.from_array(np.random.default_rng(0).random((4, 50_000), dtype=np.float32), "weights")
+    large.graph.initializer.append(weights)
+    large.graph.node.append(helper.make_node("MatMul", ["u", "weights"], ["v"]))
+    large.graph.output.append(helper.make_tensor_value_info("v", TensorProto.FLOAT, [50_000]))
+    check(large, {"Add": 2, "Mul": 1, "MatMul": 1})
+
+
 def test_external_data(source: Path, cli: Any) -> None:
     weights = np.random.default_rng(0).random((64, 64), dtype=np.float32)
     graph = helper.make_graph(
