@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import gc
 import os
 import shutil
@@ -27,6 +28,7 @@ from torch import nn
 
 HERE = Path(__file__).resolve().parent
 OTHERS = ("onnx2torch", "onnx2pytorch", "onnx2fx")
+MAPPED = "tonnx, mmap=True"
 SECTIONS = ("files", "memory", "forward", "accuracy")
 
 # Another converter from start to nn.Module, as a process of its own; saving the weights is not even counted.
@@ -41,10 +43,10 @@ converter(sys.argv[2])(sys.argv[3])
 
 def converter(name: str) -> Callable[[str], nn.Module]:
     """path -> nn.Module, by the converter of that name."""
-    if name == "tonnx":
+    if name in ("tonnx", MAPPED):
         import tonnx
 
-        return tonnx.convert
+        return functools.partial(tonnx.convert, mmap=name == MAPPED)
     if name == "onnx2fx":
         import onnx2fx
 
@@ -154,7 +156,7 @@ def bench_memory(arguments: argparse.Namespace) -> None:
     print("\nresnet50.onnx to an nn.Module in a warm process, median")
     medians: dict[str, float] = {}
     rows = []
-    for name in ("tonnx", *arguments.others):
+    for name in ("tonnx", MAPPED, *arguments.others):
         try:
             convert = converter(name)
             convert(source)
@@ -169,7 +171,8 @@ def bench_memory(arguments: argparse.Namespace) -> None:
             rows.append([f"{name} {version_of(name)}", "fails", reason(error)])
     ours = medians.get("tonnx")
     for name, median in medians.items():
-        rows.append([f"{name} {version_of(name)}", f"{median * 1e3:.1f} ms", f"{median / ours:.1f}" if ours else ""])
+        label = name if name == MAPPED else f"{name} {version_of(name)}"
+        rows.append([label, f"{median * 1e3:.1f} ms", f"{median / ours:.1f}" if ours else ""])
     table(["", "time", "of tonnx"], rows)
 
 

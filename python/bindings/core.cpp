@@ -23,66 +23,13 @@
 #include "ir/text.h"
 #include "passes/pass_table.h"
 #include "passes/passes.h"
+#include "tensors.h"
 
 namespace nb = nanobind;
 using namespace tonnx;
+using namespace tonnx::python_binding;
 
 namespace {
-
-/// Memory that tensors in Python are views of: a mapped file, or a buffer of ours. Kept alive by them.
-struct Buffer {
-  std::shared_ptr<const ByteOwner> owner;
-};
-
-int get_buffer(PyObject* self, Py_buffer* view, int flags) {
-  const auto* buffer = nb::inst_ptr<Buffer>(self);
-  // The mapping is private: a view may be written to, and only the pages that are written are copied.
-  return PyBuffer_FillInfo(view, self, const_cast<uint8_t*>(buffer->owner->begin()),
-                           static_cast<Py_ssize_t>(buffer->owner->size()), 0, flags);
-}
-
-PyType_Slot kBufferSlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
-
-/// Bytes of a Python object, which they keep alive.
-class PythonBytes : public ByteOwner {
- public:
-  explicit PythonBytes(nb::bytes object) : object_(std::move(object)) {}
-  ~PythonBytes() override {
-    nb::gil_scoped_acquire gil;
-    object_.reset();
-  }
-  const uint8_t* begin() const override { return reinterpret_cast<const uint8_t*>(object_.c_str()); }
-  size_t size() const override { return object_.size(); }
-
- private:
-  nb::bytes object_;
-};
-
-/// The buffers that the tensors of one conversion lie in, each handed out once.
-class BufferTable {
- public:
-  nb::object buffer_of(const Bytes& bytes) {
-    for (const auto& [owner, object] : known_) {
-      if (owner == bytes.owner().get()) return object;
-    }
-    nb::object object = nb::cast(Buffer{bytes.owner()});
-    known_.emplace_back(bytes.owner().get(), object);
-    return object;
-  }
-
- private:
-  std::vector<std::pair<const ByteOwner*, nb::object>> known_;
-};
-
-/// (buffer, offset, dtype, sizes): what torch.frombuffer needs. Nothing to map where there are no elements.
-nb::tuple describe_tensor(const Tensor& tensor, BufferTable& buffers) {
-  const Bytes& data = tensor.data;
-  nb::list dims;
-  for (const int64_t dim : tensor.dims) dims.append(dim);
-  const std::string dtype(info(tensor.dtype).torch);
-  if (data.empty()) return nb::make_tuple(nb::none(), 0, dtype, nb::tuple(dims));
-  return nb::make_tuple(buffers.buffer_of(data), data.data() - data.owner()->begin(), dtype, nb::tuple(dims));
-}
 
 /// A text out of a file, which may be anything.
 nb::object text_object(std::string_view text) {
@@ -141,13 +88,9 @@ nb::dict node_object(const Node& node, BufferTable& buffers) {
   return result;
 }
 
-nb::list state_list(const PythonModule& module, BufferTable& buffers) {
-  nb::list state;
-  for (const StateTensor& tensor : module.state) {
-    state.append(
-        nb::make_tuple(tensor.name, describe_tensor(*tensor.tensor, buffers), tensor.transposed, tensor.trainable));
-  }
-  return state;
+nb::tuple source_and_state_of(const PythonModule& module, bool mapped) {
+  const PythonState state = state_of(module.state, mapped);
+  return nb::make_tuple(module.source, state.entries, state.copies);
 }
 
 /// A model that was read, and what it was lowered to.
@@ -197,13 +140,16 @@ class Conversion {
 
   PythonModule write(const PythonOptions& options) { return write_python(*lowered_, model_, options); }
 
-  nb::tuple source_and_state(const std::string& title, const std::vector<std::string>& constructors) {
-    PythonOptions options;
-    options.title = title;
-    options.weights_file = "its weights in memory";
-    for (const std::string& constructor : constructors) options.external.push_back({"", constructor, {}});
-    const PythonModule module = write(options);
-    return nb::make_tuple(module.source, state_list(module, buffers_), module.external_names);
+  /// The modules that converters gave have their weights: those are told to the code, and not given back.
+  nb::tuple source_and_state(const std::string& title, const std::vector<std::vector<nb::tuple>>& external,
+                             bool mapped) {
+    std::vector<std::vector<StateTensor>> states;
+    states.reserve(external.size());
+    for (const std::vector<nb::tuple>& entries : external) states.push_back(state_tensors(entries));
+    const PythonOptions options = memory_options(title, std::move(states));
+    PythonModule module = write(options);
+    for (const ExternalModule& each : options.external) module.state.resize(module.state.size() - each.state.size());
+    return source_and_state_of(module, mapped);
   }
 
  private:
@@ -213,39 +159,17 @@ class Conversion {
   BufferTable buffers_;
 };
 
-/// Memory of a tensor of Python's, kept alive by an object.
-class PythonMemory : public ByteOwner {
- public:
-  PythonMemory(uintptr_t address, size_t size, nb::object keep)
-      : data_(reinterpret_cast<const uint8_t*>(address)), size_(size), keep_(std::move(keep)) {}  // NOLINT
-  ~PythonMemory() override {
-    nb::gil_scoped_acquire gil;
-    keep_.reset();
-  }
-  const uint8_t* begin() const override { return data_; }
-  size_t size() const override { return size_; }
-
- private:
-  const uint8_t* data_;
-  size_t size_;
-  nb::object keep_;
-};
-
 /// A program of PyTorch's that is to become ONNX, any number of times.
 class LiveProgram {
  public:
   LiveProgram(nb::bytes json, const std::map<std::string, std::tuple<uintptr_t, size_t, nb::object>>& storages) {
-    auto owner = std::make_shared<const PythonBytes>(std::move(json));
+    const Bytes text = bytes_of(std::move(json));
     std::map<std::string, Bytes> bytes;
-    for (const auto& [name, storage] : storages) {
-      const auto& [address, size, keep] = storage;
-      auto memory = std::make_shared<const PythonMemory>(address, size, keep);
-      bytes.emplace(name, Bytes(memory, memory->begin(), memory->size()));
-    }
-    input_bytes_ = owner->size();
+    for (const auto& [name, storage] : storages) bytes.emplace(name, bytes_of(storage));
+    input_bytes_ = text.size();
     for (const auto& [name, storage] : bytes) input_bytes_ += storage.size();
     const BudgetScope scope;
-    program_ = read_live_program(Bytes(owner, owner->begin(), owner->size()), bytes);
+    program_ = read_live_program(text, bytes);
     make_functional(program_);
   }
 
@@ -271,20 +195,16 @@ class LiveProgram {
   std::string text() const { return print(program_.model); }
 
   /// The module's code, and its weights; the program is of no other use afterwards.
-  nb::tuple source_and_state(const std::string& title, const std::vector<std::string>& allow_ops) {
+  nb::tuple source_and_state(const std::string& title, const std::vector<std::string>& allow_ops, bool mapped) {
     const BudgetScope scope({}, input_bytes_);
     ready_for_python(program_, AllowedOps(allow_ops));
-    PythonOptions options;
-    options.title = title;
-    options.weights_file = "its weights in memory";
-    const PythonModule module = write_python(*program_.model.graph, program_.model, options);
-    return nb::make_tuple(module.source, state_list(module, buffers_));
+    const PythonOptions options = memory_options(title);
+    return source_and_state_of(write_python(*program_.model.graph, program_.model, options), mapped);
   }
 
  private:
   uint64_t input_bytes_ = 0;
   Program program_;
-  BufferTable buffers_;
 };
 
 /// `with BudgetScope({"memory": 1 << 30}):`, the budget of one conversion in Python.
@@ -323,13 +243,6 @@ ConvertOptions options_of(std::optional<int64_t> opset, const std::map<std::stri
   options.input_shapes = input_shapes;
   options.external_data = external_data;
   return options;
-}
-
-DType torch_dtype(const std::string& name) {
-  for (int i = 1; i < kDTypeCount; ++i) {
-    if (info(static_cast<DType>(i)).torch == name) return static_cast<DType>(i);
-  }
-  fail_unsupported("weights of {} are not supported", name);
 }
 
 }  // namespace
@@ -412,8 +325,7 @@ NB_MODULE(_core, m) {
         }
         Model model;
         if (nb::isinstance<nb::bytes>(source)) {
-          auto owner = std::make_shared<const PythonBytes>(nb::cast<nb::bytes>(source));
-          model = read_onnx(Bytes(owner, owner->begin(), owner->size()), folder);
+          model = read_onnx(bytes_of(nb::cast<nb::bytes>(source)), folder);
         } else {
           model = read_onnx(nb::cast<std::string>(source));
         }
@@ -450,8 +362,7 @@ NB_MODULE(_core, m) {
          const std::map<std::string, std::vector<int64_t>>& input_shapes) -> nb::object {
         Model model;
         if (nb::isinstance<nb::bytes>(source)) {
-          auto owner = std::make_shared<const PythonBytes>(nb::cast<nb::bytes>(source));
-          model = read_onnx(Bytes(owner, owner->begin(), owner->size()), folder);
+          model = read_onnx(bytes_of(nb::cast<nb::bytes>(source)), folder);
         } else {
           model = read_onnx(nb::cast<std::string>(source));
         }
@@ -465,7 +376,7 @@ NB_MODULE(_core, m) {
       },
       nb::arg("source"), nb::arg("folder"), nb::arg("target").none(), nb::arg("input_shapes"));
 
-  nb::class_<Buffer>(m, "Buffer", nb::type_slots(kBufferSlots));
+  python_binding::bind_tensors(m);
   nb::class_<PythonBudget>(m, "Budget")
       .def("__init__", [](PythonBudget* self,
                           const std::map<std::string, int64_t>& limits) { new (self) PythonBudget(limits_of(limits)); })
@@ -480,7 +391,8 @@ NB_MODULE(_core, m) {
                                                                  {"external_data", RouteOption::ExternalData},
                                                                  {"input_shapes", RouteOption::InputShapes},
                                                                  {"dynamic", RouteOption::Dynamic},
-                                                                 {"allow_ops", RouteOption::AllowOps}};
+                                                                 {"allow_ops", RouteOption::AllowOps},
+                                                                 {"mmap", RouteOption::Mapped}};
         std::vector<RouteOption> options;
         for (const std::string& name : given) options.push_back(names.at(name));
         route(source, target, options);
@@ -496,6 +408,18 @@ NB_MODULE(_core, m) {
       },
       nb::arg("source"), nb::arg("target"), nb::arg("opset").none(), nb::arg("external_data").none(),
       nb::arg("allow_ops"));
+  m.def(
+      "write_module",
+      [](const std::string& path, const std::string& source, const std::vector<std::string>& imports,
+         const std::vector<std::string>& constructors, const std::vector<nb::tuple>& state) {
+        PythonOptions options = file_options(path);
+        for (size_t i = 0; i < constructors.size(); ++i) options.external.push_back({imports[i], constructors[i], {}});
+        PythonModule module;
+        module.state = state_tensors(state);
+        module.source = source_for_file(source, options, module.state);
+        write_python_files(module, path);
+      },
+      nb::arg("path"), nb::arg("source"), nb::arg("imports"), nb::arg("constructors"), nb::arg("state"));
   m.attr("default_opset") = RaiseOptions().opset;
   nb::class_<LiveProgram>(m, "Program")
       .def_static("read",
@@ -543,9 +467,8 @@ NB_MODULE(_core, m) {
   nb::class_<Conversion>(m, "Conversion")
       .def_static("read_file", [](const std::string& path) { return Conversion(read_onnx(path)); })
       .def_static("read_bytes",
-                  [](nb::bytes data, const std::string& folder) {
-                    auto owner = std::make_shared<const PythonBytes>(std::move(data));
-                    return Conversion(read_onnx(Bytes(owner, owner->begin(), owner->size()), folder));
+                  [](nb::bytes data, const std::string& folder, bool is_own) {
+                    return Conversion(read_onnx(bytes_of(std::move(data), is_own), folder));
                   })
       .def("set_input_shapes",
            [](Conversion& self, const std::map<std::string, std::vector<int64_t>>& shapes) {
@@ -579,24 +502,11 @@ NB_MODULE(_core, m) {
       .def("graph", &Conversion::graph)
       .def("source_and_state", &Conversion::source_and_state)
       .def("write_python",
-           [](Conversion& self, const std::string& path, const std::string& title,
-              const std::vector<std::string>& imports, const std::vector<std::string>& constructors,
-              const std::vector<std::vector<nb::tuple>>& states) {
-             PythonOptions options;
-             options.title = title;
-             options.weights_file = title + ".safetensors";
-             for (size_t i = 0; i < constructors.size(); ++i) {
-               ExternalModule module{imports[i], constructors[i], {}};
-               for (const nb::tuple& entry : states[i]) {
-                 auto tensor = std::make_shared<Tensor>();
-                 tensor->dtype = torch_dtype(nb::cast<std::string>(entry[1]));
-                 tensor->dims = nb::cast<std::vector<int64_t>>(entry[2]);
-                 const auto data = nb::cast<nb::bytes>(entry[3]);
-                 tensor->data = Bytes::own(std::string(data.c_str(), data.size()));
-                 module.state.push_back({nb::cast<std::string>(entry[0]), tensor, false, nb::cast<bool>(entry[4])});
-               }
-               options.external.push_back(std::move(module));
-             }
+           [](Conversion& self, const std::string& path, const std::vector<std::string>& imports,
+              const std::vector<std::string>& constructors, const std::vector<std::vector<nb::tuple>>& states) {
+             PythonOptions options = file_options(path);
+             for (size_t i = 0; i < constructors.size(); ++i)
+               options.external.push_back({imports[i], constructors[i], state_tensors(states[i])});
              write_python_files(self.write(options), path);
            })
       .def(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tonnx._export import export, export_to_pretty_string
     from tonnx._export.onnx_program import OnnxProgram
     from tonnx._export.symbolic import register_custom_op_symbolic, unregister_custom_op_symbolic
+    from tonnx._save import save
     from tonnx._verify import LayerComparison, OutputComparison, VerifyReport, verify
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "onnx_mapping_from_node",
     "register_custom_op_symbolic",
     "run",
+    "save",
     "simplify",
     "unregister_custom_op_symbolic",
     "verify",
@@ -64,6 +66,7 @@ _LATER = {
     "export_to_pretty_string": "tonnx._export",
     "register_custom_op_symbolic": "tonnx._export.symbolic",
     "run": "tonnx._batch",
+    "save": "tonnx._save",
     "unregister_custom_op_symbolic": "tonnx._export.symbolic",
     "verify": "tonnx._verify",
 }

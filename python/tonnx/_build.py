@@ -1,21 +1,18 @@
-"""Makes the module of generated code in memory, its weights views of the mapped file."""
+"""Makes a module of generated code in memory, and gives it its weights."""
 
 from __future__ import annotations
 
 import inspect
-import itertools
-import linecache
-import sys
-from types import ModuleType
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
+from tonnx._generated import Generated, generated
+
 if TYPE_CHECKING:
     from tonnx._core import StateEntry, TensorDescription
-
-_numbers = itertools.count(1)
 
 
 def tensor_of(description: TensorDescription) -> torch.Tensor:
@@ -60,22 +57,8 @@ _uninitialized = _Uninitialized()
 
 
 def build(source: str, title: str, state: list[StateEntry], external: list[nn.Module]) -> nn.Module:
-    """Runs generated code and gives its class the weights, in eval mode.
-
-    Modules that converters of the user's own gave stand in the code as `EXTERNAL[i]`.
-    """
-    name = f"tonnx.generated.{title}_{next(_numbers)}"
-    file = f"<{name}>"
-    module = ModuleType(name)
-    module.__file__ = file
-    # tracebacks, inspect.getsource and torch.compile find the code as if it came from a file
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    sys.modules[name] = module
-    module.__dict__["EXTERNAL"] = external
-    exec(compile(source, file, "exec"), module.__dict__)
-    module.__dict__["nn"] = _uninitialized
-    model: nn.Module = module.__dict__["Model"]()
-    module.__dict__["nn"] = nn
+    """A model of generated code with these weights, in eval mode."""
+    model = make(generated(source, title), external)
     for path, description, transposed, trainable in state:
         tensor = tensor_of(description)
         if transposed:
@@ -91,3 +74,20 @@ def build(source: str, title: str, state: list[StateEntry], external: list[nn.Mo
             if buffer is not None and buffer.is_meta:
                 part._buffers[attribute] = torch.zeros(buffer.shape, dtype=buffer.dtype)
     return model.eval()
+
+
+def make(code: Generated, external: Sequence[nn.Module]) -> nn.Module:
+    """A model whose weights have no memory, or no values.
+
+    Modules that converters of the user's own gave stand in the code as `EXTERNAL[i]`.
+    """
+    # The code runs once more, with other names around it: those of the module itself may be in use by other threads.
+    names: dict[str, Any] = {"__name__": code.module.__name__, "__file__": code.module.__file__}
+    exec(code.code, names)
+    names.update(nn=_uninitialized, EXTERNAL=external)
+    model: nn.Module = names["Model"]()
+    for part in model.modules():
+        kind = type(part)
+        if names.get(kind.__name__) is kind:
+            part.__class__ = vars(code.module)[kind.__name__]
+    return model

@@ -17,9 +17,21 @@ if TYPE_CHECKING:
 _ONE_AT_A_TIME = threading.Lock()  # torch.export.load keeps what it is reading in a global of its module
 
 
-def _shape(declared: Sequence[int | str | None], sizes: dict[str, int]) -> list[int]:
-    """Sizes that are open are 1; one that has a name is the same everywhere."""
-    return [size if isinstance(size, int) else sizes.setdefault(str(size), 1) for size in declared]
+def _input_shapes(inputs: Sequence[Any], given: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+    """The shapes that are given, but for sizes of -1. Sizes that stay open are 1, or what has their name elsewhere."""
+    declared = {value.name: list(value.shape) for value in inputs}  # no sizes: a scalar, or of any rank
+    sizes: dict[str, int] = {}
+    for name, shape in given.items():
+        if declared.get(name) and len(declared[name]) != len(shape):
+            raise Error(f"input '{name}' has {len(declared[name])} sizes, and {list(shape)} is given", "invalid_model")
+        pairs = zip(declared.get(name, ()), shape, strict=False)
+        sizes.update((symbol, size) for symbol, size in pairs if isinstance(symbol, str) and size >= 0)
+    result = {}
+    for name, wanted in declared.items():
+        found = [size if isinstance(size, int) else sizes.get(size, 1) for size in wanted]
+        shape = given.get(name, found)
+        result[name] = [size if size >= 0 else found[i] for i, size in enumerate(shape)]
+    return result
 
 
 def random_inputs(
@@ -29,14 +41,13 @@ def random_inputs(
     import numpy as np
 
     rng = np.random.default_rng(seed)
-    sizes: dict[str, int] = {}
+    inputs = session.get_inputs()
+    found = _input_shapes(inputs, shapes)
     feeds = {}
-    for value in session.get_inputs():
+    for value in inputs:
         if value.type not in ONNX_TYPES:
             raise Error(f"input '{value.name}' is a {value.type}: give its data with --input-data", "unsupported")
-        dtype = np.dtype(ONNX_TYPES[value.type])
-        shape = list(shapes[value.name]) if value.name in shapes else _shape(value.shape, sizes)
-        feeds[value.name] = made_up_array(rng, dtype, shape, fill)
+        feeds[value.name] = made_up_array(rng, np.dtype(ONNX_TYPES[value.type]), found[value.name], fill)
     return feeds
 
 
@@ -90,6 +101,8 @@ def compare_files(
     first, second = open_session(source), open_session(result)
     names = [output.name for output in second.get_outputs()]
     inputs = {value.name for value in second.get_inputs()}
+    if unknown := set(shapes or ()) - inputs - {value.name for value in first.get_inputs()}:
+        raise Error(f"the model has no input '{min(unknown)}'; it has: {', '.join(sorted(inputs))}", "invalid_model")
     for seed in range(max(times, 1)):
         feeds = dict(data) if data else random_inputs(second, shapes or {}, seed, fill)
         wanted_inputs = {value.name for value in first.get_inputs()}

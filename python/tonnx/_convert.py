@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
 from tonnx import _core, _registry
-from tonnx._error import translated
+from tonnx._error import Error, translated
 from tonnx._limits import Limits, budget
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def convert(
     *,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     allow_ops: Sequence[str] = (),
+    mmap: bool = False,
     limits: Limits | None = None,
 ) -> nn.Module: ...
 
@@ -61,15 +62,16 @@ def convert(
     external_data: bool | None = None,
     dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
     allow_ops: Sequence[str] = (),
+    mmap: bool = False,
     limits: Limits | None = None,
 ) -> nn.Module | None:
     """Converts a model between ONNX and PyTorch.
 
     `source` is the path of an `.onnx` or `.pt2` file, the bytes of an ONNX model, or an onnx.ModelProto. Without a
-    target the model comes back as an nn.Module in eval mode, ready to be called or trained; its weights are views of
-    the mapped file. With one, its ending says what is written: `.py` (and the weights beside it in `.safetensors`),
-    `.pt2`, `.pt` (TorchScript, for torch.jit.load) or `.onnx`; or the weights alone, under the names that the `.py`
-    has: `.safetensors` or `.pth`.
+    target the model comes back as an nn.Module in eval mode, ready to be called or trained; it can be copied, pickled
+    and, by `tonnx.save`, written as code. With a target, its ending says what is written: `.py` (and the weights beside
+    it in `.safetensors`), `.pt2`, `.pt` (TorchScript, for torch.jit.load) or `.onnx`; or the weights alone, under the
+    names that the `.py` has: `.safetensors` or `.pth`.
 
     An option that means nothing for a source and a target is an error. `opset` and `external_data` are for a target in
     ONNX: the opset it is to have, and whether its weights go to a file of their own. `input_shapes` fixes the shapes of
@@ -78,6 +80,10 @@ def convert(
     one that varies, and `{"x": {0: ("batch", 1, 64)}}` says in which range.
     `allow_ops` is for a `.pt2` source: operators that tonnx does not know are refused, unless they are named here as
     `library::name`; the code then calls them through torch.ops.
+    `mmap` is for a module made of a file: its weights are then views of the mapped file, and take neither time nor
+    memory before they are used. The file must not change while the module is in use: if it is written to in place the
+    weights change, and if it is cut short the system ends the process. Without it the weights are copied once, and the
+    module does not depend on the file.
     `limits` allows the conversion more, or less, than follows from the size of the model: `{"memory": "1G"}`.
     """
     options = {
@@ -86,18 +92,21 @@ def convert(
         "input_shapes": bool(input_shapes),
         "dynamic": bool(dynamic),
         "allow_ops": bool(allow_ops),
+        "mmap": mmap,
     }
     with translated(), budget(limits):
         path = "" if target is None else os.fspath(target)
         origin = os.fspath(source) if isinstance(source, str | os.PathLike) else "model.onnx"
         _core.check_route(origin, path, [name for name, is_given in options.items() if is_given])
         if Path(origin).suffix == ".pt2":
-            return _convert_program(origin, target, opset, external_data, allow_ops)
+            return _convert_program(origin, target, opset, external_data, allow_ops, mmap)
+        if mmap and not isinstance(source, str | os.PathLike):
+            raise Error("mmap is for a model in a file: this one is in memory already", "invalid_model")
         conversion, title = _read(source)
         if input_shapes:
             conversion.set_input_shapes({name: list(shape) for name, shape in input_shapes.items()})
         if target is None:
-            return _to_module(conversion, title)
+            return _to_module(conversion, title, mmap)
         if Path(path).suffix in (".py", ".safetensors", ".pth"):
             _to_python(conversion, path)
         else:
@@ -119,6 +128,7 @@ def _convert_program(
     opset: int | None,
     external_data: bool | None,
     allow_ops: Sequence[str],
+    mmap: bool,
 ) -> nn.Module | None:
     if target is not None:
         _core.convert_file(source, os.fspath(target), opset, external_data, list(allow_ops))
@@ -126,8 +136,10 @@ def _convert_program(
     from tonnx._build import build
 
     title = _title(source)
-    code, state = _core.Program.read_file(source).source_and_state(title, list(allow_ops))
-    return build(code, title, state, [])
+    code, state, copies = _core.Program.read_file(source).source_and_state(title, list(allow_ops), mmap)
+    model = build(code, title, state, [])
+    copies.wait()
+    return model
 
 
 class Unsupported(NamedTuple):
@@ -149,9 +161,9 @@ def check(source: Source, *, limits: Limits | None = None) -> list[Unsupported]:
 
 def _read(source: Source) -> tuple[_core.Conversion, str]:
     if isinstance(source, bytes):
-        return _core.Conversion.read_bytes(source, ""), "model"
+        return _core.Conversion.read_bytes(source, "", False), "model"
     if hasattr(source, "SerializeToString"):
-        return _core.Conversion.read_bytes(source.SerializeToString(), ""), "model"
+        return _core.Conversion.read_bytes(source.SerializeToString(), "", True), "model"
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         return _core.Conversion.read_file(path), _title(path)
@@ -169,16 +181,17 @@ def _lower(conversion: _core.Conversion) -> _registry.ExternalModules:
     return external
 
 
-def _to_module(conversion: _core.Conversion, title: str) -> nn.Module:
+def _to_module(conversion: _core.Conversion, title: str, mmap: bool) -> nn.Module:
     from tonnx._build import build
 
     external = _lower(conversion)
-    constructors = [f"EXTERNAL[{i}]" for i in range(len(external.modules))]
-    source, state, _ = conversion.source_and_state(title, constructors)
-    return build(source, title, state, external.modules)
+    source, state, copies = conversion.source_and_state(title, external.states(), mmap)
+    model = build(source, title, state, external.modules)  # while the weights are copied
+    copies.wait()
+    return model
 
 
 def _to_python(conversion: _core.Conversion, path: str) -> None:
     external = _lower(conversion)
     imports, constructors = external.constructors()
-    conversion.write_python(path, Path(path).stem, imports, constructors, external.states())
+    conversion.write_python(path, imports, constructors, external.states())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy
     import torch
 
-    from tonnx._core import Conversion, TensorDescription
+    from tonnx._core import Conversion, StoredTensor, TensorDescription
 
 
 class OnnxTensor:
@@ -132,21 +132,23 @@ class ExternalModules:
             calls.append(f"{kind.__qualname__}({_arguments_of(module)})")
         return imports, calls
 
-    def states(self) -> list[list[tuple[str, str, list[int], bytes, bool]]]:
-        """The weights of each module: name, dtype, sizes, bytes, trainable."""
-        import torch
+    def states(self) -> list[list[StoredTensor]]:
+        """The weights of each module."""
+        return [stored_state(module) for module in self.modules]
 
-        result = []
-        for module in self.modules:
-            parameters = {name for name, _ in module.named_parameters()}
-            entries = []
-            for name, tensor in module.state_dict().items():
-                flat = tensor.detach().cpu().contiguous().reshape(-1)
-                data = bytes(flat.view(torch.uint8).numpy()) if flat.numel() else b""
-                dtype = str(tensor.dtype).removeprefix("torch.")
-                entries.append((name, dtype, list(tensor.shape), data, name in parameters))
-            result.append(entries)
-        return result
+
+def stored_state(module: torch.nn.Module) -> list[StoredTensor]:
+    """The weights of a module as they are written to files, where they lie if they can be written from there."""
+    parameters = {name for name, _ in module.named_parameters(remove_duplicate=False)}
+    entries: list[StoredTensor] = []
+    for name, tensor in module.state_dict().items():
+        stored = tensor.detach().cpu()
+        transposed = stored.dim() == 2 and not stored.is_contiguous() and stored.t().is_contiguous()
+        stored = stored.t() if transposed else stored.contiguous()
+        memory = (stored.data_ptr(), stored.numel() * stored.element_size(), stored)
+        dtype = str(stored.dtype).removeprefix("torch.")
+        entries.append((name, dtype, list(stored.shape), memory, transposed, name in parameters))
+    return entries
 
 
 def _arguments_of(module: torch.nn.Module) -> str:

@@ -168,11 +168,12 @@ def simplify(
     `verify_passes` does so after every pass, and leaves out a pass that changes the outputs. `only`, `skip` and
     `enable` name passes (`tonnx simplify --list-passes` explains them). No constant is made that is larger than what it
     is computed from by more than `tensor_size_threshold`. `overwrite_input_shapes` fixes shapes of inputs; -1 leaves a
-    size as it is.
+    size as it is. `test_input_shapes` are shapes for `check_n` only. `input_shapes` are the former, or the latter where
+    `dynamic_input_shape` says that sizes stay open.
 
-    `dynamic_input_shape`, `custom_lib` and `include_subgraph` change nothing: sizes may always be open, operators that
-    are not known stay as they are, and graphs inside nodes are simplified too. `limits` allows it more, or less, than
-    follows from the size of the model: `{"memory": "1G"}`.
+    `custom_lib` and `include_subgraph` change nothing: operators that are not known stay as they are, and graphs inside
+    nodes are simplified too. `limits` allows it more, or less, than follows from the size of the model:
+    `{"memory": "1G"}`.
     """
     if isinstance(target, int):
         check_n, target = target, None
@@ -188,7 +189,7 @@ def simplify(
             only = ["fold_constants", "inline_if", "eliminate_dead_code"]
         compare = None
         if check_n > 0 or verify_passes:
-            test_shapes = _named(test_input_shapes, source)
+            test_shapes = _named(test_input_shapes or (input_shapes if dynamic_input_shape else None), source)
 
             def compare(a: str, b: str) -> str:
                 return _compare.compare_files(
@@ -206,7 +207,7 @@ def simplify(
             source,
             folder,
             None if target is None else os.fspath(target),
-            _named(overwrite_input_shapes or input_shapes, source),
+            _named(overwrite_input_shapes or (None if dynamic_input_shape else input_shapes), source),
             skips,
             list(only),
             [*enable, *(extra_optimizers or ())],

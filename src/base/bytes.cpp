@@ -18,6 +18,7 @@ template <class Container>
 class Buffer : public ByteOwner {
  public:
   explicit Buffer(Container data) : data_(std::move(data)) {}
+  bool is_own() const override { return true; }
   const uint8_t* begin() const override { return reinterpret_cast<const uint8_t*>(data_.data()); }
   size_t size() const override { return data_.size(); }
 

@@ -9,11 +9,14 @@
 
 namespace tonnx {
 
-/// Owns bytes that Bytes point into. `fd` is the file they are mapped from, or -1.
+/// Owns bytes that Bytes point into.
 class ByteOwner {
  public:
   virtual ~ByteOwner() = default;
+  /// The file that they are mapped from, or -1.
   virtual int fd() const { return -1; }
+  /// Whether they are in memory of our own: nobody else changes them, and nobody minds who writes to them.
+  virtual bool is_own() const { return false; }
   virtual const uint8_t* begin() const = 0;
   virtual size_t size() const = 0;
 };

@@ -232,6 +232,7 @@ class InflatedBytes : public ByteOwner {
  public:
   explicit InflatedBytes(size_t size) : data_(new(std::nothrow) uint8_t[size]), size_(size) {}
   uint8_t* data() { return data_.get(); }
+  bool is_own() const override { return true; }
   const uint8_t* begin() const override { return data_.get(); }
   size_t size() const override { return size_; }
 

@@ -20,11 +20,11 @@ namespace {
 struct SimplifyArguments {
   std::string source, target, report, fold_limit = "1MB";
   JudgeOptions judge;
-  std::vector<std::string> input_shapes, skip, only, enable, unused_outputs, skip_optimization, limits;
+  std::vector<std::string> fixed_shapes, input_shapes, skip, only, enable, unused_outputs, skip_optimization, limits;
   int64_t opset = 0;
   bool skips_all = false, external_data = false, no_external_data = false, verifies_passes = false,
        skips_fusing_bn = false, skips_folding = false, skips_shapes = false, is_quiet = false, lists_passes = false,
-       as_markdown = false;
+       as_markdown = false, keeps_sizes_open = false;
 };
 
 uint64_t size_of(const std::string& path) {
@@ -51,7 +51,10 @@ void list_passes(bool as_markdown) {
 SimplifyFileOptions simplify_options_of(const SimplifyArguments& a, const Model& model) {
   SimplifyFileOptions options;
   SimplifyOptions& passes = options.simplify;
-  for (const std::string& text : a.input_shapes) passes.input_shapes.insert(parse_shape(text, &model));
+  for (const std::string& text : a.fixed_shapes) passes.input_shapes.insert(parse_shape(text, &model));
+  if (!a.keeps_sizes_open) {
+    for (const std::string& text : a.input_shapes) passes.input_shapes.insert(parse_shape(text, &model));
+  }
   passes.skip = a.skip;
   passes.skip.insert(passes.skip.end(), a.skip_optimization.begin(), a.skip_optimization.end());
   if (a.skips_all) {
@@ -72,6 +75,20 @@ SimplifyFileOptions simplify_options_of(const SimplifyArguments& a, const Model&
   return options;
 }
 
+/// What the judge is told: shapes with the names of their inputs.
+JudgeOptions judge_options_of(const SimplifyArguments& a, const Model& model) {
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const std::string& text : a.judge.shapes) shapes.insert(parse_shape(text, &model));
+  if (a.keeps_sizes_open) {
+    for (const std::string& text : a.input_shapes) shapes.insert(parse_shape(text, &model));
+  }
+  JudgeOptions options = a.judge;
+  options.times = std::max<int64_t>(options.times, 1);
+  options.shapes.clear();
+  for (const auto& [name, shape] : shapes) options.shapes.push_back(fmt::format("{}:{}", name, fmt::join(shape, ",")));
+  return options;
+}
+
 void simplify_one(const SimplifyArguments& a, const JudgeMaker& make_judge) {
   if (a.lists_passes) return list_passes(a.as_markdown);
   require(!a.source.empty() && !a.target.empty(), "simplify needs a source and a target");
@@ -83,9 +100,7 @@ void simplify_one(const SimplifyArguments& a, const JudgeMaker& make_judge) {
                if (a.judge.times > 0 || a.verifies_passes) {
                  if (!make_judge)
                    fail_unsupported("comparing outputs needs ONNX Runtime: run `python -m tonnx simplify` instead");
-                 JudgeOptions wanted = a.judge;
-                 wanted.times = std::max<int64_t>(wanted.times, 1);
-                 options.judge = make_judge(wanted);
+                 options.judge = make_judge(judge_options_of(a, model));
                }
                const SimplifyReport report = simplify_and_compare(model, options);
                if (!report.is_right) {
@@ -111,7 +126,7 @@ void simplify_one(const SimplifyArguments& a, const JudgeMaker& make_judge) {
 
 /// Options of other simplifiers that mean nothing here, so that their command lines work.
 void accept_for_others(CLI::App* command) {
-  for (const char* name : {"--enable-fuse-bn", "--dynamic-input-shape", "--include-subgraph"})
+  for (const char* name : {"--enable-fuse-bn", "--include-subgraph"})
     command
         ->add_flag_function(
             name, [](int64_t) {}, "accepted, and without effect: it is always so")
@@ -137,10 +152,14 @@ void add_simplify(CLI::App& app, Run& run, const JudgeMaker& make_judge) {
   command->add_option("target", a->target, "the simpler model.onnx");
   command->add_option("check_n", a->judge.times, "compare the outputs on so many random inputs (needs ONNX Runtime)")
       ->check(CLI::NonNegativeNumber);
-  add_list(command, "--overwrite-input-shape,--input-shape", a->input_shapes,
+  add_list(command, "--overwrite-input-shape", a->fixed_shapes,
            "name:1,3,224,224 fixes the shape of an input; ? leaves a size as it is; without a name where there is one "
            "input");
   add_list(command, "--test-input-shape", a->judge.shapes, "name:1,3,224,224: shapes of the inputs for check_n only");
+  add_list(command, "--input-shape", a->input_shapes,
+           "the same as --overwrite-input-shape, or with --dynamic-input-shape as --test-input-shape");
+  command->add_flag("--dynamic-input-shape", a->keeps_sizes_open,
+                    "--input-shape is for check_n only, and fixes nothing");
   add_list(command, "--skip,--skip-optimizer", a->skip, "passes that are left out");
   CLI::Option* skip_optimization =
       command->add_option("--skip-optimization", a->skip_optimization, "the same; without a name, all")

@@ -113,16 +113,12 @@ void prepare(Model& model, const LoweringOptions& options) {
   expect_dialect(*model.graph, Dialect::Onnx);
 }
 
-namespace {
-
-PythonOptions python_options(const std::string& target) {
+PythonOptions file_options(const std::string& target) {
   PythonOptions python;
   python.title = fs::path(target).stem().string();
   python.weights_file = python.title + ".safetensors";
   return python;
 }
-
-}  // namespace
 
 GraphPtr lower_for_python(const Model& model, const LoweringOptions& options) {
   GraphPtr graph = lower(model, options);
@@ -170,7 +166,7 @@ void convert_model(Model& model, const std::string& target, const ConvertOptions
     for (const Value* output : model.graph->outputs()) outputs.push_back(output->name);
     return write_torchscript_file(*graph, outputs, target, options);
   }
-  write_python_files(write_python(*graph, model, python_options(target)), target, options.progress);
+  write_python_files(write_python(*graph, model, file_options(target)), target, options.progress);
 }
 
 namespace {
@@ -241,7 +237,7 @@ void convert_program(Program& program, const std::string& target, const ConvertO
   ready_for_python(program, options.allow_ops);
   if (way.target == Format::TorchScript)
     return write_torchscript_file(*program.model.graph, program.output_names, target, options);
-  write_python_files(write_python(*program.model.graph, program.model, python_options(target)), target,
+  write_python_files(write_python(*program.model.graph, program.model, file_options(target)), target,
                      options.progress);
 }
 

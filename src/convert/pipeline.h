@@ -69,6 +69,8 @@ void prepare(Model& model, const LoweringOptions& options = {});
 /// The aten graph of a model that was prepared, simplified for Python.
 GraphPtr lower_for_python(const Model& model, const LoweringOptions& options = {});
 
+/// How code calls itself and its weights in a file of that path.
+PythonOptions file_options(const std::string& target);
 /// By the ending of the path: NAME.py and, where there are weights, NAME.safetensors; or the weights alone, in
 /// NAME.safetensors or NAME.pth.
 void write_python_files(const PythonModule& module, const std::string& path,

@@ -61,6 +61,8 @@ std::string_view refusal(RouteOption option, const Route& route) {
     case RouteOption::AllowOps:
       return route.source == Pt2 ? "an operator is allowed by name for code that calls it, and ONNX cannot call it"
                                  : "operators are allowed by name for a .pt2 source";
+    case RouteOption::Mapped:
+      return "a file that is written does not depend on its source: mmap is for a module in memory";
   }
   return {};
 }
@@ -74,6 +76,7 @@ bool Route::takes(RouteOption option) const {
     case RouteOption::InputShapes: return source == Onnx;
     case RouteOption::Dynamic: return source == Onnx && (target == Onnx || target == Pt2 || target == TorchScript);
     case RouteOption::AllowOps: return source == Pt2 && target != Onnx;
+    case RouteOption::Mapped: return target == Module;
   }
   return false;
 }

@@ -194,9 +194,14 @@ class Simplifier {
     return changes > 0;
   }
 
+  /// The rule of what folding may add to the file. A result that is smaller than 1 kB is always a constant. Larger ones
+  /// are as long as all of them together add no more than a hundredth of the file; what others remove counts for them.
+  /// None exceeds what it is made of by more than the limit that the user set.
   bool take_growth(int64_t added, int64_t removed) {
+    constexpr int64_t kSmall = 1024;
     const int64_t growth = added - removed;
-    if (growth > options_.fold_limit || growth > growth_left_) return false;
+    if (growth > options_.fold_limit) return false;
+    if (growth > growth_left_) return added < kSmall;
     growth_left_ -= growth;
     return true;
   }

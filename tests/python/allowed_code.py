@@ -35,8 +35,8 @@ SCRIPT_WORDS = {
     "uninitialized", "__torch__",
 }  # fmt: skip
 EXPRESSIONS = (
-    ast.Attribute, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.Dict, ast.GeneratorExp, ast.IfExp,
-    ast.List, ast.ListComp, ast.Name, ast.Slice, ast.Starred, ast.Subscript, ast.Tuple, ast.UnaryOp,
+    ast.Attribute, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.Dict, ast.DictComp, ast.GeneratorExp,
+    ast.IfExp, ast.List, ast.ListComp, ast.Name, ast.Slice, ast.Starred, ast.Subscript, ast.Tuple, ast.UnaryOp,
     ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.keyword, ast.comprehension,
 )  # fmt: skip
 STATEMENTS = (

@@ -24,10 +24,15 @@ struct PythonOptions {
 struct PythonModule {
   std::string source;
   std::vector<StateTensor> state;
-  std::vector<std::string> external_names;  // the attribute that each module of PythonOptions::external is
 };
 
 /// `origin` is the model that the graph comes from: it is only described.
 PythonModule write_python(const Graph& graph, const Model& origin, const PythonOptions& options);
+
+/// For code that is run where it is written: its weights are given to it, and so are the modules of converters of the
+/// user's own, which have these weights, as the list EXTERNAL.
+PythonOptions memory_options(const std::string& title, std::vector<std::vector<StateTensor>> external = {});
+/// Code that was written with memory_options as it stands in a file, with these weights beside it.
+std::string source_for_file(std::string source, const PythonOptions& options, const std::vector<StateTensor>& state);
 
 }  // namespace tonnx

@@ -15,6 +15,12 @@ namespace tonnx {
 namespace python {
 namespace {
 
+constexpr std::string_view kWeights = "Weights";
+constexpr std::string_view kInMemory = "its weights in memory";
+constexpr std::string_view kLastImport = "\nfrom torch import nn\n";
+
+std::string external_in_memory(size_t index) { return fmt::format("EXTERNAL[{}]", index); }
+
 std::string human_count(int64_t count) {
   if (count >= 1'000'000'000) return fmt::format("{:.1f} G", static_cast<double>(count) / 1e9);
   if (count >= 1'000'000) return fmt::format("{:.1f} M", static_cast<double>(count) / 1e6);
@@ -54,10 +60,20 @@ void add_rows(std::string& text, std::string_view heading,
   }
 }
 
+std::string title_line(std::string_view title) {
+  return fmt::format("\"\"\"{}: a PyTorch module.\n", shorten(title.empty() ? "A converted model" : plain(title), 100));
+}
+
+std::string weights_line(const std::string& weights_file, const std::vector<StateTensor>& state) {
+  int64_t parameters = 0;
+  for (const StateTensor& tensor : state) parameters += tensor.trainable ? tensor.tensor->count() : 0;
+  return fmt::format("{:<9}{}: {} tensor{}, {} parameter{}\n", kWeights, plain(weights_file), state.size(),
+                     state.size() == 1 ? "" : "s", human_count(parameters), parameters == 1 ? "" : "s");
+}
+
 std::string docstring(const Graph& graph, const Model& origin, const PythonOptions& options,
                       const std::vector<StateTensor>& state, const Forward& forward) {
-  const std::string title = plain(options.title.empty() ? graph.name : options.title);
-  std::string text = "\"\"\"" + shorten(title.empty() ? "A converted model" : title, 100) + ": a PyTorch module.\n\n";
+  std::string text = title_line(options.title.empty() ? graph.name : options.title) + "\n";
   std::string made_by = plain(origin.producer_name);
   if (!made_by.empty() && !origin.producer_version.empty()) made_by += " " + plain(origin.producer_version);
   const std::string from =
@@ -78,12 +94,7 @@ std::string docstring(const Graph& graph, const Model& origin, const PythonOptio
     outputs.emplace_back(plain(output->name), plain(text_of(output->type)));
   add_rows(text, "Inputs", inputs);
   add_rows(text, "Outputs", outputs);
-  int64_t parameters = 0;
-  for (const StateTensor& tensor : state) parameters += tensor.trainable ? tensor.tensor->count() : 0;
-  if (!state.empty()) {
-    text += fmt::format("{:<9}{}: {} tensor{}, {} parameter{}\n", "Weights", plain(options.weights_file), state.size(),
-                        state.size() == 1 ? "" : "s", human_count(parameters), parameters == 1 ? "" : "s");
-  }
+  if (!state.empty()) text += weights_line(options.weights_file, state);
   return text + "\"\"\"\n";
 }
 
@@ -101,15 +112,29 @@ std::string tensor_line(const StateEntry& tensor) {
   return fmt::format("self.register_buffer(\"{}\", {})", tensor.name, empty);
 }
 
+std::string external_line(std::string_view name, const ExternalModule& external) {
+  return lay_out(fmt::format("self.{} = {}", name, external.constructor), 8);
+}
+
 std::string init_method(const ModuleTree& tree, const PythonOptions& options) {
   std::string text = "    def __init__(self):\n        super().__init__()\n";
   for (const StateEntry& tensor : tree.tensors) text += lay_out(tensor_line(tensor), 8);
   for (const Submodule& module : tree.submodules) {
     text += lay_out(fmt::format("self.{} = {}({})", module.name, module.spec.type, module.spec.arguments), 8);
   }
-  for (size_t i = 0; i < tree.external_names.size() && i < options.external.size(); ++i) {
-    text += lay_out(fmt::format("self.{} = {}", tree.external_names[i], options.external[i].constructor), 8);
+  for (size_t i = 0; i < tree.external_names.size() && i < options.external.size(); ++i)
+    text += external_line(tree.external_names[i], options.external[i]);
+  return text;
+}
+
+/// Of the modules of the user's own, below those that all code has.
+std::string import_lines(const PythonOptions& options) {
+  std::set<std::string> imports;
+  for (const ExternalModule& external : options.external) {
+    if (!external.import_line.empty()) imports.insert(external.import_line + "\n");
   }
+  std::string text = imports.empty() ? "" : "\n";
+  for (const std::string& line : imports) text += line;
   return text;
 }
 
@@ -133,7 +158,8 @@ constexpr std::string_view kLoadWeights = R"(
 
         with torch.device("meta"):
             model = cls()
-        model.load_state_dict(load_file(weights, device=device), assign=True)
+        state = {name: tensor.to(device, copy=True) for name, tensor in load_file(weights).items()}
+        model.load_state_dict(state, assign=True)
         return model.eval()
 )";
 
@@ -180,17 +206,36 @@ PythonModule write_python(const Graph& graph, const Model& origin, const PythonO
   if (result.source.size() > before) result.source += "\n";
   if (mentions(body, "torch.")) result.source += "import torch\n";
   if (mentions(body, "F.")) result.source += "import torch.nn.functional as F\n";
-  result.source += "from torch import nn\n";
-  std::set<std::string> imports;
-  for (const ExternalModule& external : options.external) {
-    if (!external.import_line.empty()) imports.insert(external.import_line);
-  }
-  if (!imports.empty()) result.source += "\n";
-  for (const std::string& line : imports) result.source += line + "\n";
-  result.source += "\n\n" + body;
+  result.source += std::string(kLastImport.substr(1)) + import_lines(options) + "\n\n" + body;
   result.state = std::move(state);
-  result.external_names = std::move(tree.external_names);
   return result;
+}
+
+PythonOptions memory_options(const std::string& title, std::vector<std::vector<StateTensor>> external) {
+  PythonOptions options;
+  options.title = title;
+  options.weights_file = python::kInMemory;
+  for (size_t i = 0; i < external.size(); ++i)
+    options.external.push_back({"", python::external_in_memory(i), std::move(external[i])});
+  return options;
+}
+
+std::string source_for_file(std::string source, const PythonOptions& options, const std::vector<StateTensor>& state) {
+  using namespace python;
+  for (size_t i = 0; i < options.external.size(); ++i) {
+    const size_t equals = source.find(fmt::format(" = {}\n", external_in_memory(i)));
+    ensure(equals != std::string::npos, "code in memory without its external modules");
+    const size_t line = source.rfind('\n', equals) + 1, name = source.find('.', line) + 1;
+    const std::string text = external_line(source.substr(name, equals - name), options.external[i]);
+    source.replace(line, source.find('\n', equals) + 1 - line, text);
+  }
+  const size_t imports = source.find(kLastImport) + kLastImport.size();
+  source.insert(imports, import_lines(options));
+  const size_t weights = source.find(fmt::format("\n{:<9}{}:", kWeights, kInMemory)) + 1;
+  if (weights > 0 && weights < imports)
+    source.replace(weights, source.find('\n', weights) + 1 - weights, weights_line(options.weights_file, state));
+  source.replace(0, source.find('\n') + 1, title_line(options.title));
+  return source;
 }
 
 }  // namespace tonnx

@@ -113,6 +113,73 @@ def test_shapes_are_overwritten(cli: Any) -> None:
     assert done.returncode == 1 and "the model has no input 'w'; it has: x" in done.stderr
 
 
+OPEN = """g (float[N,4] x, float[N] z) => (float[M,K] y)
+    { a = Constant<value_ints = [0]>()  s = Shape(x)  n = Gather(s, a)  r = Constant<value_ints = [-1]>()
+      t = Concat<axis = 0>(n, r)  b = Reshape(x, t)  i = Constant<value_ints = [1]>()  c = Unsqueeze(z, i)  y = Add(b, c) }"""
+
+
+def sizes_of_inputs(made: onnx.ModelProto) -> list[list[int | str]]:
+    return [[d.dim_value or d.dim_param for d in value.type.tensor_type.shape.dim] for value in made.graph.input]
+
+
+def seen_shapes(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, tuple[int, ...]]]:
+    """The shapes of all inputs that outputs are compared on from now on."""
+    import tonnx._compare
+
+    shapes: list[dict[str, tuple[int, ...]]] = []
+    random_inputs = tonnx._compare.random_inputs
+
+    def noted(*args: Any) -> dict[str, np.ndarray]:
+        feeds = random_inputs(*args)
+        shapes.append({name: array.shape for name, array in feeds.items()})
+        return feeds
+
+    monkeypatch.setattr(tonnx._compare, "random_inputs", noted)
+    return shapes
+
+
+def test_input_shapes_are_for_the_check_where_sizes_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in onnxsim: input_shapes fixes the sizes of the result, unless dynamic_input_shape is given."""
+    seen = seen_shapes(monkeypatch)
+    given = model(OPEN)
+    made, ok = tonnx.simplify(given, check_n=1, dynamic_input_shape=True, input_shapes={"x": [3, -1]})
+    assert ok and sizes_of_inputs(made) == [["N", 4], ["N"]]
+    assert seen.pop() == {"x": (3, 4), "z": (3,)}
+    made, ok = tonnx.simplify(given, check_n=1, input_shapes={"x": [3, 4], "z": [3]})
+    assert ok and sizes_of_inputs(made) == [[3, 4], [3]]
+    assert seen.pop() == {"x": (3, 4), "z": (3,)}
+    made, ok = tonnx.simplify(
+        given,
+        check_n=1,
+        dynamic_input_shape=True,
+        input_shapes={"x": [5, 4]},
+        overwrite_input_shapes={"x": [2, 4]},
+        test_input_shapes={"z": [2]},
+    )
+    assert ok and sizes_of_inputs(made)[0] == [2, 4]
+    assert seen.pop() == {"x": (2, 4), "z": (2,)}
+    for shapes, said in (({"w": [3]}, "no input 'w'; it has: x, z"), ({"z": [3, 1]}, r"'z' has 1 sizes, and \[3, 1\]")):
+        with pytest.raises(tonnx.Error, match=said):
+            tonnx.simplify(given, check_n=1, test_input_shapes=shapes)
+
+
+def test_the_command_line_keeps_sizes_open_too(cli: Any) -> None:
+    onnx.save(model(OPEN), "in.onnx")
+    onnx.save(model("g (float[N] x) => (float[N] y) { y = Relu(x) }"), "one.onnx")
+    for source, shape, open_sizes, fixed in (
+        ("in.onnx", ["x:3,4", "z:3"], [["N", 4], ["N"]], [[3, 4], [3]]),
+        ("one.onnx", ["3"], [["N"]], [[3]]),
+    ):
+        done = package_cli("simplify", source, "out.onnx", "1", "--dynamic-input-shape", "--input-shape", *shape)
+        assert done.returncode == 0, done.stderr
+        assert sizes_of_inputs(onnx.load("out.onnx")) == open_sizes
+        done = package_cli("simplify", source, "out.onnx", "1", "--input-shape", *shape)
+        assert done.returncode == 0, done.stderr
+        assert sizes_of_inputs(onnx.load("out.onnx")) == fixed
+    done = package_cli("simplify", "in.onnx", "other.onnx", "1", "--test-input-shape", "x:3,4,1")
+    assert done.returncode == 1 and "'x' has 2 sizes" in done.stderr and not Path("other.onnx").exists()
+
+
 def test_sizes_that_stay_open_need_no_arithmetic() -> None:
     made = model("""g (float[N,C,4] x) => (float[A,B] y)
         { s = Shape(x)  i = Constant<value_ints = [0]>()  n = Gather(s, i)
@@ -138,6 +205,23 @@ def test_no_constant_grows_past_the_limit(cli: Any) -> None:
         assert cli("simplify", "in.onnx", "out.onnx", "--no-fold-over", limit).returncode == 0
         assert count(onnx.load("out.onnx").graph) == left
         assert Path("out.onnx").stat().st_size <= Path("in.onnx").stat().st_size * 1.01
+
+
+def test_small_results_are_folded_whatever_the_size_of_the_file() -> None:
+    """And a result that is not small stays a node, unless the file is so large that it does not matter."""
+    text = """g (float[1,1,{size},{size}] x, float[1,1,2,2] z, float[4] u)
+            => (float[1,1,{size},{size}] y, float[1,1,2,2] w, float[4] t)
+            <float[1,1,2,2] c = {{1.0, 2.0, 3.0, 4.0}}, float[4] s = {{1.0, 1.0, {scale}.0, {scale}.0}}>
+        {{ r = Resize<mode = "nearest">(c, , s)  y = Add(x, r)  w = Mul(z, c)  t = Add(u, s) }}"""
+    for size in (4, 14):
+        check(model(text.format(size=size, scale=size // 2)), {"Add": 2, "Mul": 1})
+    large = model(text.format(size=16, scale=8))  # 1 kB
+    check(large, {"Resize": 1, "Add": 2, "Mul": 1})
+    weights = numpy_helper.from_array(np.random.default_rng(0).random((4, 50_000), dtype=np.float32), "weights")
+    large.graph.initializer.append(weights)
+    large.graph.node.append(helper.make_node("MatMul", ["u", "weights"], ["v"]))
+    large.graph.output.append(helper.make_tensor_value_info("v", TensorProto.FLOAT, [50_000]))
+    check(large, {"Add": 2, "Mul": 1, "MatMul": 1})
 
 
 def test_external_data(source: Path, cli: Any) -> None:
