@@ -237,8 +237,7 @@ void convert_program(Program& program, const std::string& target, const ConvertO
   ready_for_python(program, options.allow_ops);
   if (way.target == Format::TorchScript)
     return write_torchscript_file(*program.model.graph, program.output_names, target, options);
-  write_python_files(write_python(*program.model.graph, program.model, file_options(target)), target,
-                     options.progress);
+  write_python_files(write_python(*program.model.graph, program.model, file_options(target)), target, options.progress);
 }
 
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options) {
