@@ -139,9 +139,13 @@ class ExternalModules:
 
 def stored_state(module: torch.nn.Module) -> list[StoredTensor]:
     """The weights of a module as they are written to files, where they lie if they can be written from there."""
+    import torch
+
     parameters = {name for name, _ in module.named_parameters(remove_duplicate=False)}
     entries: list[StoredTensor] = []
     for name, tensor in module.state_dict().items():
+        if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided or tensor.is_meta:
+            raise Error(f"'{name}' is no plain tensor, and cannot be written to a file of weights", "unsupported")
         stored = tensor.detach().cpu()
         transposed = stored.dim() == 2 and not stored.is_contiguous() and stored.t().is_contiguous()
         stored = stored.t() if transposed else stored.contiguous()

@@ -29,6 +29,8 @@ import tonnx
 module: nn.Module = tonnx.convert("model.onnx")
 same: nn.Module = tonnx.convert(Path("model.onnx"))
 also: nn.Module = tonnx.convert(b"bytes")
+views: nn.Module = tonnx.convert("model.onnx", mmap=True)
+tonnx.save(views, Path("model.py"))
 tonnx.convert("model.onnx", "model.py")
 tonnx.convert(Path("model.onnx"), Path("other.onnx"))
 program: tonnx.OnnxProgram = tonnx.export(module, (torch.rand(2),), "model.onnx", dynamic_axes={"x": {0: "n"}})

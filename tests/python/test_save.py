@@ -141,6 +141,16 @@ def test_what_is_not_converted_is_an_error() -> None:
         tonnx.save(model, "net.onnx")
 
 
+def test_weights_without_values_are_an_error() -> None:
+    model = tonnx.convert(residual_net())
+    sparse = copy.deepcopy(model)
+    sparse.fc.weight = nn.Parameter(sparse.fc.weight.detach().to_sparse())
+    for each in (model.to("meta"), sparse):
+        with pytest.raises(tonnx.Error, match="is no plain tensor"):
+            tonnx.save(each, "net.py")
+    assert not list(Path().iterdir())
+
+
 # A layer of the user's own, with weights, in a module that other processes can import.
 USER_MODULE = """
 import torch

@@ -61,7 +61,8 @@ void add_rows(std::string& text, std::string_view heading,
 }
 
 std::string title_line(std::string_view title) {
-  return fmt::format("\"\"\"{}: a PyTorch module.\n", shorten(title.empty() ? "A converted model" : plain(title), 100));
+  const std::string text = plain(title);
+  return fmt::format("\"\"\"{}: a PyTorch module.\n", shorten(text.empty() ? "A converted model" : text, 100));
 }
 
 std::string weights_line(const std::string& weights_file, const std::vector<StateTensor>& state) {
