@@ -10,17 +10,19 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
 
 from tonnx import _core
 from tonnx._error import Error, translated
-from tonnx._export.capture import as_module, capture, mode_of, onnx_export_flag, register_structures
+from tonnx._export.capture import as_module, capture, mode_of, onnx_export_flag
 from tonnx._export.decompose import decomposed, unsupported_text
-from tonnx._export.dynamic import DynamicShapes, from_dynamic_axes, from_dynamic_shapes, symbol_names
+from tonnx._export.dynamic import DynamicShapes, as_tree, from_dynamic_axes, from_dynamic_shapes, symbol_names
 from tonnx._export.functions import FunctionCall, functions_kept
 from tonnx._export.names import InterfaceNames
 from tonnx._export.onnx_program import OnnxProgram, WriteOptions
 from tonnx._export.onnx_program import verify as verify_program
 from tonnx._export.program import program_json
+from tonnx._export.structures import register_structures
 
 _DEFAULT_OPSET: int = _core.default_opset
 
@@ -80,6 +82,7 @@ def export(
     args, kwargs = _arguments_of(model, args, kwargs)
     mode = _training_mode(training)
     with _Tracing(model, mode) as tracing:
+        args, kwargs, dynamic_shapes = _with_inputs_apart(tracing.forward, args, kwargs, dynamic_shapes)
         shapes = _dynamic_shapes(tracing.forward, args, kwargs, dynamic_axes, dynamic_shapes, input_names, output_names)
         exported = tracing.trace(args, kwargs, shapes)
         options = WriteOptions(
@@ -136,6 +139,23 @@ def _arguments_of(model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> tu
     if not kwargs and args and isinstance(args[-1], dict) and _is_keywords(model, args):
         args, kwargs = args[:-1], args[-1]
     return args, dict(kwargs or {})
+
+
+def _with_inputs_apart(
+    model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any
+) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
+    """The same example with a tensor of its own for each input: one that is given twice would be one input twice."""
+    if model is None:
+        return args, kwargs, dynamic_shapes
+    register_structures((args, kwargs))
+    dynamic_shapes = as_tree(model, args, kwargs, dynamic_shapes)
+    values, structure = pytree.tree_flatten((args, kwargs))
+    seen: set[int] = set()
+    for i, value in enumerate(values):
+        if isinstance(value, torch.Tensor):
+            values[i] = value.clone() if id(value) in seen else value
+            seen.add(id(value))
+    return *pytree.tree_unflatten(values, structure), dynamic_shapes
 
 
 def _is_keywords(model: Any, args: tuple[Any, ...]) -> bool:
@@ -216,7 +236,6 @@ class _Tracing:
     def trace(self, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: DynamicShapes) -> Any:
         if self._module is None:
             return self._model
-        register_structures((args, kwargs))
         with onnx_export_flag(), functions_kept() as functions:
             exported = capture(self._module, self._method, args, kwargs, shapes)
         self.functions = functions.calls

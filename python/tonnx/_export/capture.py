@@ -1,25 +1,28 @@
-"""A model of any kind as a torch.export.ExportedProgram: its mode, its structures, the flags while it is traced."""
+"""A model of any kind as a torch.export.ExportedProgram: its mode, and the ways to trace it."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import importlib
 import inspect
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
 from tonnx._error import Error
-from tonnx._export.data_sizes import is_own_file, is_question_on_data, sizes_assumed
+from tonnx._export.data_sizes import is_question_on_data, sizes_assumed
 from tonnx._export.dynamic import DynamicShapes, relaxed
+from tonnx._export.open_capture import capture_open
+from tonnx._export.open_sizes import Call
+from tonnx._export.questions import is_own_file
+from tonnx._export.structures import register_structures
+
+Program = torch.export.ExportedProgram
 
 
 def as_module(model: Any) -> tuple[nn.Module, Callable[..., Any] | None]:
@@ -106,77 +109,6 @@ def _forward_replaced(module: nn.Module, forward: Callable[..., Any] | None) -> 
             module.__dict__["forward"] = had
 
 
-def register_structures(value: Any) -> None:
-    """Makes the dataclasses in a value, and the caches of transformers, structures that torch can take apart."""
-    _register_caches()
-    for leaf in pytree.tree_leaves(value):
-        if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type) and type(leaf) not in pytree.SUPPORTED_NODES:
-            torch.export.register_dataclass(
-                type(leaf), serialized_type_name=f"{type(leaf).__module__}.{type(leaf).__qualname__}"
-            )
-            register_structures(leaf)
-
-
-def _register_caches() -> None:
-    caches = sys.modules.get("transformers.cache_utils")
-    if caches is None:
-        return
-    cache_type = getattr(caches, "DynamicCache", None)
-    if cache_type is not None and cache_type not in pytree.SUPPORTED_NODES:
-        try:
-            from transformers.integrations.executorch import register_dynamic_cache_export_support
-
-            register_dynamic_cache_export_support()
-        except Exception:  # the module above imports much, and any of it may be absent
-            _register_dynamic_cache(cache_type)
-    pair_type = getattr(caches, "EncoderDecoderCache", None)
-    if pair_type is not None and pair_type not in pytree.SUPPORTED_NODES:
-        _register_encoder_decoder_cache(pair_type)
-
-
-def _register_dynamic_cache(cache_type: type) -> None:
-    def flatten(cache: Any) -> tuple[list[Any], Any]:
-        filled = [layer for layer in cache.layers if layer.keys is not None]
-        return [[layer.keys for layer in filled], [layer.values for layer in filled]], ["key_cache", "value_cache"]
-
-    def flatten_with_keys(cache: Any) -> tuple[list[Any], Any]:
-        values, context = flatten(cache)
-        return [(pytree.MappingKey(k), v) for k, v in zip(context, values)], context
-
-    def unflatten(values: Iterable[Any], context: Any) -> Any:
-        cache = cache_type()
-        keys, states = values
-        for i, (key, state) in enumerate(zip(keys, states)):
-            cache.update(key, state, i)
-        return cache
-
-    pytree.register_pytree_node(
-        cache_type,
-        flatten,
-        unflatten,
-        serialized_type_name=f"{cache_type.__module__}.{cache_type.__name__}",
-        flatten_with_keys_fn=flatten_with_keys,
-    )
-
-
-def _register_encoder_decoder_cache(pair_type: type) -> None:
-    fields = ["self_attention_cache", "cross_attention_cache"]
-
-    def flatten(pair: Any) -> tuple[list[Any], Any]:
-        return [getattr(pair, f) for f in fields], fields
-
-    def flatten_with_keys(pair: Any) -> tuple[list[Any], Any]:
-        return [(pytree.GetAttrKey(f), getattr(pair, f)) for f in fields], fields
-
-    pytree.register_pytree_node(
-        pair_type,
-        flatten,
-        lambda values, context: pair_type(*values),
-        serialized_type_name=f"{pair_type.__module__}.{pair_type.__name__}",
-        flatten_with_keys_fn=flatten_with_keys,
-    )
-
-
 def _register_torchvision_shapes() -> None:
     """torchvision leaves out the shapes of its operators where their compiled kernels are not there."""
     if "torchvision" not in sys.modules:
@@ -196,93 +128,82 @@ def capture(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     shapes: DynamicShapes,
-) -> torch.export.ExportedProgram:
+) -> Program:
     """Traces the module; where the first way fails, the other ways that may succeed."""
     _register_torchvision_shapes()
+    tracer = Tracer(module, method)
     with _forward_replaced(module, method):
+        if not any(shapes.axes.values()):
+            return tracer.trace((tuple(args), dict(kwargs)), shapes, strict=True)
+        return capture_open(tracer.trace, method or module, args, kwargs, shapes)
+
+
+class Tracer:
+    """The ways in which a module can be traced."""
+
+    def __init__(self, module: nn.Module, method: Callable[..., Any] | None) -> None:
+        self._module = module
+        self._method = method
+
+    def trace(self, example: Call, shapes: DynamicShapes, strict: bool) -> Program:
+        """The first way that succeeds; `strict` is whether torch's slow analysis of the code is one of them."""
         try:
-            return _traced(module, args, kwargs, shapes, strict=False)
-        except Error:
-            raise
+            return self._traced(example, shapes)
         except Exception as first:
-            for attempt in _other_ways(first, module, method, args, kwargs, shapes):
+            for attempt in self._other_ways(first, example, shapes, strict):
                 try:
                     return attempt()
-                except Error:
-                    raise
                 except Exception as e:
                     if is_question_on_data(first):  # what had an answer is no reason any more
                         raise Error(_sentence(e), "unsupported") from e
             raise Error(_sentence(first), "unsupported") from first
 
+    def _traced(self, example: Call, shapes: DynamicShapes, strict: bool = False) -> Program:
+        args, kwargs = example
+        return torch.export.export(self._module, args, kwargs, dynamic_shapes=shapes.shapes, strict=strict)
 
-def _traced(
-    module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], shapes: DynamicShapes, strict: bool
-) -> torch.export.ExportedProgram:
-    with ExitStack() as stack:
-        if shapes.small_example:
-            config: Any = importlib.import_module("torch.fx.experimental._config")
-            if hasattr(config, "backed_size_oblivious"):  # else the example fixes such an axis
-                stack.enter_context(config.patch(backed_size_oblivious=True))
-        return torch.export.export(module, tuple(args), dict(kwargs), dynamic_shapes=shapes.shapes, strict=strict)
+    def _other_ways(
+        self, failure: Exception, example: Call, shapes: DynamicShapes, strict: bool
+    ) -> Iterator[Callable[[], Program]]:
+        module = self._module
+        if isinstance(module, torch.jit.ScriptModule):
+            yield lambda: _traced_script(module, example)
+            return
+        if is_question_on_data(failure):
+            yield lambda: self._traced_with_assumed_sizes(failure, example, shapes)
+            return
+        if "not a known type" in str(failure):
+            yield lambda: self._traced_with_structures(example, shapes)
+        if shapes.shapes is not None:
+            looser = relaxed(shapes)
+            if looser is not None:
+                yield lambda: self._traced(example, looser)
+        if strict:
+            yield lambda: self._traced(example, shapes, strict=True)
+
+    def _traced_with_assumed_sizes(self, failure: Exception, example: Call, shapes: DynamicShapes) -> Program:
+        with sizes_assumed(failure):
+            return self._traced(example, shapes)
+
+    def _traced_with_structures(self, example: Call, shapes: DynamicShapes) -> Program:
+        """Registers what the model returns at the moment it returns it, the only place where its type is known."""
+        original = self._method or self._module.forward
+
+        @functools.wraps(original)
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            register_structures(result)
+            return result
+
+        with _forward_replaced(self._module, forward):
+            return self._traced(example, shapes)
 
 
-def _other_ways(
-    failure: Exception,
-    module: nn.Module,
-    method: Callable[..., Any] | None,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    shapes: DynamicShapes,
-) -> Iterator[Callable[[], torch.export.ExportedProgram]]:
-    if isinstance(module, torch.jit.ScriptModule):
-        yield lambda: _traced_script(module, args, kwargs)
-        return
-    if is_question_on_data(failure):
-        yield lambda: _traced_with_assumed_sizes(failure, module, args, kwargs, shapes)
-        return
-    if "not a known type" in str(failure):
-        yield lambda: _traced_with_structures(module, method, args, kwargs, shapes)
-    if shapes.shapes is not None:
-        looser = relaxed(shapes)
-        if looser is not None:
-            yield lambda: _traced(module, args, kwargs, looser, strict=False)
-    yield lambda: _traced(module, args, kwargs, shapes, strict=True)
-
-
-def _traced_with_assumed_sizes(
-    failure: Exception, module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], shapes: DynamicShapes
-) -> torch.export.ExportedProgram:
-    with sizes_assumed(failure):
-        return _traced(module, args, kwargs, shapes, strict=False)
-
-
-def _traced_script(
-    module: torch.jit.ScriptModule, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> torch.export.ExportedProgram:
+def _traced_script(module: torch.jit.ScriptModule, example: Call) -> Program:
     from torch._export.converter import TS2EPConverter
 
-    return TS2EPConverter(module, tuple(args), dict(kwargs)).convert()
-
-
-def _traced_with_structures(
-    module: nn.Module,
-    method: Callable[..., Any] | None,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    shapes: DynamicShapes,
-) -> torch.export.ExportedProgram:
-    """Registers what the model returns at the moment it returns it, the only place where its type is known."""
-    original = method or module.forward
-
-    @functools.wraps(original)
-    def forward(*inner_args: Any, **inner_kwargs: Any) -> Any:
-        result = original(*inner_args, **inner_kwargs)
-        register_structures(result)
-        return result
-
-    with _forward_replaced(module, forward):
-        return _traced(module, args, kwargs, shapes, strict=False)
+    args, kwargs = example
+    return TS2EPConverter(module, args, kwargs).convert()
 
 
 _NOISE = re.compile(

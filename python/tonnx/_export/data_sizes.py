@@ -8,13 +8,10 @@ greater or less than no bound. Questions about the values of tensors are another
 from __future__ import annotations
 
 import builtins
-import os
 import sys
-import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -23,12 +20,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
-_OWN = (f"{Path(torch.__file__).parent}{os.sep}", f"{Path(__file__).parents[1]}{os.sep}")
-
-
-def is_own_file(path: str) -> bool:
-    """Whether a file is one of torch or tonnx, or none at all."""
-    return path.startswith((*_OWN, "<")) or "tonnx" in Path(path).parts[-3:-1]
+from tonnx._export.questions import asking_place, is_own_file
 
 
 def is_question_on_data(failure: BaseException) -> bool:
@@ -61,7 +53,7 @@ def sizes_assumed(failure: BaseException) -> Iterator[None]:
             if not is_question_on_data(e):
                 raise
             answer = isinstance(node.expr, sympy.Ne)
-            assumed.setdefault(_asking_line() or str(node.expr), str(answer))
+            assumed.setdefault(asking_place() or str(node.expr), str(answer))
             return sympy.true if answer else sympy.false
 
     changed = _give_lengths(failure.__traceback__)
@@ -75,13 +67,6 @@ def sizes_assumed(failure: BaseException) -> Iterator[None]:
     if assumed:
         places = "; ".join(f"{place} is {answer}" for place, answer in assumed.items())
         warnings.warn(f"the model decides on sizes that depend on data, and it is assumed that {places}", stacklevel=2)
-
-
-def _asking_line() -> str:
-    for frame in reversed(traceback.extract_stack()):
-        if not is_own_file(frame.filename):
-            return f"'{frame.line}' ({frame.filename}:{frame.lineno})"
-    return ""
 
 
 def _give_lengths(trace: TracebackType | None) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,12 +17,17 @@ from tonnx._error import Error
 from tonnx._export.names import InterfaceNames, paths_of_inputs
 
 
-@dataclass
+@dataclass(frozen=True)
 class Axis:
-    """A dimension that the user asked to be dynamic."""
+    """A dimension that the user asked to be dynamic; its size is `scale * dim + offset`."""
 
     label: str | None
     required: bool
+    dim: str | None = None  # axes of one dim have one size; None: a size of its own
+    scale: int = 1
+    offset: int = 0
+    minimum: int = 0  # of the dim
+    maximum: float = math.inf
 
 
 @dataclass
@@ -32,11 +38,13 @@ class DynamicShapes:
     axes: dict[str, dict[int, Axis]] = field(default_factory=dict)
     output_labels: dict[str, dict[int, str]] = field(default_factory=dict)
     asked_by: str = "dynamic_shapes"
-    small_example: bool = False  # a dynamic axis has the size 0 or 1 in the example
+    dims: dict[str, dict[int, Any]] = field(default_factory=dict)  # those in `shapes`, by the names of the inputs
+    fixed_by: dict[tuple[str, int], str] = field(default_factory=dict)  # lines of the model that make a size a number
 
-    def ask(self, name: str, tensor: torch.Tensor, axes: dict[int, Axis]) -> None:
-        self.axes[name] = axes
-        self.small_example = self.small_example or any(tensor.shape[a] < 2 for a in axes)
+    def close(self, name: str, axis: int) -> None:
+        """Leaves an axis at the size of the example."""
+        del self.axes[name][axis]
+        self.dims[name][axis] = None
 
 
 def leaves_of(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -94,8 +102,9 @@ def from_dynamic_axes(
             continue
         name, tensor = by_name[key]
         labels = {_checked_axis(a, tensor, key): label for a, label in labels.items()}
-        result.ask(name, tensor, {a: Axis(label, True) for a, label in labels.items()})
-        per_tensor.setdefault(id(tensor), {}).update({a: Dim.AUTO for a in labels})
+        result.axes.setdefault(name, {}).update({a: Axis(label, True, label) for a, label in labels.items()})
+        result.dims.setdefault(name, {}).update({a: Dim.AUTO for a in labels})
+        per_tensor[id(tensor)] = result.dims[name]
     if output_names is not None:
         unknown = [k for k in result.output_labels if k not in output_names]
         if unknown:
@@ -120,15 +129,19 @@ def _shapes_of_tree(arguments: dict[str, Any], per_tensor: Mapping[int, Any]) ->
     return _tree_map_with_path(lambda path, leaf: per_tensor.get(id(leaf)), arguments)
 
 
+def as_tree(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_shapes: Any) -> Any:
+    """What torch.export takes in place of a structure of dims, as such a structure."""
+    if not hasattr(dynamic_shapes, "dynamic_shapes"):
+        return dynamic_shapes
+    return dynamic_shapes.dynamic_shapes(model, tuple(args), dict(kwargs))
+
+
 def from_dynamic_shapes(
     model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_shapes: Any
 ) -> DynamicShapes:
     """The new form, in which a string may stand where torch.export wants a Dim."""
-    from torch.export.dynamic_shapes import ShapesCollection, _tree_map_with_path
+    from torch.export.dynamic_shapes import _tree_map_with_path
 
-    if isinstance(dynamic_shapes, ShapesCollection):
-        collection: Any = dynamic_shapes
-        dynamic_shapes = collection.dynamic_shapes(model, tuple(args), dict(kwargs))
     if not isinstance(dynamic_shapes, Mapping | list | tuple):
         return DynamicShapes(dynamic_shapes)
     arguments: Any = combined(model, args, kwargs)
@@ -145,8 +158,9 @@ def from_dynamic_shapes(
         name = names[id(leaf)]
         items = shape.items() if isinstance(shape, Mapping) else enumerate(shape)
         asked = {_checked_axis(a, leaf, name): d for a, d in items}
-        result.ask(name, leaf, {a: _axis_of(d) for a, d in asked.items() if _is_dynamic(d)})
-        return {a: Dim.AUTO if isinstance(d, str) else d for a, d in asked.items()}
+        result.axes[name] = {a: _axis_of(d) for a, d in asked.items() if _is_dynamic(d)}
+        result.dims[name] = {a: Dim.AUTO if isinstance(d, str) else d for a, d in asked.items()}
+        return result.dims[name]
 
     result.shapes = _tree_map_with_path(converted, arguments, dynamic_shapes, tree_name="inputs")
     return result
@@ -172,11 +186,21 @@ def _is_dynamic(dim: Any) -> bool:
 
 def _axis_of(dim: Any) -> Axis:
     if isinstance(dim, str):
-        return Axis(dim, True)
+        return Axis(dim, True, dim)
     if isinstance(dim, Dim):
-        derived = hasattr(dim, "root")
-        return Axis(None if derived else dim.__name__, True)
-    return Axis(None, getattr(dim, "type", None) is not Dim.AUTO.type)
+        root: Any = getattr(dim, "root", dim)
+        name, bounds = root.__name__, _bounds(root)
+        if root is dim:
+            return Axis(name, True, name, 1, 0, *bounds)
+        offset = dim.fn(0)  # type: ignore[attr-defined]
+        return Axis(None, True, name, dim.fn(1) - offset, offset, *bounds)  # type: ignore[attr-defined]
+    return Axis(None, getattr(dim, "type", None) is not Dim.AUTO.type, None, 1, 0, *_bounds(dim))
+
+
+def _bounds(dim: Any) -> tuple[int, float]:
+    """The least and the greatest size that the user allows."""
+    low, high = getattr(dim, "min", None), getattr(dim, "max", None)
+    return low if isinstance(low, int) else 0, high if isinstance(high, int) else math.inf
 
 
 def relaxed(shapes: DynamicShapes) -> DynamicShapes | None:
@@ -205,11 +229,13 @@ def _is_axes(value: Any) -> bool:
     return isinstance(value, dict) and bool(value) and all(isinstance(k, int) for k in value)
 
 
-def _require_dynamic(name: str, axis: int, size: Any, asked: DynamicShapes) -> None:
+def _require_dynamic(own: str, name: str, axis: int, size: Any, asked: DynamicShapes) -> None:
     if not isinstance(size, torch.SymInt) or size.node.expr.is_number:
+        place = asked.fixed_by.get((own, axis))
         raise Error(
-            f"the model fixes the size of axis {axis} of input '{name}' at {size}, but {asked.asked_by} asks for it to "
-            f"be dynamic: take this axis out of {asked.asked_by}, or change the part of the model that needs this size",
+            f"the model fixes the size of axis {axis} of input '{name}'{f' in {place}' if place else ''}, but "
+            f"{asked.asked_by} asks for it to be dynamic: take this axis out of {asked.asked_by}, or change the part of "
+            "the model that needs this size",
             "unsupported",
         )
 
@@ -226,7 +252,7 @@ def symbol_names(exported: torch.export.ExportedProgram, names: InterfaceNames, 
                 continue
             size = value.shape[axis]
             if what.required:
-                _require_dynamic(given, axis, size, asked)
+                _require_dynamic(own, given, axis, size, asked)
             _name_symbol(size, what.label, result)
     _name_output_symbols(exported, names, asked, result)
     return result

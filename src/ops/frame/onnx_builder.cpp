@@ -200,9 +200,13 @@ Value* OnnxBuilder::cast(Value* x, DType to) {
 }
 
 Value* OnnxBuilder::reshape(Value* x, const IntArgs& sizes) {
-  const bool has_zero = std::any_of(sizes.begin(), sizes.end(), [](const IntArg& size) { return size.is(0); });
+  const auto any = [&](auto is) { return std::any_of(sizes.begin(), sizes.end(), is); };
+  const bool has_zero = any([](const IntArg& size) { return size.is(0); });
+  const bool has_rest = any([](const IntArg& size) { return size.is(-1); });
+  const bool may_have_zero = any([](const IntArg& size) { return size.value != nullptr; }) && target_opset() >= 14;
   std::vector<Attribute> attributes;
-  if (has_zero) attributes.push_back({"allowzero", int64_t{1}, AttrType::None, {}, {}});
+  if (has_zero || (may_have_zero && !has_rest))
+    attributes.push_back({"allowzero", int64_t{1}, AttrType::None, {}, {}});
   return (*this)("Reshape", {x, list(sizes)}, std::move(attributes));
 }
 
@@ -211,21 +215,20 @@ Value* OnnxBuilder::reshape(Value* x, const Shape& shape) {
   if (from == shape) return x;
   const bool has_zero = std::any_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim.is(0); });
   IntArgs sizes;
-  std::vector<size_t> open;
+  size_t kept = 0, others = 0;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (const auto number = shape[i].constant()) {
       sizes.emplace_back(*number);
     } else if (!has_zero && i < from.size() && from[i] == shape[i]) {
       sizes.emplace_back(0);  // as it is
+      ++kept;
     } else {
-      open.push_back(i);
       sizes.emplace_back(-1);
+      ++others;
     }
   }
-  if (open.size() > 1 || (has_zero && !open.empty())) {
-    for (const size_t i : open) sizes[i] = int_of(shape[i]);
-  }
-  if (has_zero) return reshape(x, sizes);
+  // What is left of an open size that is 0 can be anything: -1 is for the only one that is open.
+  if (has_zero || others > 1 || (others == 1 && kept != 0)) return reshape(x, ints_of(shape));
   return (*this)("Reshape", {x, list(sizes)});
 }
 

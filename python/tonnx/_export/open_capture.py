@@ -1,0 +1,167 @@
+"""A program with open sizes: at which sizes the model is traced, and that the program is right at all others.
+
+torch.export fixes a size that is 0 or 1 in its example. So the model is traced at other sizes than those: made up
+ones, at which it runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from tonnx._error import Error
+from tonnx._export.dynamic import DynamicShapes
+from tonnx._export.open_sizes import Call, OpenAxis, OpenSizes
+from tonnx._export.questions import Questions, questions_noted
+from tonnx._export.size_checks import Program, SizeChecks, TracedSizes, Wrong
+
+_MOST_GUESSES = 24  # at sizes that a model may want, where it does not run at the first
+
+
+class Trace(Protocol):
+    """Traces a model at an example; `strict` is whether the slow way is one of those that are tried."""
+
+    def __call__(self, example: Call, shapes: DynamicShapes, strict: bool) -> Program: ...
+
+
+def capture_open(
+    trace: Trace, model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], shapes: DynamicShapes
+) -> Program:
+    """Traces a model with open sizes; an axis that may be fixed, and must be, has the size of the example."""
+    while True:
+        try:
+            with _torch_quiet():
+                program = _OpenCapture(trace, OpenSizes(model, args, kwargs, shapes), shapes).program()
+            program._example_inputs = (tuple(args), dict(kwargs))
+            return program
+        except CannotBeOpen as failure:
+            if any(axis.what.required for axis in failure.axes):
+                raise Error(str(failure), "unsupported") from failure.__cause__
+            for axis in failure.axes:
+                shapes.close(axis.name, axis.axis)
+
+
+class CannotBeOpen(Exception):
+    """The axes that make it impossible, and the reason."""
+
+    def __init__(self, axes: Iterable[OpenAxis], text: str) -> None:
+        super().__init__(text)
+        self.axes = list(axes)
+
+
+class _OpenCapture:
+    """An attempt to leave all axes open that the user named."""
+
+    def __init__(self, trace: Trace, open_sizes: OpenSizes, shapes: DynamicShapes) -> None:
+        self._trace = trace
+        self._open = open_sizes
+        self._shapes = shapes
+
+    def program(self) -> Program:
+        program, traced, questions = self._traced()
+        fixed = [(axis, traced.own_symbol(i)) for i, axis in enumerate(self._open.axes) if traced.is_fixed(i)]
+        for axis, symbol in fixed:
+            self._shapes.fixed_by[axis.name, axis.axis] = questions.fixed.get(symbol, "")
+        if any(axis.what.required for axis, _ in fixed):
+            return program  # what names the inputs says so
+        if fixed:
+            raise CannotBeOpen([axis for axis, _ in fixed], "the model fixes these sizes")
+        wrong = SizeChecks(
+            program, traced, questions, lambda example: self._trace(example, DynamicShapes(), False)
+        ).wrong()
+        if wrong is not None:
+            raise CannotBeOpen(wrong.axes, _text_of(wrong))
+        return program
+
+    def _traced(self) -> tuple[Program, TracedSizes, Questions]:
+        sizes = self._open.spread()
+        if sizes == self._open.own:
+            return self._traced_at(sizes, strict=True)
+        try:
+            return self._traced_at(sizes)
+        except Error as failure:
+            related = self._related()
+            guesses = itertools.chain(self._open.together(), self._open.sums())
+            for other in [*([] if related is None else [related]), *itertools.islice(guesses, _MOST_GUESSES)]:
+                try:
+                    return self._traced_at(other)
+                except Error:
+                    continue
+            if related is None and not self._own_runs():  # not a matter of sizes
+                return self._traced_at(sizes, strict=True)
+            raise self._refusal(sizes, failure) from failure
+
+    def _traced_at(self, sizes: Sequence[int], strict: bool = False) -> tuple[Program, TracedSizes, Questions]:
+        with questions_noted() as questions:
+            program = self._trace(self._open.example(sizes), self._shapes, strict)
+        return program, TracedSizes(program, self._open, sizes), questions
+
+    def _related(self) -> list[int] | None:
+        """Sizes that keep what a trace of the example finds out about them: equal ones, or one that is a sum."""
+        try:
+            with _small_sizes_kept_open():
+                program = self._trace(self._open.example(self._open.own), self._shapes, False)
+        except Error:
+            return None
+        return TracedSizes(program, self._open, self._open.own).moved()
+
+    def _own_runs(self) -> bool:
+        """Whether the example itself can be traced where no size is open."""
+        try:
+            self._trace(self._open.example(self._open.own), DynamicShapes(), False)
+        except Error:
+            return False
+        return True
+
+    def _refusal(self, sizes: Sequence[int], failure: Error) -> CannotBeOpen:
+        changed = [(axis, size) for axis, size in zip(self._open.axes, sizes) if axis.size != size]
+        texts = " and ".join(f"{axis.text} is {size}, not {axis.size}" for axis, size in changed)
+        by = self._shapes.asked_by
+        return CannotBeOpen(
+            [axis for axis, _ in changed],
+            f"{by} asks for open sizes, and where {texts}, the model fails: {failure}; take what cannot change out of "
+            f"{by}, or give an example in which open sizes are 2 or more",
+        )
+
+
+@contextmanager
+def _small_sizes_kept_open() -> Iterator[None]:
+    """Inside, torch.export keeps sizes of 0 and 1 open, though not always rightly."""
+    config: Any = importlib.import_module("torch.fx.experimental._config")
+    if not hasattr(config, "backed_size_oblivious"):
+        yield
+        return
+    with config.patch(backed_size_oblivious=True):
+        yield
+
+
+@contextmanager
+def _torch_quiet() -> Iterator[None]:
+    """Inside, torch does not log what fails: some of it is tried only to see whether it does."""
+    names = ("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes", "torch.export._trace")
+    loggers = [(logger, logger.disabled) for logger in map(logging.getLogger, names)]
+    for logger, _ in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, before in loggers:
+            logger.disabled = before
+
+
+def _text_of(wrong: Wrong) -> str:
+    first = wrong.axes[0]
+    others = "".join(f" and {axis.text}" for axis in wrong.axes[1:])
+    promise = ""
+    if wrong.is_bound:
+        bound = f"min={wrong.size + 1}" if wrong.size < wrong.home else f"max={wrong.size - 1}"
+        name = first.what.dim if first.what.dim and first.what.dim.isidentifier() else "size"
+        promise = f", or leave such sizes out with dynamic_shapes and torch.export.Dim('{name}', {bound})"
+    return (
+        f"where {first.text}{others} is {wrong.size}, the model does something else than at other sizes, in "
+        f"{wrong.place}: change this line{promise}"
+    )

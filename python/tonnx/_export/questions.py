@@ -1,0 +1,165 @@
+"""What the Python code of a model asks about open sizes while it is traced, and where it makes a number of one.
+
+torch.export takes an open size to be neither 0 nor 1: it answers `x.shape[0] == 1` with no, and tells nobody.
+"""
+
+from __future__ import annotations
+
+import linecache
+import operator
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+import torch
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+_TORCH = f"{Path(torch.__file__).parent}{os.sep}"
+_MODULES_OF_TORCH = (f"{_TORCH}nn{os.sep}", f"{_TORCH}functional.py")  # written as a user's own code is
+_TONNX = f"{Path(__file__).parents[1]}{os.sep}"
+_CAPTURE = str(Path(__file__).with_name("capture.py"))
+_COMPARISONS = {f"__{name}__": getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
+
+
+def is_own_file(path: str) -> bool:
+    """Whether a file is one of torch or tonnx, or none at all."""
+    return path.startswith((_TORCH, _TONNX, "<"))
+
+
+def place_of(path: str, line: int) -> str:
+    return f"'{linecache.getline(path, line).strip()}' ({path}:{line})"
+
+
+def asking_place() -> str:
+    """The line of the model's code that runs; one of the modules of torch where the model has no code of its own."""
+    module_of_torch = ""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != _CAPTURE:
+        path = frame.f_code.co_filename
+        if not is_own_file(path):
+            return place_of(path, frame.f_lineno)
+        if not module_of_torch and path.startswith(_MODULES_OF_TORCH):
+            module_of_torch = place_of(path, frame.f_lineno)
+        frame = frame.f_back
+    return module_of_torch
+
+
+Symbols = Mapping[Any, int]
+
+
+def value_at(expression: Any, symbols: Symbols) -> Any:
+    """An expression where the symbols have these values; None where it depends on more than them."""
+    if not isinstance(expression, sympy.Basic):
+        return expression
+    result = expression.xreplace({symbol: sympy.Integer(value) for symbol, value in symbols.items()})
+    if result.free_symbols:
+        return None
+    return int(result) if result.is_Integer else result
+
+
+@dataclass(frozen=True)
+class Question:
+    """A comparison of sizes."""
+
+    compare: Callable[[Any, Any], Any]
+    left: Any
+    right: Any
+    place: str
+
+    def answer(self, sizes: Symbols) -> bool | None:
+        """The answer at these sizes of the symbols; None where it depends on something else."""
+        left, right = value_at(self.left, sizes), value_at(self.right, sizes)
+        return None if left is None or right is None else bool(self.compare(left, right))
+
+    @property
+    def is_order(self) -> bool:
+        """Whether it asks what is greater, and not for one size."""
+        return self.compare not in (operator.eq, operator.ne)
+
+    @property
+    def symbols(self) -> set[Any]:
+        return getattr(self.left, "free_symbols", set()) | getattr(self.right, "free_symbols", set())
+
+
+@dataclass
+class Questions:
+    """What was asked in one trace, and the places where a symbol became a number."""
+
+    asked: dict[tuple[str, int, str, str, str], Question] = field(default_factory=dict)
+    fixed: dict[Any, str] = field(default_factory=dict)
+
+    def note(self, asker: FrameType, name: str, left: Any, right: Any) -> None:
+        path, line = asker.f_code.co_filename, asker.f_lineno
+        if is_own_file(path) and not path.startswith(_MODULES_OF_TORCH):
+            return
+        left, right = _expression_of(left), _expression_of(right)
+        key = (path, line, name, str(left), str(right))
+        if left is not None and right is not None and key not in self.asked:
+            self.asked[key] = Question(_COMPARISONS[name], left, right, place_of(path, line))
+
+
+def _expression_of(value: Any) -> Any:
+    node = getattr(value, "node", None)
+    return value if node is None else getattr(node, "_expr", None)
+
+
+@contextmanager
+def questions_noted() -> Iterator[Questions]:
+    """Inside, what is asked about sizes is noted, and answered as ever."""
+    questions = Questions()
+    changes: list[tuple[type, str, Any]] = [
+        (kind, name, _noting(questions, name)) for kind in (torch.SymInt, torch.SymFloat) for name in _COMPARISONS
+    ]
+    changes += [(torch.SymInt, "__bool__", _noting_truth(questions))]
+    changes += [(ShapeEnv, "_set_replacement", _noting_numbers(questions))]
+    originals = [(kind, name, kind.__dict__[name]) for kind, name, _ in changes]
+    for (kind, name, change), (_, _, original) in zip(changes, originals):
+        setattr(kind, name, change(original))
+    try:
+        yield questions
+    finally:
+        for kind, name, original in originals:
+            setattr(kind, name, original)
+
+
+Method = Callable[..., Any]
+
+
+def _noting(questions: Questions, name: str) -> Callable[[Method], Method]:
+    def change(original: Method) -> Method:
+        def compare(self: Any, other: Any) -> Any:
+            questions.note(sys._getframe(1), name, self, other)
+            return original(self, other)
+
+        return compare
+
+    return change
+
+
+def _noting_truth(questions: Questions) -> Callable[[Method], Method]:
+    def change(original: Method) -> Method:
+        def truth(self: Any) -> Any:
+            questions.note(sys._getframe(1), "__ne__", self, 0)
+            return original(self)
+
+        return truth
+
+    return change
+
+
+def _noting_numbers(questions: Questions) -> Callable[[Method], Method]:
+    def change(original: Method) -> Method:
+        def replace(self: Any, symbol: Any, target: Any, message: str) -> Any:
+            if target.is_number and symbol not in questions.fixed:
+                questions.fixed[symbol] = asking_place()
+            return original(self, symbol, target, message)
+
+        return replace
+
+    return change

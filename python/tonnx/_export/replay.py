@@ -1,0 +1,128 @@
+"""The graph of an exported program at given sizes: whether its shapes hold there, and what it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.export.graph_signature import ConstantArgument, InputKind
+from torch.fx import Interpreter, Node
+from torch.utils import _pytree as pytree
+
+from tonnx._export.questions import Symbols, value_at
+
+
+class ShapesDiffer(Exception):
+    """A node of the graph gives another shape than the program says, or does not run without values."""
+
+    def __init__(self, node: Node, runs: bool) -> None:
+        super().__init__(node.name)
+        self.node = node
+        self.runs = runs
+
+
+def number_of(size: Any, symbols: Symbols) -> int | None:
+    """A size of a program as a number."""
+    if not isinstance(size, torch.SymInt):
+        return int(size)
+    number: int | None = value_at(size.node.expr, symbols)
+    return number
+
+
+def _is_assertion(node: Node) -> bool:
+    """Whether a node only checks what the trace took for granted."""
+    name = getattr(node.target, "__name__", "")
+    return node.op == "call_function" and name.startswith(("_assert", "sym_constrain_range", "_check"))
+
+
+class _Replay(Interpreter):
+    """Runs the nodes, but for assertions."""
+
+    def run_node(self, n: Node) -> Any:
+        return None if _is_assertion(n) else super().run_node(n)
+
+
+class _ShapeReplay(_Replay):
+    """Runs the nodes on tensors without values, and compares their shapes with those of the program."""
+
+    def __init__(self, module: torch.fx.GraphModule, symbols: Symbols) -> None:
+        super().__init__(module)
+        self._symbols = symbols
+
+    def run_node(self, n: Node) -> Any:
+        try:
+            result = super().run_node(n)
+        except Exception as failure:
+            raise ShapesDiffer(n, runs=False) from failure
+        if n.op == "call_function" and not _is_assertion(n) and not self._agrees(n.meta.get("val"), result):
+            raise ShapesDiffer(n, runs=True)
+        return result
+
+    def _agrees(self, expected: Any, result: Any) -> bool:
+        pairs = zip(pytree.tree_leaves(expected), pytree.tree_leaves(result))
+        return all(self._has_shape(a, b) for a, b in pairs if isinstance(a, torch.Tensor))
+
+    def _has_shape(self, expected: torch.Tensor, result: Any) -> bool:
+        if not isinstance(result, torch.Tensor) or expected.dim() != result.dim():
+            return False
+        sizes = ((number_of(size, self._symbols), got) for size, got in zip(expected.shape, result.shape))
+        return all(size is None or isinstance(got, torch.SymInt) or size == got for size, got in sizes)
+
+
+def _placeholders(program: torch.export.ExportedProgram) -> list[Node]:
+    return [n for n in program.graph.nodes if n.op == "placeholder"]
+
+
+def fake_mode_of(program: torch.export.ExportedProgram) -> Any:
+    """What the program was traced in: the maker of tensors without values, and the sizes that it knows."""
+    values: list[Any] = [n.meta.get("val") for n in _placeholders(program)]
+    return next(v.fake_mode for v in values if isinstance(v, FakeTensor))
+
+
+@contextmanager
+def _real_tensors_allowed(mode: Any) -> Iterator[None]:
+    before = mode.allow_non_fake_inputs
+    mode.allow_non_fake_inputs = True
+    try:
+        with mode:
+            yield
+    finally:
+        mode.allow_non_fake_inputs = before
+
+
+def require_shapes(program: torch.export.ExportedProgram, symbols: Symbols) -> None:
+    """Throws where a node has another shape at these sizes than the program says, or does not run at all."""
+    inputs = {s.arg.name for s in program.graph_signature.input_specs if s.kind is InputKind.USER_INPUT}
+    nodes = _placeholders(program)
+    with _real_tensors_allowed(fake_mode_of(program)), torch.no_grad():
+        values = [_without_values(n.meta.get("val"), symbols) if n.name in inputs else n.meta["val"] for n in nodes]
+        _ShapeReplay(program.graph_module, symbols).run(*values)
+
+
+def _without_values(value: Any, symbols: Symbols) -> Any:
+    if isinstance(value, torch.SymInt):
+        return number_of(value, symbols)
+    if not isinstance(value, torch.Tensor):
+        return value
+    return torch.empty([number_of(s, symbols) or 0 for s in value.shape], dtype=value.dtype, device=value.device)
+
+
+def outputs(program: torch.export.ExportedProgram, arguments: Sequence[Any]) -> list[Any]:
+    """What the graph gives on these inputs, in their flat order; neither they nor the model are changed by it."""
+    given = iter(arguments)
+    state = {**program.constants, **program.state_dict}
+    values = []
+    for spec in program.graph_signature.input_specs:
+        if spec.kind is InputKind.USER_INPUT:
+            argument = next(given)
+            value: Any = spec.arg.value if isinstance(spec.arg, ConstantArgument) else argument
+        else:
+            value = state[spec.target]
+        is_copied = isinstance(value, torch.Tensor) and spec.kind is not InputKind.PARAMETER
+        values.append(value.clone() if is_copied else value)
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return pytree.tree_leaves(_Replay(program.graph_module).run(*values))

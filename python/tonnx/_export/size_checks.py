@@ -1,0 +1,260 @@
+"""Whether a program is right at open sizes that its trace did not see: where it may not be, it is tried.
+
+A trace holds at every size at which the questions of the model about its sizes have the same answers, and at which the
+operators give the shapes that the trace says. All else is doubt: the model is traced at such a size itself. It may
+refuse the size, or compute the same; where it computes something else, the program is wrong there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from tonnx._error import Error
+from tonnx._export.names import InterfaceNames
+from tonnx._export.open_sizes import Call, OpenAxis, OpenSizes, unusual_size
+from tonnx._export.questions import Question, Questions, is_own_file, place_of, value_at
+from tonnx._export.replay import ShapesDiffer, fake_mode_of, outputs, require_shapes
+
+Program = torch.export.ExportedProgram
+Trace = Callable[[Call], Program]
+
+
+class TracedSizes:
+    """The open axes of an example in the program that was traced at some sizes of them."""
+
+    def __init__(self, program: Program, open_sizes: OpenSizes, sizes: Sequence[int]) -> None:
+        self.open_sizes = open_sizes
+        self.home = list(sizes)
+        values = {n.name: n.meta.get("val") for n in program.graph.nodes if n.op == "placeholder"}
+        shapes = {own: values[placeholder].shape for own, placeholder in _tensor_inputs(program, values)}
+        found = [shapes[a.name][a.axis] if a.name in shapes else a.size for a in open_sizes.axes]
+        nodes = [s.node if isinstance(s, torch.SymInt) else None for s in found]
+        self._own_symbols: list[Any] = [None if n is None else n._expr for n in nodes]
+        self._expressions: list[Any] = [None if n is None else n.expr for n in nodes]
+
+    def is_fixed(self, index: int) -> bool:
+        expression = self._expressions[index]
+        return expression is None or bool(expression.is_number)
+
+    def own_symbol(self, index: int) -> Any:
+        return self._own_symbols[index]
+
+    def symbols_at(self, sizes: Sequence[int]) -> dict[Any, int]:
+        return {
+            symbol: size for symbol, size in zip(self._own_symbols, sizes) if symbol is not None and symbol.is_Symbol
+        }
+
+    def independent(self) -> list[list[Any]]:
+        """The symbols that the others are made of; those that the user gave one name have one size."""
+        parts: list[list[Any]] = []
+        of_group: dict[int, list[Any]] = {}
+        for axis, expression in zip(self.open_sizes.axes, self._expressions):
+            for symbol in sorted(getattr(expression, "free_symbols", ()), key=str):
+                part = next((p for p in parts if symbol in p), None)
+                if expression.is_Symbol and part is None:
+                    part = of_group.get(axis.group)
+                if part is None:
+                    parts.append(part := [])
+                if symbol not in part:
+                    part.append(symbol)
+                if expression.is_Symbol:
+                    of_group.setdefault(axis.group, part)
+        return parts
+
+    def sizes_with(self, symbols: Mapping[Any, int]) -> list[int] | None:
+        """The sizes of the axes where these symbols have other values; None where the user rules them out."""
+        values = {**self.symbols_at(self.home), **symbols}
+        result = []
+        for axis, expression, size in zip(self.open_sizes.axes, self._expressions, self.home):
+            value = size if expression is None else value_at(expression, values)
+            if not isinstance(value, int) or value < 0 or not self.open_sizes.allows(axis, value):
+                return None
+            result.append(value)
+        return result
+
+    def moved(self) -> list[int] | None:
+        """Other sizes than 0 and 1 for the symbols that have these, and for what the trace made of them."""
+        taken = set(self.home)
+        values: dict[Any, int] = {}
+        for symbols in self.independent():
+            if self.symbols_at(self.home).get(symbols[0], 2) < 2:
+                values |= dict.fromkeys(symbols, unusual_size(taken))
+                taken.add(values[symbols[0]])
+        return self.sizes_with(values)
+
+    def with_group_apart(self, group: int) -> list[int] | None:
+        """The sizes where this group alone is one longer, though the trace made it depend on others."""
+        members = [i for i, a in enumerate(self.open_sizes.axes) if a.group == group]
+        if all(self._own_symbols[i] == self._expressions[i] for i in members) or self._is_alone(members):
+            return None
+        axes = self.open_sizes.axes
+        sizes = [self.home[i] + (a.what.scale if i in members else 0) for i, a in enumerate(axes)]
+        return sizes if all(self.open_sizes.allows(a, s) for a, s in zip(axes, sizes)) else None
+
+    def _is_alone(self, members: Sequence[int]) -> bool:
+        used = {s for i in members for s in getattr(self._expressions[i], "free_symbols", ())}
+        others = [e for i, e in enumerate(self._expressions) if i not in members and e is not None]
+        return not any(used & e.free_symbols for e in others)
+
+
+def _tensor_inputs(program: Program, values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    own_inputs = InterfaceNames(program, None, None).own_inputs
+    return [(own, placeholder) for own, placeholder in own_inputs if isinstance(values.get(placeholder), torch.Tensor)]
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """Sizes at which the model and the program that was made of it differ."""
+
+    axes: list[OpenAxis]
+    size: int
+    home: int
+    place: str
+    is_bound: bool  # whether all sizes beyond are likely wrong as well
+
+
+class SizeChecks:
+    """The checks of one program."""
+
+    def __init__(self, program: Program, traced: TracedSizes, questions: Questions, trace: Trace) -> None:
+        self._program = program
+        self._traced = traced
+        self._trace = trace
+        self._asked = list(questions.asked.values())
+        self._guards = [Question(_holds, guard.expr, True, "") for guard in fake_mode_of(program).shape_env.guards]
+        self._home = traced.symbols_at(traced.home)
+
+    def wrong(self) -> Wrong | None:
+        """The first sizes at which the program is wrong."""
+        seen = {tuple(self._traced.home)}
+        for sizes in self._trials():
+            if tuple(sizes) not in seen:
+                seen.add(tuple(sizes))
+                found = self._wrong_at(sizes)
+                if found is not None:
+                    return found
+        return None
+
+    def _trials(self) -> Iterator[list[int]]:
+        traced = self._traced
+        for symbols in traced.independent():
+            home = self._home.get(symbols[0])
+            if home is None:
+                continue
+            for value in self._candidates(symbols, home):
+                sizes = traced.sizes_with(dict.fromkeys(symbols, value))
+                if sizes is not None:
+                    yield sizes
+        for group in range(len(traced.open_sizes.roots)):
+            apart = traced.with_group_apart(group)
+            if apart is not None:
+                yield apart
+
+    def _candidates(self, symbols: Sequence[Any], home: int) -> list[int]:
+        """0 and 1, and for each question the nearest sizes at which its answer is another."""
+        result = {0, 1}
+        for question in [*self._asked, *self._guards]:
+            if not question.symbols & set(symbols):
+                continue
+            numbers = {int(n) for side in (question.left, question.right) for n in _integers(side)}
+            numbers |= {2, 2 * home} | {self._home[s] for s in question.symbols if s in self._home}
+            near = sorted({n + d for n in numbers for d in (-1, 0, 1)})
+            flips = [n for n in near if self._flips_with(question, symbols, n)]
+            # two of them: a slice of 9 is still the whole of 9
+            result |= {*[n for n in flips if n > home][:2], *[n for n in flips if n < home][-2:]}
+        return sorted(result, key=lambda n: abs(n - home))  # so that the first is the bound of what is right
+
+    def _flips_with(self, question: Question, symbols: Sequence[Any], value: int) -> bool:
+        sizes = self._traced.sizes_with(dict.fromkeys(symbols, value))
+        return sizes is not None and self._flips(question, self._traced.symbols_at(sizes))
+
+    def _flips(self, question: Question, symbols: Mapping[Any, int]) -> bool:
+        try:
+            now, home = question.answer(symbols), question.answer(self._home)
+        except (ArithmeticError, TypeError, ValueError):  # a question that has no answer there
+            return True
+        return now is not None and home is not None and now != home
+
+    def _wrong_at(self, sizes: Sequence[int]) -> Wrong | None:
+        symbols = self._traced.symbols_at(sizes)
+        asked = [q for q in self._asked if self._flips(q, symbols)]
+        differs = self._where_shapes_differ(symbols)
+        if not asked and differs is None:
+            return None
+        example = self._traced.open_sizes.example(sizes, rows_differ=True)
+        try:
+            exact = self._trace(example)
+        except Error:  # the model itself does not take this size
+            return None
+        if not (differs and differs.runs) and self._compute_the_same(exact, example):
+            return None
+        axes, home = self._traced.open_sizes.axes, self._traced.home
+        changed = [i for i, size in enumerate(sizes) if size != home[i]]
+        size = sizes[changed[0]]
+        is_bound = not asked or (len(asked[0].symbols) == 1 and (asked[0].is_order or size < 2))
+        place = asked[0].place if asked else _place_of_node(differs.node) if differs else ""
+        return Wrong([axes[i] for i in changed], size, home[changed[0]], place, is_bound)
+
+    def _where_shapes_differ(self, symbols: Mapping[Any, int]) -> ShapesDiffer | None:
+        try:
+            require_shapes(self._program, symbols)
+        except ShapesDiffer as failure:
+            return failure if self._runs_at_home() else None
+        return None
+
+    def _runs_at_home(self) -> bool:
+        """Whether the graph can be run without values at all: else nothing follows from it."""
+        try:
+            require_shapes(self._program, self._home)
+        except ShapesDiffer:
+            return False
+        return True
+
+    def _compute_the_same(self, exact: Program, example: Call) -> bool:
+        arguments = pytree.tree_leaves(example)
+        try:
+            expected = outputs(exact, arguments)
+        except Exception:  # the model itself does not compute anything there
+            return True
+        try:
+            got = outputs(self._program, arguments)
+        except Exception:
+            return False
+        return len(got) == len(expected) and all(map(_is_close, got, expected))
+
+
+def _holds(left: Any, right: Any) -> bool:
+    return bool(left) is right
+
+
+def _integers(expression: Any) -> Iterator[Any]:
+    if isinstance(expression, int):
+        yield expression
+    elif hasattr(expression, "atoms"):
+        import sympy  # type: ignore[import-untyped]
+
+        yield from expression.atoms(sympy.Integer)
+
+
+def _is_close(got: Any, expected: Any) -> bool:
+    if not isinstance(expected, torch.Tensor) or not isinstance(got, torch.Tensor):
+        return bool(got == expected)
+    if got.shape != expected.shape or got.dtype != expected.dtype:
+        return False
+    return torch.allclose(got, expected, rtol=1e-3, atol=1e-4, equal_nan=True)
+
+
+_FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+)')
+
+
+def _place_of_node(node: torch.fx.Node) -> str:
+    """The line of the model that a node comes from."""
+    frames = [(m["path"], int(m["line"])) for m in _FRAME.finditer(node.meta.get("stack_trace") or "")]
+    own = [f for f in frames if not is_own_file(f[0])] or frames
+    return place_of(*own[-1]) if own else f"the operator {node.target}"
