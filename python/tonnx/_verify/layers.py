@@ -19,14 +19,27 @@ _LARGEST_NOISE = 100.0
 Feeds = tuple[list["np.ndarray"], list["np.ndarray"]]
 
 
-def prints_of(runner: Runner, feeds: Sequence[np.ndarray], sketcher: Sketcher) -> dict[int, Print]:
-    found: dict[int, Print] = {}
+class Traced:
+    """What is kept of all values of a model: a sketch of each, and the values themselves while there is room."""
 
-    def visit(index: int, value: Value) -> None:
-        found[index] = sketcher(value)
+    def __init__(self, runner: Runner, feeds: Sequence[np.ndarray], sketcher: Sketcher) -> None:
+        self.runner, self.feeds = runner, feeds
+        self.prints: dict[int, Print] = {}
+        self._kept: dict[int, Value] = {}
+        room = runners.CHUNK_BYTES // 2
 
-    runner.trace(feeds, visit)
-    return found
+        def visit(index: int, value: Value) -> None:
+            nonlocal room
+            self.prints[index] = sketcher(value)
+            if (room := room - value.array.nbytes) >= 0:
+                self._kept[index] = Value(value.array.copy(), value.dtype)  # operators in place change it later
+
+        runner.trace(feeds, visit)
+
+    def fetch(self, wanted: Sequence[int]) -> dict[int, Value]:
+        there = {index: self._kept[index] for index in wanted if index in self._kept}
+        left = [index for index in wanted if index not in there]
+        return {**there, **self.runner.fetch(self.feeds, left)} if left else there
 
 
 def chunks(pairs: Sequence[Pair], a: dict[int, Print], b: dict[int, Print]) -> Iterator[list[Pair]]:
@@ -59,17 +72,18 @@ def noise_of(steps: Sequence[Step], prints: dict[int, Print]) -> list[float]:
 
 def compare_layers(
     a: Runner, b: Runner, feeds: Feeds, inputs: dict[int, int], tolerance: Tolerance
-) -> tuple[list[LayerComparison], LayerComparison | None]:
-    """All layers that have a counterpart, in order of execution in a, and the first that differs."""
+) -> list[LayerComparison]:
+    """All layers that have a counterpart, in order of execution in a."""
     sketcher = Sketcher()
-    prints_a, prints_b = prints_of(a, feeds[0], sketcher), prints_of(b, feeds[1], sketcher)
+    in_a, in_b = Traced(a, feeds[0], sketcher), Traced(b, feeds[1], sketcher)
+    prints_a, prints_b = in_a.prints, in_b.prints
     pairs = Matcher(a.steps, b.steps, prints_a, prints_b, inputs).run()
     depths_a, depths_b = depths(a.steps), depths(b.steps)
     noises = noise_of(a.steps, prints_a)
     found: list[LayerComparison] = []
     for chunk in chunks(pairs, prints_a, prints_b):
-        values_a = a.fetch(feeds[0], [pair.a for pair in chunk])
-        values_b = b.fetch(feeds[1], [pair.b for pair in chunk])
+        values_a = in_a.fetch([pair.a for pair in chunk])
+        values_b = in_b.fetch([pair.b for pair in chunk])
         left: list[tuple[Pair, int]] = []
         for pair in chunk:
             if pair.a not in values_a or pair.b not in values_b:
@@ -94,7 +108,7 @@ def compare_layers(
         covered = _covered(a.steps, at, layer.index)
         layer.covers = tuple(f"{a.steps[i].title()} ({a.steps[i].op})" for i in covered)
         layer.weights = tuple(dict.fromkeys(name for i in (*covered, layer.index) for name in a.steps[i].weights))
-    return _sorted_out(a.steps, found)
+    return found
 
 
 def _layer(a: Sequence[Step], b: Sequence[Step], pair: Pair, numbers: dict[str, object], depth: int) -> LayerComparison:
@@ -111,6 +125,7 @@ def _layer(a: Sequence[Step], b: Sequence[Step], pair: Pair, numbers: dict[str, 
         counterpart_op=other.op,
         how=pair.how,
         depth=depth,
+        counterpart_index=pair.b,
     )
 
 
@@ -125,7 +140,7 @@ def _covered(steps: Sequence[Step], compared: dict[int, LayerComparison], index:
     return sorted(found)
 
 
-def _sorted_out(
+def sorted_out(
     steps: Sequence[Step], layers: list[LayerComparison]
 ) -> tuple[list[LayerComparison], LayerComparison | None]:
     """The first layer whose difference goes on to an output.
@@ -147,3 +162,12 @@ def _sorted_out(
     wrong = [layer for layer in kept if not layer.ok]
     first = next((layer for layer in wrong if reaches[layer.index]), wrong[0] if wrong else None)
     return kept, first
+
+
+def foremost(steps: Sequence[Step], layers: Sequence[LayerComparison]) -> list[LayerComparison]:
+    """The layers that differ though nothing does that they are computed from."""
+    wrong = {layer.index for layer in layers if not layer.ok}
+    is_behind: list[bool] = []
+    for step in steps:
+        is_behind.append(any(parent >= 0 and (parent in wrong or is_behind[parent]) for parent in step.parents))
+    return [layer for layer in layers if layer.index in wrong and not is_behind[layer.index]]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tonnx import _core
 from tonnx._error import Error, translated
 from tonnx._runtime import ONNX_TYPES, open_session
+from tonnx._verify.expression import Needs
+from tonnx._verify.hints import Hints, all_nodes, needs_of
 from tonnx._verify.runners import ChunkRunner, Input, Step, Value, depths, layer_of_weight, short
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ class OnnxRunner(ChunkRunner):
                 raise Error(f"input '{value.name}' of '{path}' is a {value.type}", "unsupported")
             shape = [size if isinstance(size, int) or size else None for size in value.shape]
             self.inputs.append(Input(value.name, ONNX_TYPES[value.type], shape))
-        self._find_limits()
+        self._find_hints()
 
     def _graph(self) -> Any:
         """The graph, without external data."""
@@ -57,42 +59,50 @@ class OnnxRunner(ChunkRunner):
             self._model = onnx.load(self.path, load_external_data=False)
         return self._model.graph
 
-    def _find_limits(self) -> None:
-        """Numbers that choose rows of a table stay inside it; masks are 0 and 1."""
+    def _find_hints(self) -> None:
         import onnx
 
         graph = self._graph()
-        rows = {tensor.name: tensor.dims[0] for tensor in graph.initializer if tensor.dims}
+        Hints(self.inputs).read(graph)
         types = {tensor.data_type for tensor in graph.initializer}
-        limits: dict[str, int] = {}
-        for node in graph.node:
-            if node.op_type == "Gather" and node.input[0] in rows:
-                axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
-                if axis == 0:
-                    limits[node.input[1]] = max(1, rows[node.input[0]])
-        for value in self.inputs:
-            value.limit = min(limits.get(value.name, 10), 2 if "mask" in value.name.lower() else 10)
-        if any(node.op_type in _QUANTISED for node in graph.node):
+        if any(node.op_type in _QUANTISED for node in all_nodes(graph)):
             self.precision = "int8"
         elif onnx.TensorProto.BFLOAT16 in types:
             self.precision = "bfloat16"
         elif onnx.TensorProto.FLOAT16 in types:
             self.precision = "float16"
 
-    def _run(self, session: Any, names: Sequence[str], feeds: Sequence[np.ndarray]) -> list[Any]:
-        arrays = {value.name: array for value, array in zip(self.inputs, feeds)}
+    def needs(self) -> Needs:
+        if not any(isinstance(size, str) or size is None for value in self.inputs for size in value.shape or ()):
+            return Needs()
+        return needs_of(self.path, self.inputs)
+
+    def _named(self, feeds: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        return {value.name: array for value, array in zip(self.inputs, feeds)}
+
+    def _open_again(self) -> Any:
+        """A session over the graph as it is now."""
         try:
-            result: list[Any] = session.run(list(names), arrays)
+            return open_session(self._model.SerializeToString(), os.path.dirname(os.path.abspath(self.path)))
+        except Exception as e:
+            raise _problem(self.path, "load", e) from None
+
+    def _run(self, session: Any, names: Sequence[str], arrays: Mapping[str, np.ndarray]) -> list[Any]:
+        try:
+            result: list[Any] = session.run(list(names), dict(arrays))
         except Exception as e:
             raise _problem(self.path, "run", e) from None
         return result
 
     def run(self, feeds: Sequence[np.ndarray]) -> list[tuple[str, Value]]:
+        return self._outputs(self._session, self._named(feeds))
+
+    def _outputs(self, session: Any, arrays: Mapping[str, np.ndarray]) -> list[tuple[str, Value]]:
         import numpy as np
 
-        names = [output.name for output in self._session.get_outputs()]
+        names = [output.name for output in session.get_outputs()]
         found: list[tuple[str, Value]] = []
-        for name, value in zip(names, self._run(self._session, names, feeds)):
+        for name, value in zip(names, self._run(session, names, arrays)):
             if isinstance(value, dict) or value is None:
                 raise Error(f"output '{name}' of '{self.path}' is no tensor", "unsupported")
             if isinstance(value, list):
@@ -136,17 +146,32 @@ class OnnxRunner(ChunkRunner):
         count, declared = len(outputs), {output.name for output in outputs}
         outputs.extend(onnx.ValueInfoProto(name=name) for name in names if name not in declared)
         try:
-            session = open_session(self._model.SerializeToString(), os.path.dirname(os.path.abspath(self.path)))
-        except Exception as e:
-            raise _problem(self.path, "load", e) from None
+            session = self._open_again()
         finally:
             del outputs[count:]
-        values = self._run(session, names, feeds)
+        values = self._run(session, names, self._named(feeds))
         return {
             i: Value(value, str(value.dtype))
             for i, value in zip(places, values)
             if isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
         }
+
+    def run_with(self, feeds: Sequence[np.ndarray], index: int, array: np.ndarray) -> list[tuple[str, Value]]:
+        import onnx
+
+        self.find_steps()
+        name, graph = self._places[index], self._graph()
+        maker = next(node for node in graph.node if name in node.output)
+        place = list(maker.output).index(name)
+        maker.output[place] = f"{name} as computed"
+        kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+        graph.input.append(onnx.helper.make_tensor_value_info(name, kind, array.shape))
+        try:
+            session = self._open_again()
+        finally:
+            del graph.input[-1]
+            maker.output[place] = name
+        return self._outputs(session, {**self._named(feeds), name: array})
 
     def depth(self) -> int:
         self.find_steps()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tonnx._error import Error
+from tonnx._verify.expression import Needs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,8 +34,12 @@ class Input:
     name: str
     dtype: str | None = None
     shape: list[Any] | None = None
-    limit: int = 10  # of random integers
+    limit: int | None = None  # of random integers
+    choices: tuple[float, ...] = ()  # numbers that make a comparison inside true, or false
+    is_mask: bool = False
+    is_length: bool = False  # how much of the other inputs counts
     lowest: dict[str, int] | None = None  # of open sizes, by their names
+    highest: dict[str, int] | None = None
 
 
 @dataclass
@@ -57,6 +62,7 @@ class Step:
 
 
 Visit = Callable[[int, Value], None]
+Tolerances = tuple[float, float]  # relative and absolute, as numpy.isclose has them
 
 
 class Runner(ABC):
@@ -79,6 +85,21 @@ class Runner(ABC):
     @abstractmethod
     def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
         """The values of some steps."""
+
+    def needs(self) -> Needs:
+        """What the sizes inside ask of the open sizes of inputs, as far as that is known."""
+        return Needs()
+
+    @abstractmethod
+    def run_with(self, feeds: Sequence[np.ndarray], index: int, array: np.ndarray) -> list[tuple[str, Value]]:
+        """The outputs where the value of one step is another."""
+
+    def influence(
+        self, feeds: Sequence[np.ndarray], outputs: Mapping[int, Tolerances], inside: Mapping[int, Tolerances]
+    ) -> dict[str, float | None] | None:
+        """How far outputs and values of steps move with each weight, in units of what they may differ by; None where
+        nobody knows."""
+        return None
 
     @abstractmethod
     def depth(self) -> int:
