@@ -61,6 +61,8 @@ def array_of(
         data = np.ones(shape)
     elif value.choices and len(shape) <= 1:
         data = np.full(shape, value.choices[draw % len(value.choices)])
+    elif dtype.kind == "b" and len(shape) <= 1:
+        data = np.full(shape, draw % 2 == 0)
     elif value.is_length:
         data = np.full(shape, length) if draw == 0 else rng.integers(max(length // 2, 1), length + 1, shape)
     elif value.is_mask and dtype.kind in "fiub":

@@ -14,7 +14,7 @@ from tonnx._verify.layers import compare_layers, foremost, sorted_out
 from tonnx._verify.measure import Tolerance, measure
 from tonnx._verify.plan import Feeds, Plan
 from tonnx._verify.report import LayerComparison, OutputComparison, VerifyReport
-from tonnx._verify.runners import Runner, Tolerances, Value, identifier
+from tonnx._verify.runners import Depth, Runner, Tolerances, Value, identifier
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +47,7 @@ class Judge:
         self.a, self.b, self.plan, self.tolerance, self.report = a, b, plan, tolerance, report
         self._pairs: list[tuple[int, int]] = []
         self._draws: list[int] = []  # those that both models could run
-        self._depth = 0
+        self._depth = Depth()
 
     def compare(self, *, layers: bool, outputs_only: bool) -> None:
         """Outputs, on draws until they depend on all weights; and values inside for the weights that still hide."""
@@ -65,8 +65,7 @@ class Judge:
             if number and (time.monotonic() > end or idle == _IDLE):
                 break
             try:
-                feeds = self.plan.draw(number)
-                found = self._compare_outputs(feeds)
+                feeds, found = self._compare_draw(number)
             except Error:
                 if number == 0:
                     raise
@@ -82,13 +81,24 @@ class Judge:
                 break
             idle = 0 if self.report.coverage.outputs > seen else idle + 1
 
+    def _compare_draw(self, number: int) -> tuple[Feeds, list[OutputComparison]]:
+        feeds = self.plan.draw(number)
+        try:
+            return feeds, self._compare_outputs(feeds)
+        except Error:
+            if number == 0 or not self.plan.has_choices:
+                raise
+        self.plan.find_sizes(number)
+        feeds = self.plan.draw(number)
+        return feeds, self._compare_outputs(feeds)
+
     def _compare_outputs(self, feeds: Feeds) -> list[OutputComparison]:
         in_a, in_b = self.a.run(feeds[0]), self.b.run(feeds[1])
         self._pairs, self.report.missing = pair_outputs(in_a, in_b)
         if not self._pairs and self.report.missing:
             missing = "; ".join(self.report.missing)
             raise Error(f"'{self.a.path}' and '{self.b.path}' have no output in common: {missing}", "invalid_model")
-        self._depth = self._depth or max(self.a.depth(), self.b.depth())
+        self._depth = Depth.deepest((self.a.depth(), self.b.depth()))
         found = []
         near: Named = []
         for i, j in self._pairs:

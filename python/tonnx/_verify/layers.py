@@ -10,7 +10,7 @@ from tonnx._verify.inputs import perturbed
 from tonnx._verify.match import Matcher, Pair, Print, Sketcher
 from tonnx._verify.measure import Tolerance, measure
 from tonnx._verify.report import LayerComparison
-from tonnx._verify.runners import Runner, Step, Value, depths, operator_class
+from tonnx._verify.runners import Depth, Runner, Step, Value, depths, operator_class
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,14 +84,14 @@ def compare_layers(
     for chunk in chunks(pairs, prints_a, prints_b):
         values_a = in_a.fetch([pair.a for pair in chunk])
         values_b = in_b.fetch([pair.b for pair in chunk])
-        left: list[tuple[Pair, int]] = []
+        left: list[tuple[Pair, Depth]] = []
         for pair in chunk:
             if pair.a not in values_a or pair.b not in values_b:
                 continue
             one, other = values_a[pair.a], values_b[pair.b]
             if one.array.size == other.array.size:  # sizes of one come and go
                 values_b[pair.b] = Value(other.array.reshape(one.array.shape), other.dtype)
-            depth = max(depths_a[pair.a], depths_b[pair.b])
+            depth = Depth.deepest((depths_a[pair.a], depths_b[pair.b]))
             numbers = measure(one, values_b[pair.b], tolerance, depth, noise=noises[pair.a])
             if numbers["ok"] or tolerance.is_given:
                 found.append(_layer(a.steps, b.steps, pair, numbers, depth))
@@ -111,7 +111,7 @@ def compare_layers(
     return found
 
 
-def _layer(a: Sequence[Step], b: Sequence[Step], pair: Pair, numbers: dict[str, object], depth: int) -> LayerComparison:
+def _layer(a: Sequence[Step], b: Sequence[Step], pair: Pair, numbers: dict[str, object], depth: Depth) -> LayerComparison:
     one, other = a[pair.a], b[pair.b]
     return LayerComparison(
         name=one.name,
@@ -124,7 +124,7 @@ def _layer(a: Sequence[Step], b: Sequence[Step], pair: Pair, numbers: dict[str, 
         counterpart_layer=other.layer,
         counterpart_op=other.op,
         how=pair.how,
-        depth=depth,
+        depth=depth.layers,
         counterpart_index=pair.b,
     )
 

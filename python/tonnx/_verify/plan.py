@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tonnx._error import Error
 from tonnx._verify import draws
+from tonnx._verify.expression import Needs
 from tonnx._verify.inputs import Sizes, by_name, checked, feeds_of, find, made_up_shape, no_input, pair_inputs, titles
 from tonnx._verify.runners import Runner
 from tonnx._verify.sizes import Candidate, candidates, is_too_large, open_names, usual
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _LARGEST = 1 << 31  # elements of a made-up input
 _SECONDS = 60.0  # to look for sizes
+_SECONDS_LATER = 5.0  # the same for a draw after the first
 _TRIES_OF_SECOND = 4  # sizes at which only the first model runs, before the second is to blame
 
 Feeds = tuple[list["np.ndarray"], list["np.ndarray"]]
@@ -47,8 +49,8 @@ class Plan:
         if arrays and any(array is None for array in self._data):
             missing = [value.name for value, array in zip(a.inputs, self._data) if array is None]
             raise Error(f"the inputs given lack {', '.join(missing)}", "invalid_model")
-        self._candidate = Candidate({}, usual)
-        self._first = 0  # the draw that both models can run first
+        self._known_needs: Needs | None = None
+        self._choices: dict[int, tuple[Candidate, int]] = {}  # sizes of each draw, and the kind of its integers
 
     @property
     def is_random(self) -> bool:
@@ -84,10 +86,14 @@ class Plan:
 
     def draw(self, number: int) -> Feeds:
         """The arrays of one draw; all draws are the same where everything is given."""
+        usually = self._choices.get(0, (Candidate({}, usual), 0))
+        return self._made(number, *self._choices.get(number, usually))
+
+    def _made(self, number: int, candidate: Candidate, caution: int) -> Feeds:
         import numpy as np
 
         rng = np.random.default_rng(self.seed + 1000 * number)
-        sizes = Sizes({**self._bounded(self._candidate.sizes), **self._known()})
+        sizes = Sizes({**self._bounded(candidate.sizes), **self._known()})
         made: list[np.ndarray | None] = []
         shapes: list[Sequence[int]] = []
         for i, value in enumerate(self.a.inputs):
@@ -101,7 +107,7 @@ class Plan:
                 raise Error(f"input '{value.name}' is of {dtype}, which numpy lacks", "unsupported")
             shape = self._shapes[i]
             if shape is None:
-                shape = made_up_shape(value, other, sizes, self._candidate.rule)
+                shape = made_up_shape(value, other, sizes, candidate.rule)
             if any(size < 0 for size in shape) or int(np.prod(np.asarray(shape, dtype=object))) > _LARGEST:
                 raise Error(f"input '{value.name}' cannot be of shape {list(shape)}", "invalid_model")
             made.append(None)
@@ -114,7 +120,7 @@ class Plan:
                 kind = np.dtype(value.dtype or (other.dtype if other else None) or "float32")
                 limits = [one.limit for one in (value, other) if one is not None and one.limit is not None]
                 limit = min(limits, default=None)
-                array = draws.array_of(rng, value, kind, list(shape), limit, number + self._first, length)
+                array = draws.array_of(rng, value, kind, list(shape), limit, number + caution, length)
             arrays.append(array)
         return arrays, feeds_of(self.b, self.pairs, arrays)
 
@@ -129,39 +135,46 @@ class Plan:
                 found += places[:1]
         return max(found)
 
-    def find_sizes(self) -> None:
-        """Settles on the first sizes with which both models can run."""
+    def find_sizes(self, number: int = 0) -> None:
+        """Settles on the first sizes with which both models can run a draw."""
         if not self.is_random:
             return
-        end = time.monotonic() + _SECONDS
+        end = time.monotonic() + (_SECONDS if number == 0 else _SECONDS_LATER)
         problems: list[Error] = []
         of_second: list[Error] = []
-        seen: set[tuple[tuple[int, ...], ...]] = set()
-        names = open_names(self.a.inputs)
-        for candidate in candidates(names, self.a.needs(), self._known()):
-            self._candidate = candidate
-            self._first = 0
-            feeds = self.draw(0)
-            shapes = tuple(array.shape for array in feeds[0])
-            if shapes in seen or any(is_too_large(shape) for shape in shapes) and seen:
-                continue
-            seen.add(shapes)
-            for first in (0, draws.CAUTIOUS) if self._has_integers() else (0,):
-                self._first = first
-                feeds = self.draw(0)
+        tried = list(candidates(open_names(self.a.inputs), self._needs(), self._known()))
+        for caution in (0, draws.CAUTIOUS) if self._has_integers() else (0,):
+            seen: set[tuple[tuple[int, ...], ...]] = set()
+            for candidate in tried:
+                feeds = self._made(number, candidate, caution)
+                shapes = tuple(array.shape for array in feeds[0])
+                if shapes in seen or seen and any(is_too_large(shape) for shape in shapes):
+                    continue
+                seen.add(shapes)
                 try:
                     self.a.run(feeds[0])
                 except Error as e:
                     problems.append(e)
-                    continue
-                try:
-                    self.b.run(feeds[1])
-                    return
-                except Error as e:
-                    of_second.append(e)
-            if len(of_second) >= _TRIES_OF_SECOND or time.monotonic() > end:
-                break
+                else:
+                    try:
+                        self.b.run(feeds[1])
+                        self._choices[number] = candidate, caution
+                        return
+                    except Error as e:
+                        of_second.append(e)
+                if len(of_second) >= _TRIES_OF_SECOND or time.monotonic() > end:
+                    raise (of_second or problems)[0]
         raise (of_second or problems)[0]
+
+    def _needs(self) -> Needs:
+        if self._known_needs is None:
+            self._known_needs = self.a.needs()
+        return self._known_needs
+
+    @property
+    def has_choices(self) -> bool:
+        """Draws differ in more than numbers: other parts of the models may run, which need other sizes."""
+        return any(value.choices or value.dtype == "bool" for value in self.a.inputs)
 
     def _has_integers(self) -> bool:
         return any(

@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonnx._error import Error
 from tonnx._verify.expression import Needs
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 FORMATS = {".onnx": "ONNX", ".pt2": "torch.export", ".pt": "TorchScript", ".py": "PyTorch module"}
 CHUNK_BYTES = 256 << 20  # values that are held at the same time
+_USUAL_SUM = 256  # numbers that a layer adds up where nobody knows
+_FUNCTION = 4  # exp and its like are off by as much as a sum of so many numbers
 
 
 @dataclass
@@ -56,6 +58,8 @@ class Step:
     weights: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()  # of modules whose output it is
     module: str = ""  # where a node lies in the model that the file was made of
+    adds_up: int | None = None  # numbers that each element is the sum of, where the weights tell
+    layers: int | None = None  # that lie one behind the other in it, where it holds a graph
 
     def title(self) -> str:
         return self.layer or self.name
@@ -63,6 +67,18 @@ class Step:
 
 Visit = Callable[[int, Value], None]
 Tolerances = tuple[float, float]  # relative and absolute, as numpy.isclose has them
+
+
+class Depth(NamedTuple):
+    """How much rounding a value has behind it."""
+
+    layers: int = 0  # that add up many numbers
+    numbers: int = 0  # that these add up for one element, together
+
+    @staticmethod
+    def deepest(of: Iterable[Depth]) -> Depth:
+        found = list(of)
+        return Depth(max((d.layers for d in found), default=0), max((d.numbers for d in found), default=0))
 
 
 class Runner(ABC):
@@ -102,8 +118,8 @@ class Runner(ABC):
         return None
 
     @abstractmethod
-    def depth(self) -> int:
-        """About how many layers that accumulate rounding errors lie one behind the other."""
+    def depth(self) -> Depth:
+        """What lies one behind the other from inputs to outputs, at most."""
 
 
 class ChunkRunner(Runner):
@@ -188,12 +204,15 @@ _ACCUMULATES = re.compile(
 )
 
 
-def depths(steps: Sequence[Step]) -> list[int]:
-    """How many operators that add up many numbers lie behind each step, itself among them."""
-    found: list[int] = []
+def depths(steps: Sequence[Step]) -> list[Depth]:
+    """What lies behind each step, itself among it."""
+    found: list[Depth] = []
     for step in steps:
-        before = max((found[p] for p in step.parents if p >= 0), default=0)
-        found.append(before + bool(_ACCUMULATES.search(operator_class(step.op))))
+        before = Depth.deepest(found[p] for p in step.parents if p >= 0)
+        is_sum = bool(_ACCUMULATES.search(operator_class(step.op)))
+        layers = is_sum if step.layers is None else step.layers
+        numbers = step.adds_up if step.adds_up is not None else _USUAL_SUM * layers
+        found.append(Depth(before.layers + layers, before.numbers + max(numbers, _FUNCTION)))
     return found
 
 

@@ -9,8 +9,8 @@ import torch
 
 from tonnx._error import Error
 from tonnx._verify.influence import Sum, influence, leaves
-from tonnx._verify.runners import ChunkRunner, Input, Step, Tolerances, Value, layer_of_weight, short
-from tonnx._verify.torch_runner import coarsest, count_matrices, is_plain, named_outputs, value_of
+from tonnx._verify.runners import ChunkRunner, Depth, Input, Step, Tolerances, Value, layer_of_weight, short
+from tonnx._verify.torch_runner import coarsest, depth_of_weights, is_plain, named_outputs, value_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,5 +111,5 @@ class ScriptRunner(ChunkRunner):
 
         return influence({**dict(self._module.named_parameters()), **dict(self._module.named_buffers())}, run)
 
-    def depth(self) -> int:
-        return count_matrices(self._module.state_dict().values())
+    def depth(self) -> Depth:
+        return depth_of_weights(self._module.state_dict().values())

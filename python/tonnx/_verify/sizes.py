@@ -79,7 +79,7 @@ class Candidate:
 
 # Sizes of images and of sequences, in the order in which they are tried until both models can run.
 _GUESSES = ((224, 64), (256, 512), (512, 16000))
-_ALONE = (16, 64, 512, 576, 4096, 16000)  # of the last dimension where all others are one
+_ALONE = (16, 64, 128, 256, 512, 576, 1024, 4096, 16000)  # of the last dimension where all others are one
 _EQUAL = (1, 2, 4, 16, 32, 48, 128, 320)
 
 

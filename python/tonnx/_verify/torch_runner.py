@@ -26,7 +26,18 @@ from torch.utils import _pytree as pytree
 from tonnx import _core
 from tonnx._error import Error, translated
 from tonnx._verify.influence import Sum, influence, leaves
-from tonnx._verify.runners import Input, Runner, Step, Tolerances, Value, Visit, depths, layer_of_weight, short
+from tonnx._verify.runners import (
+    Depth,
+    Input,
+    Runner,
+    Step,
+    Tolerances,
+    Value,
+    Visit,
+    depths,
+    layer_of_weight,
+    short,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,9 +73,10 @@ def coarsest(tensors: Iterable[torch.Tensor]) -> str:
     return next((name for name in ("bfloat16", "float16") if name in types), "float32")
 
 
-def count_matrices(tensors: Iterable[torch.Tensor]) -> int:
-    """A guess at how many layers there are, where no graph says so."""
-    return max(1, sum(1 for tensor in tensors if tensor.ndim >= 2))
+def depth_of_weights(tensors: Iterable[torch.Tensor]) -> Depth:
+    """A guess at what lies one behind the other, where no graph says so: all that has weights."""
+    sums = [tensor.numel() // tensor.shape[0] for tensor in tensors if tensor.ndim >= 2 and tensor.numel()]
+    return Depth(max(len(sums), 1), sum(sums))
 
 
 class TorchRunner(Runner):
@@ -289,7 +301,7 @@ class ProgramRunner(TorchRunner):
     def weights(self) -> dict[str, torch.Tensor]:
         return {**dict(self._module.named_parameters()), **dict(self._module.named_buffers())}
 
-    def depth(self) -> int:
+    def depth(self) -> Depth:
         steps: list[Step] = []
         sources: dict[fx.Node, tuple[int, ...]] = {}
         for node in self._program.graph.nodes:
@@ -297,7 +309,7 @@ class ProgramRunner(TorchRunner):
             if node.op.startswith("call"):
                 sources[node] = (len(steps),)
                 steps.append(step_of(node, parents))
-        return max(depths(steps), default=1)
+        return Depth.deepest(depths(steps))
 
 
 class _Watch(TorchFunctionMode):
@@ -387,8 +399,8 @@ class ModuleRunner(TorchRunner):
             undo.enter_context(_Watch(see, weights, lambda: stack[-1] if stack else ""))
             return self._model(*tensors)
 
-    def depth(self) -> int:
-        return count_matrices(self._model.state_dict().values())
+    def depth(self) -> Depth:
+        return depth_of_weights(self._model.state_dict().values())
 
 
 def _described_input(name: str, line: re.Match[str] | None) -> Input:
