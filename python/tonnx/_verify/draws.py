@@ -51,13 +51,16 @@ def array_of(
     limit: int | None,
     draw: int,
     length: int,
+    fill: str = "random",
 ) -> np.ndarray:
     """The array of one input. Draws go on from those that most likely mean something to the model."""
     import numpy as np
 
     data: Any
     is_cautious, draw = draw >= CAUTIOUS, draw % CAUTIOUS
-    if is_cautious and dtype.kind in "iu":
+    if fill != "random":
+        data = _FILLS[fill](shape)
+    elif is_cautious and dtype.kind in "iu":
         data = np.ones(shape)
     elif value.choices and len(shape) <= 1:
         data = np.full(shape, value.choices[draw % len(value.choices)])
@@ -72,6 +75,25 @@ def array_of(
     else:
         data = rng.integers(0, 2 if dtype.kind == "b" else limit or _USUAL_LIMIT, shape)
     return np.asarray(data).astype(dtype)
+
+
+def _counted(shape: Shape) -> np.ndarray:
+    import numpy as np
+
+    return np.arange(int(np.prod(shape))).reshape(shape)
+
+
+def _ones(shape: Shape) -> np.ndarray:
+    import numpy as np
+
+    return np.ones(shape)
+
+
+_FILLS: dict[str, Callable[[Shape], np.ndarray]] = {
+    "ones": _ones,
+    "zeros": lambda shape: 0 * _ones(shape),
+    "arange": _counted,
+}
 
 
 def _mask(rng: np.random.Generator, shape: Shape, draw: int) -> np.ndarray:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tonnx._error import Error
-from tonnx._verify import draws
+from tonnx._verify.draws import title
 from tonnx._verify.coverage import Coverage
 from tonnx._verify.inputs import perturbed
-from tonnx._verify.layers import compare_layers, foremost, sorted_out
+from tonnx._verify.layers import Inside, foremost, sorted_out
 from tonnx._verify.measure import Tolerance, measure
 from tonnx._verify.plan import Feeds, Plan
 from tonnx._verify.report import LayerComparison, OutputComparison, VerifyReport
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 DRAWS = 6
 _SECONDS = 20.0  # for draws after the first, and as long again for values inside
-_IDLE = 2
+_IDLE = 2  # draws in a row that show no other weight: more of them are in vain
+_LEAST = 4  # draws, whatever they show
+_MAGNIFIED = 1000.0  # times what is allowed: a model that magnifies rounding by more says nothing at these inputs
 _SUSPECTS = 4  # layers that differ for which it is found out whether the outputs hide it
 
 Named = Sequence[tuple[str, Value]]
@@ -43,26 +45,39 @@ def pair_outputs(a: Named, b: Named) -> tuple[list[tuple[int, int]], list[str]]:
 class Judge:
     """Fills a report."""
 
-    def __init__(self, a: Runner, b: Runner, plan: Plan, tolerance: Tolerance, report: VerifyReport) -> None:
+    def __init__(
+        self,
+        a: Runner,
+        b: Runner,
+        plan: Plan,
+        tolerance: Tolerance,
+        report: VerifyReport,
+        *,
+        may_drop_outputs: bool = False,
+    ) -> None:
         self.a, self.b, self.plan, self.tolerance, self.report = a, b, plan, tolerance, report
+        self._may_drop_outputs = may_drop_outputs
         self._pairs: list[tuple[int, int]] = []
         self._draws: list[int] = []  # those that both models could run
+        self._reach: dict[int, int] = {}  # how many weights each of them showed
         self._depth = Depth()
 
-    def compare(self, *, layers: bool, outputs_only: bool) -> None:
+    def compare(self, *, layers: bool, outputs_only: bool, draws: int = 1) -> None:
         """Outputs, on draws until they depend on all weights; and values inside for the weights that still hide."""
-        self._compare_draws(1 if outputs_only or not self.plan.is_random else DRAWS)
+        least = draws if self.plan.is_random else 1
+        self._compare_draws(least, least if outputs_only or not self.plan.is_random else max(least, DRAWS))
         report = self.report
         is_hidden = report.coverage is None or not report.coverage.is_complete
         looks_inside = report.is_same_outside and is_hidden and not outputs_only and not self.tolerance.is_given
         if layers or looks_inside:
             self._compare_inside(is_asked=layers)
 
-    def _compare_draws(self, count: int) -> None:
+    def _compare_draws(self, least: int, most: int) -> None:
         end = time.monotonic() + _SECONDS
         idle = 0  # draws that showed nothing new
-        for number in range(count):
-            if number and (time.monotonic() > end or idle == _IDLE):
+        for number in range(most):
+            is_idle = idle >= _IDLE and number >= _LEAST
+            if number >= least and (time.monotonic() > end or is_idle or self._is_complete()):
                 break
             try:
                 feeds, found = self._compare_draw(number)
@@ -71,15 +86,13 @@ class Judge:
                     raise
                 continue  # what was drawn is nothing for these models
             self._draws.append(number)
-            self.report.draws.append(draws.title(number) if self.plan.is_random else "given")
+            self.report.draws.append(title(number) if self.plan.is_random else "given")
             self.report.outputs = _worst(self.report.outputs, found)
-            if not self.report.is_same_outside:
+            if not self.report.is_same_outside and not self._is_rounding(feeds):
                 break
             seen = self.report.coverage.outputs if self.report.coverage else 0
-            self._note_influence(feeds, found)
-            if self.report.coverage is None or self.report.coverage.is_complete:
-                break
-            idle = 0 if self.report.coverage.outputs > seen else idle + 1
+            self._reach[number] = self._note_influence(feeds, found)
+            idle = 0 if self.report.coverage and self.report.coverage.outputs > seen else idle + 1
 
     def _compare_draw(self, number: int) -> tuple[Feeds, list[OutputComparison]]:
         feeds = self.plan.draw(number)
@@ -95,6 +108,8 @@ class Judge:
     def _compare_outputs(self, feeds: Feeds) -> list[OutputComparison]:
         in_a, in_b = self.a.run(feeds[0]), self.b.run(feeds[1])
         self._pairs, self.report.missing = pair_outputs(in_a, in_b)
+        if self._may_drop_outputs and len(self._pairs) == len(in_b):
+            self.report.missing = []
         if not self._pairs and self.report.missing:
             missing = "; ".join(self.report.missing)
             raise Error(f"'{self.a.path}' and '{self.b.path}' have no output in common: {missing}", "invalid_model")
@@ -110,26 +125,51 @@ class Judge:
             found.append(OutputComparison(name=name, counterpart=in_b[j][0] or name, **numbers))  # type: ignore[arg-type]
         return found
 
-    def _note_influence(self, feeds: Feeds, found: Sequence[OutputComparison]) -> None:
+    def _is_complete(self) -> bool:
+        return self.report.coverage is None or self.report.coverage.is_complete
+
+    def _is_rounding(self, feeds: Feeds) -> bool:
+        """Whether outputs differ by rounding alone, which the models magnify from layer to layer.
+
+        Then every layer does the same in both where it gets the same, and so do those that compute the outputs.
+        """
+        wrong = [output for output in self.report.outputs if not output.ok]
+        if self.tolerance.is_given or self.report.missing or any(output.why for output in wrong):
+            return False
+        if any(not output.max_abs <= _MAGNIFIED * max(output.atol, output.rtol) for output in wrong):
+            return False
+        try:
+            inside = self._look_inside(feeds, one_by_one=True)
+        except Error:
+            return False
+        judged = {layer.name for layer in inside.layers if layer.ok}
+        if not all(layer.ok for layer in inside.layers) or not {output.name for output in wrong} <= judged:
+            return False
+        for output in wrong:
+            output.ok, output.is_rounding = True, True
+        return True
+
+    def _note_influence(self, feeds: Feeds, found: Sequence[OutputComparison]) -> int:
         by_pair = list(zip(self._pairs, found))
         moved = self.b.influence(feeds[1], {j: (o.rtol, o.atol) for (_, j), o in by_pair}, {})
         if moved is None:
             moved = self.a.influence(feeds[0], {i: (o.rtol, o.atol) for (i, _), o in by_pair}, {})
-        if moved is not None:
-            self.report.coverage = self.report.coverage or Coverage()
-            self.report.coverage.note(moved)
+        if moved is None:
+            return 0
+        self.report.coverage = self.report.coverage or Coverage()
+        self.report.coverage.note(moved)
+        return sum(size is not None and size >= 1 for size in moved.values())
 
     def _compare_inside(self, *, is_asked: bool) -> None:
         """At the draw where the outputs differ, or at all until every weight has been seen."""
         end = time.monotonic() + _SECONDS
         report = self.report
-        waiting = self._draws[-1:] if not report.is_same_outside else self._draws
-        for number in waiting:
+        telling = sorted(self._draws, key=lambda number: -self._reach.get(number, 0))
+        for number in self._draws[-1:] if not report.is_same_outside else telling:
             feeds = self.plan.draw(number)
-            inputs = {-1 - j: -1 - i for j, i in enumerate(self.plan.pairs) if i is not None}
-            found = compare_layers(self.a, self.b, feeds, inputs, self.tolerance)
-            kept, first = sorted_out(self.a.steps, found)
-            hidden = self._hidden_difference(feeds, found) if report.is_same_outside else None
+            inside = self._look_inside(feeds, one_by_one=report.is_same_outside)
+            hidden = self._hidden_difference(feeds, inside) if report.is_same_outside else None
+            kept, first = sorted_out(self.a.steps, inside.layers)
             report.inside = max(report.inside, len(kept))
             if is_asked and not report.layers or hidden is not None:
                 report.layers, report.steps = kept, (len(self.a.steps), len(self.b.steps))
@@ -138,10 +178,26 @@ class Judge:
                 report.first_difference, report.is_hidden_difference = hidden, True
                 if hidden not in report.layers:
                     report.layers = sorted([*report.layers, hidden], key=lambda layer: layer.index)
-            if hidden is not None or not report.is_same_outside or not self._note_inside(feeds, found):
+            if hidden is not None or not report.is_same_outside or not self._note_inside(feeds, inside.layers):
                 break
             if time.monotonic() > end:
                 break
+
+    def _look_inside(self, feeds: Feeds, *, one_by_one: bool) -> Inside:
+        """Compares values inside. One by one, a layer differs where it does so by itself: that is asked of those that
+        differ, and of all in a quantised model, where a step that falls the other way goes on from layer to layer."""
+        numbers = {-1 - j: -1 - i for j, i in enumerate(self.plan.pairs) if i is not None}
+        inside = Inside(self.a, self.b, feeds, numbers, self.tolerance)
+        if self.tolerance.is_given or not one_by_one:
+            return inside
+        is_quantised = "int8" in self.tolerance.precisions
+        suspects = inside.layers if is_quantised else [layer for layer in inside.layers if not layer.ok]
+        strict = Tolerance(None, None, ("float32", "float32")) if is_quantised else self.tolerance
+        try:
+            inside.recheck(suspects, strict)
+        except Error:  # the first model cannot take other values: what was found before holds
+            pass
+        return inside
 
     def _note_inside(self, feeds: Feeds, found: Sequence[LayerComparison]) -> bool:
         """Which weights the values inside depend on; says whether others are left that another draw may reach."""
@@ -156,20 +212,18 @@ class Judge:
         coverage.note(moved, inside=True)
         return not coverage.is_complete
 
-    def _hidden_difference(self, feeds: Feeds, found: Sequence[LayerComparison]) -> LayerComparison | None:
+    def _hidden_difference(self, feeds: Feeds, inside: Inside) -> LayerComparison | None:
         """A layer that differs where the outputs do not care.
 
         Two models may compute the same in two ways: then the outputs of the first do change when it gets the value of
         the second. Where they do not, nothing that was compared behind it says that the difference is none.
         """
-        for layer in foremost(self.a.steps, found)[:_SUSPECTS]:
-            value = self.b.fetch(feeds[1], [layer.counterpart_index]).get(layer.counterpart_index)
-            own = self.a.fetch(feeds[0], [layer.index]).get(layer.index)
-            if value is None or own is None or value.array.size != own.array.size:
+        for layer in foremost(self.a.steps, inside.layers)[:_SUSPECTS]:
+            array = inside.counterpart(layer)
+            if array is None:
                 continue
-            array = value.array.reshape(own.array.shape).astype(own.array.dtype)
             try:
-                changed = self.a.run_with(feeds[0], layer.index, array)
+                changed = self.a.run_with(feeds[0], {layer.index: array})
             except Error:
                 continue
             usual = self.a.run(feeds[0])

@@ -20,6 +20,7 @@ _SAMPLE = 1 << 17  # elements that a sketch is made of, at most
 _SAME = {"float16": 2e-2, "bfloat16": 5e-2}  # values that are as close as this are taken for the same
 _SAME_OTHERWISE = 1e-3
 _SIMILAR = 0.1
+_EXACT = 1e-6  # values that are closer are what they seem
 
 
 @dataclass
@@ -97,6 +98,7 @@ class Matcher:
                 self._add(i, j, "name")
         self._take(close)
         self._follow_structure()
+        self._move_on()
         return [self.of_a[i] for i in sorted(self.of_a)]
 
     @staticmethod
@@ -202,6 +204,26 @@ class Matcher:
             for i, j in self._named
         )
         return wrong * 5 <= len(self._named)
+
+    def _move_on(self) -> None:
+        """A layer whose bias is added behind it looks like one that has it inside where the bias is small: what comes
+        behind it is closer by far."""
+        for steps, is_a in ((self.a, True), (self.b, False)):
+            users: dict[int, list[int]] = {}
+            for index, step in enumerate(steps):
+                for parent in step.parents:
+                    users.setdefault(parent, []).append(index)
+            matched, prints = (self.of_a, self.prints_a) if is_a else (self.of_b, self.prints_b)
+            for at, pair in list(matched.items()):
+                distance = self._distance(pair.a, pair.b)
+                for user in users.get(at, ()) if distance > _EXACT else ():
+                    if user in matched or user not in prints or prints[user].kind() != prints[at].kind():
+                        continue
+                    moved = Pair(user, pair.b, "value") if is_a else Pair(pair.a, user, "value")
+                    if 10 * self._distance(moved.a, moved.b) < distance:
+                        del self.of_a[pair.a], self.of_b[pair.b]
+                        self.of_a[moved.a] = self.of_b[moved.b] = moved
+                        break
 
     def _frontier(self, steps: Sequence[Step], matched: dict[int, Pair], start: int) -> set[int]:
         """The nearest steps before it that have a counterpart, and inputs; as numbers of a."""

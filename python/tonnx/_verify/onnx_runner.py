@@ -154,7 +154,13 @@ class OnnxRunner(ChunkRunner):
             places[name]: Value(value, str(value.dtype)) for name, value in values.items() if value.dtype.kind in "fiub"
         }
 
-    def _fetch(self, model: Any, names: Sequence[str], feeds: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    def _fetch(
+        self,
+        model: Any,
+        names: Sequence[str],
+        feeds: Sequence[np.ndarray],
+        more: Mapping[str, np.ndarray] | None = None,
+    ) -> dict[str, np.ndarray]:
         """Values of a model by their names, as far as they are tensors."""
         import numpy as np
         import onnx
@@ -166,25 +172,36 @@ class OnnxRunner(ChunkRunner):
             session = self._open_again(model)
         finally:
             del outputs[count:]
-        values = zip(names, self._run(session, names, self._named(feeds)))
+        values = zip(names, self._run(session, names, {**self._named(feeds), **(more or {})}))
         return {name: value for name, value in values if isinstance(value, np.ndarray)}
 
-    def run_with(self, feeds: Sequence[np.ndarray], index: int, array: np.ndarray) -> list[tuple[str, Value]]:
+    def run_with(self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray]) -> list[tuple[str, Value]]:
+        model, arrays, _ = self._cut(given)
+        return self._outputs(self._open_again(model), {**self._named(feeds), **arrays})
+
+    def recompute(
+        self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray], wanted: Sequence[int]
+    ) -> dict[int, Value]:
+        model, arrays, computed = self._cut(given)
+        places = {computed.get(self._places[i], self._places[i]): i for i in wanted}
+        values = self._fetch(model, list(places), feeds, arrays)
+        return {places[name]: Value(value, str(value.dtype)) for name, value in values.items()}
+
+    def _cut(self, given: Mapping[int, np.ndarray]) -> tuple[Any, dict[str, np.ndarray], dict[str, str]]:
+        """A copy of the model where given values are inputs, and what computed them has another name."""
         import onnx
 
         self.find_steps()
-        name, graph = self._places[index], self._observed().graph
-        maker = next(node for node in graph.node if name in node.output)
-        place = list(maker.output).index(name)
-        maker.output[place] = f"{name} as computed"
-        kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
-        graph.input.append(onnx.helper.make_tensor_value_info(name, kind, array.shape))
-        try:
-            session = self._open_again(self._observed())
-        finally:
-            del graph.input[-1]
-            maker.output[place] = name
-        return self._outputs(session, {**self._named(feeds), name: array})
+        model = onnx.ModelProto()
+        model.CopyFrom(self._observed())
+        arrays = {self._places[index]: array for index, array in given.items()}
+        computed = {name: f"{name} as computed" for name in arrays}
+        for node in model.graph.node:
+            node.output[:] = [computed.get(name, name) for name in node.output]
+        for name, array in arrays.items():
+            kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+            model.graph.input.append(onnx.helper.make_tensor_value_info(name, kind, array.shape))
+        return model, arrays, computed
 
     def depth(self) -> Depth:
         if self._depth is None:

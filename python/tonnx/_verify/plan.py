@@ -24,6 +24,10 @@ _TRIES_OF_SECOND = 4  # sizes at which only the first model runs, before the sec
 Feeds = tuple[list["np.ndarray"], list["np.ndarray"]]
 
 
+class CannotRun(Error):
+    """The first model cannot be run on anything that is known of its inputs: nothing can be said of the second."""
+
+
 class Plan:
     """Makes the arrays of all inputs, for either model in its own order."""
 
@@ -32,10 +36,11 @@ class Plan:
         a: Runner,
         b: Runner,
         given: Mapping[str, np.ndarray] | Sequence[np.ndarray] | None,
-        shapes: Mapping[str, Sequence[int]],
+        shapes: Mapping[str, Sequence[int | None]],
         seed: int,
+        fill: str = "random",
     ) -> None:
-        self.a, self.b, self.seed = a, b, seed
+        self.a, self.b, self.seed, self.fill = a, b, seed, fill
         self.pairs = pair_inputs(a, b)
         self._other = {i: b.inputs[j] for j, i in enumerate(self.pairs) if i is not None}
         arrays, used = by_name(a, given), set[str]()
@@ -61,6 +66,8 @@ class Plan:
         sizes = Sizes()
         for i, value in enumerate(self.a.inputs):
             known = self._data[i].shape if self._data[i] is not None else self._shapes[i]
+            if known is not None and None in known:
+                known = None
             other = self._other.get(i)
             for one in (value, other):
                 if one is not None and one.shape is not None:
@@ -106,8 +113,9 @@ class Plan:
             if dtype not in np.sctypeDict:
                 raise Error(f"input '{value.name}' is of {dtype}, which numpy lacks", "unsupported")
             shape = self._shapes[i]
-            if shape is None:
-                shape = made_up_shape(value, other, sizes, candidate.rule)
+            if shape is None or None in shape:
+                made_up = made_up_shape(value, other, sizes, candidate.rule)
+                shape = [there if size is None else size for size, there in zip(shape or made_up, made_up)]
             if any(size < 0 for size in shape) or int(np.prod(np.asarray(shape, dtype=object))) > _LARGEST:
                 raise Error(f"input '{value.name}' cannot be of shape {list(shape)}", "invalid_model")
             made.append(None)
@@ -120,7 +128,7 @@ class Plan:
                 kind = np.dtype(value.dtype or (other.dtype if other else None) or "float32")
                 limits = [one.limit for one in (value, other) if one is not None and one.limit is not None]
                 limit = min(limits, default=None)
-                array = draws.array_of(rng, value, kind, list(shape), limit, number + caution, length)
+                array = draws.array_of(rng, value, kind, list(shape), limit, number + caution, length, self.fill)
             arrays.append(array)
         return arrays, feeds_of(self.b, self.pairs, arrays)
 
@@ -163,8 +171,8 @@ class Plan:
                     except Error as e:
                         of_second.append(e)
                 if len(of_second) >= _TRIES_OF_SECOND or time.monotonic() > end:
-                    raise (of_second or problems)[0]
-        raise (of_second or problems)[0]
+                    raise _problem(problems, of_second)
+        raise _problem(problems, of_second)
 
     def _needs(self) -> Needs:
         if self._known_needs is None:
@@ -181,3 +189,9 @@ class Plan:
             data is None and (value.dtype or "float32").startswith(("int", "uint"))
             for value, data in zip(self.a.inputs, self._data)
         )
+
+
+def _problem(of_first: Sequence[Error], of_second: Sequence[Error]) -> Error:
+    if of_second:
+        return of_second[0]
+    return CannotRun(str(of_first[0]), of_first[0].kind)

@@ -24,6 +24,7 @@ class OutputComparison:
     elements: int
     ok: bool
     why: str = ""  # other shapes, other types
+    is_rounding: bool = False  # off by more than is allowed, though every layer does the same where it gets the same
 
     def __bool__(self) -> bool:
         return self.ok
@@ -34,6 +35,8 @@ class OutputComparison:
             return f"{head}  {self.why}"
         verdict = "same" if self.ok else f"DIFFERS in {self.wrong} of {self.elements}"
         numbers = f"max abs {self.max_abs:.3g}  max rel {self.max_rel:.3g}  cosine {self.cosine:.8f}"
+        if self.is_rounding:
+            verdict = f"same but for rounding, which the model magnifies in {self.wrong} of {self.elements}"
         return f"{head}  {numbers}  {verdict} (rtol {self.rtol:.2g}, atol {self.atol:.2g})"
 
 
@@ -122,3 +125,10 @@ class VerifyReport:
         if self.is_hidden_difference:
             return "DIFFERENT inside, where the outputs do not show it at these inputs"
         return "same" if self.ok else "DIFFERENT"
+
+    def difference(self) -> str:
+        """What differs, in one line."""
+        if self.is_hidden_difference and self.first_difference is not None:
+            return f"inside, where no output shows it: {OutputComparison.__str__(self.first_difference)}"
+        wrong = next((str(output) for output in self.outputs if not output.ok), "")
+        return wrong or ", ".join(self.missing)

@@ -75,6 +75,9 @@ class Depth(NamedTuple):
     layers: int = 0  # that add up many numbers
     numbers: int = 0  # that these add up for one element, together
 
+    def over(self, other: Depth) -> Depth:
+        return Depth(self.layers + other.layers, self.numbers + other.numbers)
+
     @staticmethod
     def deepest(of: Iterable[Depth]) -> Depth:
         found = list(of)
@@ -107,8 +110,14 @@ class Runner(ABC):
         return Needs()
 
     @abstractmethod
-    def run_with(self, feeds: Sequence[np.ndarray], index: int, array: np.ndarray) -> list[tuple[str, Value]]:
-        """The outputs where the value of one step is another."""
+    def run_with(self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray]) -> list[tuple[str, Value]]:
+        """The outputs where the values of some steps are others."""
+
+    @abstractmethod
+    def recompute(
+        self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray], wanted: Sequence[int]
+    ) -> dict[int, Value]:
+        """Values of steps as they are computed where those that use the given ones take these."""
 
     def influence(
         self, feeds: Sequence[np.ndarray], outputs: Mapping[int, Tolerances], inside: Mapping[int, Tolerances]
@@ -208,12 +217,16 @@ def depths(steps: Sequence[Step]) -> list[Depth]:
     """What lies behind each step, itself among it."""
     found: list[Depth] = []
     for step in steps:
-        before = Depth.deepest(found[p] for p in step.parents if p >= 0)
-        is_sum = bool(_ACCUMULATES.search(operator_class(step.op)))
-        layers = is_sum if step.layers is None else step.layers
-        numbers = step.adds_up if step.adds_up is not None else _USUAL_SUM * layers
-        found.append(Depth(before.layers + layers, before.numbers + max(numbers, _FUNCTION)))
+        found.append(Depth.deepest(found[p] for p in step.parents if p >= 0).over(own_depth(step)))
     return found
+
+
+def own_depth(step: Step) -> Depth:
+    """What one step adds."""
+    is_sum = bool(_ACCUMULATES.search(operator_class(step.op)))
+    layers = int(is_sum) if step.layers is None else step.layers
+    numbers = step.adds_up if step.adds_up is not None else _USUAL_SUM * layers
+    return Depth(layers, max(numbers, _FUNCTION))
 
 
 def open_model(path: str | os.PathLike[str], allow_ops: Sequence[str] = ()) -> Runner:

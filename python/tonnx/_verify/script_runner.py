@@ -95,7 +95,12 @@ class ScriptRunner(ChunkRunner):
         values = found if isinstance(found, tuple) else (found,)
         return {step: value_of(tensor) for step, tensor in zip(steps, values) if is_plain(tensor)}
 
-    def run_with(self, feeds: Sequence[np.ndarray], index: int, array: np.ndarray) -> list[tuple[str, Value]]:
+    def run_with(self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray]) -> list[tuple[str, Value]]:
+        raise Error(f"the values of '{self.path}' cannot be replaced", "unsupported")
+
+    def recompute(
+        self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray], wanted: Sequence[int]
+    ) -> dict[int, Value]:
         raise Error(f"the values of '{self.path}' cannot be replaced", "unsupported")
 
     def influence(

@@ -119,17 +119,40 @@ class TorchRunner(Runner):
 
         self._guarded(lambda: self.walk(self._tensors(feeds), see))
 
-    def run_with(self, feeds: Sequence[np.ndarray], index: int, array: np.ndarray) -> list[tuple[str, Value]]:
+    def run_with(self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray]) -> list[tuple[str, Value]]:
+        result = self._replacing(feeds, given, lambda index, tensor: None)
+        return named_outputs(result, self.output_names)
+
+    def recompute(
+        self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray], wanted: Sequence[int]
+    ) -> dict[int, Value]:
+        places, found = set(wanted), dict[int, Value]()
+
+        def keep(index: int, tensor: torch.Tensor) -> None:
+            if index in places:
+                value = value_of(tensor)
+                found[index] = Value(value.array.copy(), value.dtype)
+
+        self._replacing(feeds, given, keep)
+        return found
+
+    def _replacing(
+        self,
+        feeds: Sequence[np.ndarray],
+        given: Mapping[int, np.ndarray],
+        visit: Callable[[int, torch.Tensor], None],
+    ) -> Any:
         count = 0
 
         def see(tensor: torch.Tensor, describe: Callable[[], Step]) -> int:
             nonlocal count
-            if count == index:
-                tensor.copy_(torch.from_numpy(array.copy()).reshape(tensor.shape))
+            visit(count, tensor)
+            if count in given:
+                tensor.copy_(torch.from_numpy(given[count].copy()).reshape(tensor.shape))
             count += 1
             return count - 1
 
-        return named_outputs(self._guarded(lambda: self.walk(self._tensors(feeds), see)), self.output_names)
+        return self._guarded(lambda: self.walk(self._tensors(feeds), see))
 
     def influence(
         self, feeds: Sequence[np.ndarray], outputs: Mapping[int, Tolerances], inside: Mapping[int, Tolerances]
