@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from tonnx._export import export, export_to_pretty_string
     from tonnx._export.onnx_program import OnnxProgram
     from tonnx._export.symbolic import register_custom_op_symbolic, unregister_custom_op_symbolic
-    from tonnx._verify import LayerComparison, OutputComparison, VerifyReport, verify
+    from tonnx._verify import Coverage, LayerComparison, OutputComparison, VerifyReport, verify
 
 __all__ = [
     "BatchReport",
     "BatchResult",
+    "Coverage",
     "Error",
     "LayerComparison",
     "OnnxGraph",
@@ -56,6 +57,7 @@ __all__ = [
 _LATER = {
     "BatchReport": "tonnx._batch",
     "BatchResult": "tonnx._batch",
+    "Coverage": "tonnx._verify",
     "LayerComparison": "tonnx._verify",
     "OnnxProgram": "tonnx._export.onnx_program",
     "OutputComparison": "tonnx._verify",

@@ -98,9 +98,8 @@ class _Opening:
         return made + self._renamed([names.get(value.name, value.name) for value in inner.output], node.output)
 
     def turns(self, node: Any, count: int) -> list[Any]:
-        from onnx import numpy_helper
-
         import numpy as np
+        from onnx import numpy_helper
 
         inner = body(node, "body")
         carried, made = list(node.input[2:]), []

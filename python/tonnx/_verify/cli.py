@@ -50,9 +50,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--rtol", type=_not_negative, help="relative tolerance (default: what fits types and depth)")
     made.add_argument("--atol", type=_not_negative, help="absolute tolerance (default: what fits types and depth)")
     made.add_argument("--layers", action="store_true", help="compare all values inside, name the first that differs")
-    made.add_argument(
-        "--outputs-only", action="store_true", help="one draw, and no look at what the outputs hide"
-    )
+    made.add_argument("--outputs-only", action="store_true", help="one draw, and no look at what the outputs hide")
     made.add_argument(
         "--allow-op",
         action="append",

@@ -40,7 +40,8 @@ class Coverage:
         if not self.weights:
             return "the model has no weights"
         share = 100 * self.outputs / self.weights
-        text = f"the outputs depend on {_percent(share)} % of the weights at these inputs ({self.outputs} of {self.weights})"
+        text = f"the outputs depend on {_percent(share)} % of the weights at these inputs "
+        text += f"({self.outputs} of {self.weights})"
         if self.inside:
             text += f", values inside that were compared on {self.inside} more"
         if self.hidden:

@@ -16,7 +16,7 @@ _USUAL_LIMIT = 10  # of integers of which nothing is known
 
 
 def _waves(rng: np.random.Generator, shape: Shape) -> np.ndarray:
-    """A few sines along the longest dimension, each with a phase of its own elsewhere: what sound and images are like."""
+    """A few sines along the longest dimension, each with its own phase elsewhere, as sound and images have them."""
     import numpy as np
 
     axis = int(np.argmax(shape)) if shape else 0

@@ -128,4 +128,9 @@ class Needs:
         made = parsed(text)
         if made is not None and made.names and made.names <= set(names):
             for name in made.names:
-                self.least.append((Expression(name, frozenset([name]), lambda sizes, n=name: sizes[n]), _FEW * made.scale))
+                self.least.append((named(name), _FEW * made.scale))
+
+
+def named(name: str) -> Expression:
+    """The size of that name itself."""
+    return Expression(name, frozenset([name]), lambda sizes: sizes[name])

@@ -60,7 +60,7 @@ def influence(weights: Mapping[str, torch.Tensor], run: Callable[[Sum], Any]) ->
     finally:
         for tensor, was in zip(floats.values(), were):
             tensor.requires_grad_(was)
-    moved = {}
+    moved: dict[str, float | None] = {}
     for (name, tensor), gradient in zip(floats.items(), gradients):
         if gradient is None:
             moved[name] = None

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-
 def pair_inputs(a: Runner, b: Runner) -> list[int | None]:
     """For each input of b the number of that of a: by name, or by place where the names say nothing."""
     by_name = {value.name: i for i, value in enumerate(a.inputs)}
@@ -110,9 +109,7 @@ def no_input(what: str, names: Sequence[str], a: Runner) -> Error:
     return Error(f"{what} {', '.join(sorted(names))}: no such input; the inputs are: {there}", "invalid_model")
 
 
-def by_name(
-    a: Runner, given: Mapping[str, np.ndarray] | Sequence[np.ndarray] | None
-) -> Mapping[str, np.ndarray]:
+def by_name(a: Runner, given: Mapping[str, np.ndarray] | Sequence[np.ndarray] | None) -> Mapping[str, np.ndarray]:
     """The arrays that are given, by the names of inputs of a."""
     import numpy as np
 

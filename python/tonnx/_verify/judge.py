@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tonnx._error import Error
-from tonnx._verify.draws import title
 from tonnx._verify.coverage import Coverage
+from tonnx._verify.draws import title
 from tonnx._verify.inputs import perturbed
 from tonnx._verify.layers import Inside, foremost, sorted_out
 from tonnx._verify.measure import Tolerance, measure

@@ -204,7 +204,9 @@ def alike(one: Value, other: Value) -> Value:
     return Value(other.array.reshape(one.array.shape), other.dtype)
 
 
-def _layer(a: Sequence[Step], b: Sequence[Step], pair: Pair, numbers: dict[str, object], depth: Depth) -> LayerComparison:
+def _layer(
+    a: Sequence[Step], b: Sequence[Step], pair: Pair, numbers: dict[str, object], depth: Depth
+) -> LayerComparison:
     one, other = a[pair.a], b[pair.b]
     return LayerComparison(
         name=one.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from tonnx._difference import apart, wide
@@ -45,7 +46,7 @@ def rounding(dtype: str, depth: Depth) -> float:
     added up, in types that are added up in wider ones, one for each layer.
     """
     count = depth.numbers if dtype in ("float32", "float64") else depth.layers
-    return max(_TIMES[dtype] * _ROUNDING[dtype] * max(count, 1) ** 0.5, _SMALLEST.get(dtype, 0.0))
+    return max(_TIMES[dtype] * _ROUNDING[dtype] * math.sqrt(max(count, 1)), _SMALLEST.get(dtype, 0.0))
 
 
 def measure(

@@ -245,7 +245,7 @@ def sums_of(node: Any, weights: Sequence[tuple[int, ...]]) -> tuple[int | None, 
         inside = [Depth.deepest(depths(steps_of(inner, [], is_inner=True)[0])) for inner in bodies]
         deepest = Depth.deepest(inside)
         return deepest.numbers, deepest.layers
-    matrices = [dims for dims in weights if len(dims) >= 2 and math.prod(dims)]
+    matrices = [list(dims) for dims in weights if len(dims) >= 2 and 0 not in dims]
     if not matrices or not _MULTIPLIES.search(node.op_type):
         return None, None
     # all but the outputs, which are the first dimension of most weights, and the last of those of MatMul

@@ -13,6 +13,8 @@ _IMAGE, _SEQUENCE = 64, 8
 Rule = Callable[[int, int], int]  # the size of an open dimension, by its place and the rank
 _LARGEST_SIZE = 1 << 17
 _LARGEST_INPUT = 1 << 24  # elements of an input whose sizes were chosen
+
+
 def open_names(inputs: Sequence[Input]) -> dict[str, tuple[int, int]]:
     """Open sizes that are plain names, with the place and the rank where each is declared first."""
     found: dict[str, tuple[int, int]] = {}
