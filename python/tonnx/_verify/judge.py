@@ -142,8 +142,8 @@ class Judge:
             inside = self._look_inside(feeds, one_by_one=True)
         except Error:
             return False
-        judged = {layer.name for layer in inside.layers if layer.ok}
-        if not all(layer.ok for layer in inside.layers) or not {output.name for output in wrong} <= judged:
+        judged = {layer.name for layer in inside.sure() if layer.ok}
+        if not all(layer.ok for layer in inside.sure()) or not {output.name for output in wrong} <= judged:
             return False
         for output in wrong:
             output.ok, output.is_rounding = True, True
@@ -191,7 +191,7 @@ class Judge:
         if self.tolerance.is_given or not one_by_one:
             return inside
         is_quantised = "int8" in self.tolerance.precisions
-        suspects = inside.layers if is_quantised else [layer for layer in inside.layers if not layer.ok]
+        suspects = [layer for layer in inside.sure() if is_quantised or not layer.ok]
         strict = Tolerance(None, None, ("float32", "float32")) if is_quantised else self.tolerance
         try:
             inside.recheck(suspects, strict)
@@ -218,7 +218,7 @@ class Judge:
         Two models may compute the same in two ways: then the outputs of the first do change when it gets the value of
         the second. Where they do not, nothing that was compared behind it says that the difference is none.
         """
-        for layer in foremost(self.a.steps, inside.layers)[:_SUSPECTS]:
+        for layer in foremost(self.a.steps, inside.sure())[:_SUSPECTS]:
             array = inside.counterpart(layer)
             if array is None:
                 continue

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tonnx._verify import runners
 from tonnx._verify.inputs import perturbed
-from tonnx._verify.match import Matcher, Pair, Print, Sketcher
+from tonnx._verify.match import Matcher, Pair, Print, Sketcher, distance
 from tonnx._verify.measure import Tolerance, measure
 from tonnx._verify.report import LayerComparison
 from tonnx._verify.runners import Depth, Runner, Step, Value, depths, operator_class, own_depth
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _LARGEST_NOISE = 100.0
+_RECOGNISED = 0.5  # values that are further apart have nothing in common
 _ROUNDS = re.compile("Quantize|QLinear|Integer|Round|quantize|round")
 Feeds = tuple[list["np.ndarray"], list["np.ndarray"]]
 
@@ -81,9 +82,10 @@ class Inside:
         self._in_a, self._in_b = Traced(a, feeds[0], sketcher), Traced(b, feeds[1], sketcher)
         pairs = Matcher(a.steps, b.steps, self._in_a.prints, self._in_b.prints, inputs).run()
         self.layers = self._compared(pairs)
-        self._at = {layer.index: layer for layer in self.layers}
+        compared = {layer.index: layer for layer in self.layers}
+        self._at = {layer.index: layer for layer in self.layers if self._is_sure(layer)}
         for layer in self.layers:
-            covered = _covered(a.steps, self._at, layer.index)
+            covered = _covered(a.steps, compared, layer.index)
             layer.covers = tuple(f"{a.steps[i].title()} ({a.steps[i].op})" for i in covered)
             layer.weights = tuple(dict.fromkeys(name for i in (*covered, layer.index) for name in a.steps[i].weights))
 
@@ -114,6 +116,17 @@ class Inside:
                 numbers = measure(*values, self.tolerance, depth, noise=noises[pair.a], near=near.get(pair.a))
                 found.append(_layer(a.steps, b.steps, pair, numbers, depth))
         return sorted(found, key=lambda layer: layer.index)
+
+    def _is_sure(self, layer: LayerComparison) -> bool:
+        """Whether the two are counterparts. Where only their places say so, what is not even similar may be none, as a
+        product of integers is none of the product of what they stand for."""
+        if layer.ok or layer.how != "place":
+            return True
+        return distance(self._in_a.prints[layer.index], self._in_b.prints[layer.counterpart_index]) < _RECOGNISED
+
+    def sure(self) -> list[LayerComparison]:
+        """The layers whose counterparts are beyond doubt."""
+        return list(self._at.values())
 
     def counterpart(self, layer: LayerComparison) -> np.ndarray | None:
         """The value of the second model as the first would have it."""

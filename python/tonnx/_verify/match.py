@@ -63,6 +63,13 @@ class Sketcher:
         return Print(tuple(value.array.shape), value.dtype, value.array.nbytes, sketch, norm, largest, is_telling)
 
 
+def distance(a: Print, b: Print) -> float:
+    """About how far two values are apart, as a share of the larger one."""
+    import numpy as np
+
+    return float(np.linalg.norm(a.sketch - b.sketch) / max(a.norm, b.norm, 1e-30))
+
+
 @dataclass
 class Pair:
     a: int
@@ -116,10 +123,7 @@ class Matcher:
             self.of_a[i] = self.of_b[j] = Pair(i, j, how)
 
     def _distance(self, i: int, j: int) -> float:
-        import numpy as np
-
-        a, b = self.prints_a[i], self.prints_b[j]
-        return float(np.linalg.norm(a.sketch - b.sketch) / max(a.norm, b.norm, 1e-30))
+        return distance(self.prints_a[i], self.prints_b[j])
 
     def _close_pairs(self) -> Iterable[tuple[float, int, int]]:
         """(distance, i, j) of all pairs that are similar."""
@@ -215,12 +219,12 @@ class Matcher:
                     users.setdefault(parent, []).append(index)
             matched, prints = (self.of_a, self.prints_a) if is_a else (self.of_b, self.prints_b)
             for at, pair in list(matched.items()):
-                distance = self._distance(pair.a, pair.b)
-                for user in users.get(at, ()) if distance > _EXACT else ():
+                apart = self._distance(pair.a, pair.b)
+                for user in users.get(at, ()) if apart > _EXACT else ():
                     if user in matched or user not in prints or prints[user].kind() != prints[at].kind():
                         continue
                     moved = Pair(user, pair.b, "value") if is_a else Pair(pair.a, user, "value")
-                    if 10 * self._distance(moved.a, moved.b) < distance:
+                    if 10 * self._distance(moved.a, moved.b) < apart:
                         del self.of_a[pair.a], self.of_b[pair.b]
                         self.of_a[moved.a] = self.of_b[moved.b] = moved
                         break
