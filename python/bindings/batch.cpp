@@ -23,10 +23,8 @@ std::pair<std::string, std::string> run(const std::string& path, unsigned thread
   for (const auto& [name, value] : limits) options.limits.set(name, value);
   options.judge = [function](const BatchJob& job, const std::string& result,
                              const std::map<std::string, std::vector<int64_t>>& shapes) {
-    std::vector<std::string> texts;
-    for (const auto& [name, dims] : shapes) texts.push_back(fmt::format("{}:{}", name, fmt::join(dims, ",")));
     const VerifyOptions& verify = *job.verify;
-    return call_for_text(function, job.source, result, verify.times, texts, verify.data, verify.relative,
+    return call_for_text(function, job.source, result, verify.times, texts_of(shapes), verify.data, verify.relative,
                          verify.absolute, job.convert.allow_ops.names());
   };
   bool is_interrupted = false;

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from tonnx._export.onnx_program import OnnxProgram
     from tonnx._export.symbolic import register_custom_op_symbolic, unregister_custom_op_symbolic
     from tonnx._save import save
-    from tonnx._verify import LayerComparison, OutputComparison, VerifyReport, verify
+    from tonnx._verify import Coverage, LayerComparison, OutputComparison, VerifyReport, verify
 
 __all__ = [
     "BatchReport",
     "BatchResult",
+    "Coverage",
     "Error",
     "LayerComparison",
     "OnnxGraph",
@@ -58,6 +59,7 @@ __all__ = [
 _LATER = {
     "BatchReport": "tonnx._batch",
     "BatchResult": "tonnx._batch",
+    "Coverage": "tonnx._verify",
     "LayerComparison": "tonnx._verify",
     "OnnxProgram": "tonnx._export.onnx_program",
     "OutputComparison": "tonnx._verify",

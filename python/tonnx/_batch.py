@@ -21,6 +21,7 @@ class BatchResult:
     seconds: float = 0.0
     bytes: int = 0  # of the target, with what lies beside it
     verified: bool = False
+    not_judged: str = ""  # why it was not compared, though that was asked for
     steps: str = ""  # what is done on the way
     nodes: dict[str, int] | None = None  # "before" and "after" simplification
     kind: str = ""  # of the error, as in tonnx.Error

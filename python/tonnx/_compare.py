@@ -1,15 +1,13 @@
-"""Comparison of two models on the same inputs: those of ONNX in ONNX Runtime, those of PyTorch in PyTorch."""
+"""What simplify and run compare by: the judgement of verify, as one line."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tonnx._difference import difference
 from tonnx._error import Error
-from tonnx._runtime import ONNX_TYPES, open_session
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,103 +15,45 @@ if TYPE_CHECKING:
 _ONE_AT_A_TIME = threading.Lock()  # torch.export.load keeps what it is reading in a global of its module
 
 
-def _input_shapes(inputs: Sequence[Any], given: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
-    """The shapes that are given, but for sizes of -1. Sizes that stay open are 1, or what has their name elsewhere."""
-    declared = {value.name: list(value.shape) for value in inputs}  # no sizes: a scalar, or of any rank
-    sizes: dict[str, int] = {}
-    for name, shape in given.items():
-        if declared.get(name) and len(declared[name]) != len(shape):
-            raise Error(f"input '{name}' has {len(declared[name])} sizes, and {list(shape)} is given", "invalid_model")
-        pairs = zip(declared.get(name, ()), shape, strict=False)
-        sizes.update((symbol, size) for symbol, size in pairs if isinstance(symbol, str) and size >= 0)
-    result = {}
-    for name, wanted in declared.items():
-        found = [size if isinstance(size, int) else sizes.get(size, 1) for size in wanted]
-        shape = given.get(name, found)
-        result[name] = [size if size >= 0 else found[i] for i, size in enumerate(shape)]
-    return result
-
-
-def random_inputs(
-    session: Any, shapes: Mapping[str, Sequence[int]], seed: int, fill: str = "random"
-) -> dict[str, np.ndarray]:
-    """Inputs of the types that the model asks for: floats in [0, 1), small integers, both truth values."""
-    import numpy as np
-
-    rng = np.random.default_rng(seed)
-    inputs = session.get_inputs()
-    found = _input_shapes(inputs, shapes)
-    feeds = {}
-    for value in inputs:
-        if value.type not in ONNX_TYPES:
-            raise Error(f"input '{value.name}' is a {value.type}: give its data with --input-data", "unsupported")
-        feeds[value.name] = made_up_array(rng, np.dtype(ONNX_TYPES[value.type]), found[value.name], fill)
-    return feeds
-
-
-def made_up_array(
-    rng: np.random.Generator, dtype: np.dtype[Any], shape: Sequence[int], fill: str = "random", limit: int = 10
-) -> np.ndarray:
-    """Floats in [0, 1), integers below `limit`, both truth values; or what `fill` says."""
-    import numpy as np
-
-    data: Any
-    if fill == "ones":
-        data = np.ones(shape)
-    elif fill == "zeros":
-        data = np.zeros(shape)
-    elif fill == "arange":
-        data = np.arange(int(np.prod(shape))).reshape(shape)
-    elif dtype.kind == "f":
-        data = rng.random(shape)
-    else:
-        data = rng.integers(0, 2 if dtype.kind == "b" else limit, shape)
-    return np.asarray(data).astype(dtype)
-
-
 def compare_files(
     source: str,
     result: str,
     *,
     times: int = 1,
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sequence[int | None]] | None = None,
     data: Mapping[str, np.ndarray] | None = None,
     relative: float = 1e-4,
     absolute: float = 1e-5,
     fill: str = "random",
     allow_ops: Sequence[str] = (),
+    outputs_only: bool = False,
 ) -> str:
-    """Runs both files on the same inputs, `times` times, and says what differs; "" where nothing does."""
-    if not (source.endswith(".onnx") and result.endswith(".onnx")):
-        from tonnx._verify import verify
+    """What `verify` says of two files, on at least `times` draws: "" where they do the same, or what differs.
 
-        # verify knows better than the usual tolerances, which hold for one runtime; those that were asked for hold
-        rtol, atol = (relative, absolute) if (relative, absolute) != (1e-4, 1e-5) else (None, None)
-        for seed in range(1 if data else max(times, 1)):
-            with _ONE_AT_A_TIME:
-                report = verify(
-                    source, result, data, shapes=shapes, seed=seed, rtol=rtol, atol=atol, allow_ops=allow_ops
-                )
-            if not report:
-                wrong = next((str(output) for output in report.outputs if not output.ok), "")
-                return wrong or ", ".join(report.missing)
-        return ""
-    first, second = open_session(source), open_session(result)
-    names = [output.name for output in second.get_outputs()]
-    inputs = {value.name for value in second.get_inputs()}
-    if unknown := set(shapes or ()) - inputs - {value.name for value in first.get_inputs()}:
-        raise Error(f"the model has no input '{min(unknown)}'; it has: {', '.join(sorted(inputs))}", "invalid_model")
-    for seed in range(max(times, 1)):
-        feeds = dict(data) if data else random_inputs(second, shapes or {}, seed, fill)
-        wanted_inputs = {value.name for value in first.get_inputs()}
-        wanted = first.run(names, {name: array for name, array in feeds.items() if name in wanted_inputs})
-        got = second.run(names, {name: array for name, array in feeds.items() if name in inputs})
-        for name, a, b in zip(names, got, wanted, strict=True):
-            if why := difference(a, b, relative, absolute):
-                return f"output '{name}': {why}"
-        if data:
-            break
-    return ""
+    A size of `shapes` that is None or -1 stays open.
+    Where the first cannot be run on what is known of its inputs, nothing is known of the second: "not judged: ...".
+    """
+    from tonnx._verify import CannotRun, judged
+
+    # the usual tolerances stand for those that fit the models; others were asked for
+    tolerances = (relative, absolute) if (relative, absolute) != (1e-4, 1e-5) else (None, None)
+    try:
+        with _ONE_AT_A_TIME:
+            report = judged(
+                source,
+                result,
+                data,
+                {name: [None if size == -1 else size for size in shape] for name, shape in (shapes or {}).items()},
+                tolerances=tolerances,
+                allow_ops=allow_ops,
+                outputs_only=outputs_only,
+                draws=max(times, 1),
+                fill=fill,
+                may_drop_outputs=source.endswith(".onnx") and result.endswith(".onnx"),
+            )
+    except CannotRun as e:
+        return f"not judged: {e}"
+    return "" if report else report.difference()
 
 
 def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
@@ -127,15 +67,15 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         raise Error(f"cannot read '{os.fspath(path)}': {e}", "bad_file") from None
 
 
-def parse_shapes(texts: Sequence[str]) -> dict[str, list[int]]:
-    """`name:1,3,224,224` for each."""
-    shapes = {}
+def parse_shapes(texts: Sequence[str]) -> dict[str, list[int | None]]:
+    """`name:1,3,224,224` for each; a size that is `?` stays open."""
+    shapes: dict[str, list[int | None]] = {}
     for text in texts:
         name, colon, sizes = text.rpartition(":")
         try:
             if not colon:
                 raise ValueError
-            shapes[name] = [int(size) for size in sizes.split(",") if size]
+            shapes[name] = [None if size == "?" else int(size) for size in sizes.split(",") if size]
         except ValueError:
             raise Error(f"'{text}' is not of the form name:1,3,224,224", "invalid_model") from None
     return shapes

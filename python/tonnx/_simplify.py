@@ -33,6 +33,7 @@ class SimplifyReport:
     rounds: int
     ok: bool = True  # what the comparisons said
     taken_back: list[str] = field(default_factory=list)
+    not_judged: str = ""  # why nothing was compared, where that was asked for
     table: str = ""
 
     def __str__(self) -> str:
@@ -201,6 +202,7 @@ def simplify(
                     relative=check_rtol,
                     absolute=check_atol,
                     fill=input_fill,
+                    outputs_only=verify_passes,
                 )
 
         data, report, table = _core.simplify(
@@ -228,6 +230,7 @@ def simplify(
         found["rounds"],
         found["is_right"],
         found["taken_back"],
+        found["not_judged"],
         table,
     )
     if data is None:  # it was written

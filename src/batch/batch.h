@@ -45,12 +45,13 @@ struct JobResult {
   uint64_t bytes = 0;                                // of the target, with what lies beside it
   std::optional<std::pair<int64_t, int64_t>> nodes;  // before and after simplification
   bool verified = false;
+  std::string not_judged;  // why it was not compared, though that was asked for
   std::string error;
   std::optional<ErrorKind> kind;  // of the error; none where the outputs differ
 };
 
-/// Compares what the source of a job became with it, on inputs of these shapes. `result` is not in its place yet. Empty
-/// where they agree, otherwise what differs.
+/// Compares what the source of a job became with it, on inputs of these shapes, where -1 is open. `result` is not in its
+/// place yet. Empty where they agree, otherwise what differs, or why that is not judged (`kNotJudged`).
 using JobJudge = std::function<std::string(const BatchJob& job, const std::string& result,
                                            const std::map<std::string, std::vector<int64_t>>& shapes)>;
 
@@ -80,6 +81,8 @@ BatchReport run_batch(const BatchConfig& config, const BatchOptions& options);
 /// What is there to be done for a job: `simplify, opset 17, verify`.
 std::string steps_of(const BatchJob& job);
 std::string_view name_of(JobResult::Status status);
+/// Shapes as the command line has them: `x:1,?,224`.
+std::vector<std::string> texts_of(const std::map<std::string, std::vector<int64_t>>& shapes);
 /// One line for each job.
 std::string table_of(const BatchConfig& config, const BatchReport& report);
 std::string json_of(const BatchConfig& config, const BatchReport& report);

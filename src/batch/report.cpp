@@ -31,6 +31,7 @@ Row row_of(const BatchJob& job, const JobResult& result) {
   if (result.status == JobResult::Status::Done) {
     row[4] = size_text(result.bytes);
     if (result.verified) row[2] += ", verified";
+    if (!result.not_judged.empty()) row[2] += ", not judged";
   }
   if (result.status == JobResult::Status::Done || result.status == JobResult::Status::Failed)
     row[5] = fmt::format("{:.2f} s", result.seconds);
@@ -61,6 +62,16 @@ std::string steps_of(const BatchJob& job) {
   return joined(steps, ", ");
 }
 
+std::vector<std::string> texts_of(const std::map<std::string, std::vector<int64_t>>& shapes) {
+  std::vector<std::string> texts;
+  for (const auto& [name, dims] : shapes) {
+    std::vector<std::string> sizes;
+    for (const int64_t size : dims) sizes.push_back(size < 0 ? "?" : std::to_string(size));
+    texts.push_back(fmt::format("{}:{}", name, joined(sizes, ",")));
+  }
+  return texts;
+}
+
 std::string table_of(const BatchConfig& config, const BatchReport& report) {
   std::vector<Row> rows{{"source", "target", "result", "nodes", "size", "time"}};
   for (size_t i = 0; i < config.jobs.size(); ++i) rows.push_back(row_of(config.jobs[i], report.results[i]));
@@ -78,6 +89,8 @@ std::string table_of(const BatchConfig& config, const BatchReport& report) {
     table += line + "\n";
     if (i > 0 && !report.results[i - 1].error.empty())
       table += "  " + visible_text(first_line(report.results[i - 1].error)) + "\n";
+    if (i > 0 && !report.results[i - 1].not_judged.empty())
+      table += fmt::format("  {}{}\n", kNotJudged, visible_text(first_line(report.results[i - 1].not_judged)));
   }
   table +=
       fmt::format("{} done, {} unchanged, {} failed, in {:.1f} s\n", report.count(JobResult::Status::Done),
@@ -118,6 +131,7 @@ std::string json_of(const BatchConfig& config, const BatchReport& report) {
     json.Uint64(result.bytes);
     json.Key("verified");
     json.Bool(result.verified);
+    if (!result.not_judged.empty()) text("not_judged", result.not_judged);
     if (result.nodes) {
       json.Key("nodes");
       json.StartObject();

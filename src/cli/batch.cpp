@@ -87,7 +87,7 @@ JobJudge judge_of(const JudgeMaker& make_judge) {
     options.absolute = job.verify->absolute;
     options.data = job.verify->data;
     options.allow_ops = job.convert.allow_ops.names();
-    for (const auto& [name, dims] : shapes) options.shapes.push_back(fmt::format("{}:{}", name, joined(dims, ",")));
+    options.shapes = texts_of(shapes);
     return make_judge(options)(job.source, result);
   };
 }

@@ -116,6 +116,10 @@ void simplify_one(const SimplifyArguments& a, const JudgeMaker& make_judge) {
                  file.write(std::string_view(json_of(report, bytes)));
                  file.commit();
                }
+               if (!report.not_judged.empty()) {
+                 std::fprintf(stderr, "warning: %s%s\n", std::string(kNotJudged).c_str(),
+                              shown(report.not_judged).c_str());
+               }
                for (const std::string& pass : report.taken_back) {
                  std::fprintf(stderr, "warning: the outputs changed in pass %s, which was left out\n",
                               shown(pass).c_str());

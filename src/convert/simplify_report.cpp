@@ -139,6 +139,8 @@ std::string json_of(const SimplifyReport& report, uint64_t bytes_after) {
   json.Int64(report.checks);
   json.Key("is_right");
   json.Bool(report.is_right);
+  json.Key("not_judged");
+  text(report.not_judged);
   json.EndObject();
   return std::string(buffer.GetString(), buffer.GetSize()) + "\n";
 }

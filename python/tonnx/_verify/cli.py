@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     made = _Parser(
         prog="tonnx verify",
         description="Run two models on the same inputs, and say whether they compute the same, and where they part.",
-        epilog="Exit codes: 0 the same, 1 bad input, 2 not supported, 3 outputs differ, 70 internal error.",
+        epilog="Exit codes: 0 the same, 1 bad input, 2 not supported, 3 they differ, 70 internal error.",
     )
     made.add_argument("a", help="the model to measure by: .onnx, .pt2, TorchScript .pt, or .py that tonnx wrote")
     made.add_argument("b", help="the model to compare; the code of a .py is run")
@@ -50,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--rtol", type=_not_negative, help="relative tolerance (default: what fits types and depth)")
     made.add_argument("--atol", type=_not_negative, help="absolute tolerance (default: what fits types and depth)")
     made.add_argument("--layers", action="store_true", help="compare all values inside, name the first that differs")
+    made.add_argument("--outputs-only", action="store_true", help="one draw, and no look at what the outputs hide")
     made.add_argument(
         "--allow-op",
         action="append",
@@ -97,6 +98,7 @@ def _run(arguments: argparse.Namespace) -> int:
         rtol=arguments.rtol,
         atol=arguments.atol,
         allow_ops=arguments.allow_op,
+        outputs_only=arguments.outputs_only,
     )
     if not arguments.quiet:
         print(visible(str(report)))

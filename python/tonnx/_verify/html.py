@@ -133,17 +133,28 @@ powers of ten; the mark on it is the tolerance.</p>
 </tbody></table>"""
 
 
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."
+
+
 def page(report: VerifyReport) -> str:
     """The whole page."""
     wrong = sum(not layer.ok for layer in report.layers)
-    summary = _verdict(report.ok, "The outputs are the same.", "The outputs differ.")
+    summary = _verdict(report.is_same_outside, "The outputs are the same.", "The outputs differ.")
+    if report.is_hidden_difference:
+        summary += " " + _verdict(False, differs="The models differ inside, where the outputs do not show it.")
     if report.steps is not None:
         summary += f" {len(report.layers)} layers were compared, {wrong} differ." if report.layers else ""
     first = ""
     if report.first_difference is not None:
         first = f'<div class="first">First layer that differs: {escape(report.first_difference.title())}</div>'
+    elif report.inside and report.steps is None:
+        summary += f" {report.inside} values inside were compared, and are the same."
+    coverage = f"<p>{escape(_sentence(str(report.coverage)))}</p>" if report.coverage is not None else ""
     inputs = ", ".join(f"{name} {kind}" for name, kind in report.inputs.items())
-    data = escape(inputs) + (f", random with seed {report.seed}" if report.seed is not None else "")
+    data = escape(inputs) + (
+        f", random ({'; '.join(report.draws)}) with seed {report.seed}" if report.seed is not None else ""
+    )
     missing = "".join(f'<p class="bad">Output {escape(text)}</p>' for text in report.missing)
     rows = "\n".join(map(_output_row, report.outputs))
     return f"""<!DOCTYPE html>
@@ -151,7 +162,7 @@ def page(report: VerifyReport) -> str:
 <title>{escape(report.a)} against {escape(report.b)}</title><style>{_STYLE}</style></head>
 <body><h1>{escape(report.a)} against {escape(report.b)}</h1>
 <p class="verdict">{summary}</p>
-{first}{missing}<p class="faint">Inputs: {data}. Took {report.seconds:.1f} s.</p>
+{first}{missing}{coverage}<p class="faint">Inputs: {data}. Took {report.seconds:.1f} s.</p>
 <h2>Outputs</h2>
 <table><thead><tr><th>output</th><th>type</th><th>max abs</th><th>max rel</th><th>cosine</th><th>error</th><th></th>
 </tr></thead><tbody>

@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tonnx._verify import runners
 from tonnx._verify.inputs import perturbed
-from tonnx._verify.match import Matcher, Pair, Print, Sketcher
+from tonnx._verify.match import Matcher, Pair, Print, Sketcher, distance
 from tonnx._verify.measure import Tolerance, measure
 from tonnx._verify.report import LayerComparison
-from tonnx._verify.runners import Runner, Step, Value, depths, operator_class
+from tonnx._verify.runners import Depth, Runner, Step, Value, depths, operator_class, own_depth
 
 if TYPE_CHECKING:
     import numpy as np
 
 _LARGEST_NOISE = 100.0
+_RECOGNISED = 0.5  # values that are further apart have nothing in common
+_ROUNDS = re.compile("Quantize|QLinear|Integer|Round|quantize|round")
 Feeds = tuple[list["np.ndarray"], list["np.ndarray"]]
 
 
-def prints_of(runner: Runner, feeds: Sequence[np.ndarray], sketcher: Sketcher) -> dict[int, Print]:
-    found: dict[int, Print] = {}
+class Traced:
+    """What is kept of all values of a model: a sketch of each, and the values themselves while there is room."""
 
-    def visit(index: int, value: Value) -> None:
-        found[index] = sketcher(value)
+    def __init__(self, runner: Runner, feeds: Sequence[np.ndarray], sketcher: Sketcher) -> None:
+        self.runner, self.feeds = runner, feeds
+        self.prints: dict[int, Print] = {}
+        self._kept: dict[int, Value] = {}
+        room = runners.CHUNK_BYTES // 2
 
-    runner.trace(feeds, visit)
-    return found
+        def visit(index: int, value: Value) -> None:
+            nonlocal room
+            self.prints[index] = sketcher(value)
+            if (room := room - value.array.nbytes) >= 0:
+                self._kept[index] = Value(value.array.copy(), value.dtype)  # operators in place change it later
+
+        runner.trace(feeds, visit)
+
+    def fetch(self, wanted: Sequence[int]) -> dict[int, Value]:
+        there = {index: self._kept[index] for index in wanted if index in self._kept}
+        left = [index for index in wanted if index not in there]
+        return {**there, **self.runner.fetch(self.feeds, left)} if left else there
 
 
 def chunks(pairs: Sequence[Pair], a: dict[int, Print], b: dict[int, Print]) -> Iterator[list[Pair]]:
@@ -57,47 +73,153 @@ def noise_of(steps: Sequence[Step], prints: dict[int, Print]) -> list[float]:
     return found
 
 
-def compare_layers(
-    a: Runner, b: Runner, feeds: Feeds, inputs: dict[int, int], tolerance: Tolerance
-) -> tuple[list[LayerComparison], LayerComparison | None]:
-    """All layers that have a counterpart, in order of execution in a, and the first that differs."""
-    sketcher = Sketcher()
-    prints_a, prints_b = prints_of(a, feeds[0], sketcher), prints_of(b, feeds[1], sketcher)
-    pairs = Matcher(a.steps, b.steps, prints_a, prints_b, inputs).run()
-    depths_a, depths_b = depths(a.steps), depths(b.steps)
-    noises = noise_of(a.steps, prints_a)
-    found: list[LayerComparison] = []
-    for chunk in chunks(pairs, prints_a, prints_b):
-        values_a = a.fetch(feeds[0], [pair.a for pair in chunk])
-        values_b = b.fetch(feeds[1], [pair.b for pair in chunk])
-        left: list[tuple[Pair, int]] = []
-        for pair in chunk:
-            if pair.a not in values_a or pair.b not in values_b:
-                continue
-            one, other = values_a[pair.a], values_b[pair.b]
-            if one.array.size == other.array.size:  # sizes of one come and go
-                values_b[pair.b] = Value(other.array.reshape(one.array.shape), other.dtype)
-            depth = max(depths_a[pair.a], depths_b[pair.b])
-            numbers = measure(one, values_b[pair.b], tolerance, depth, noise=noises[pair.a])
-            if numbers["ok"] or tolerance.is_given:
+class Inside:
+    """The values inside of two models on the same inputs, and which of them belong together."""
+
+    def __init__(self, a: Runner, b: Runner, feeds: Feeds, inputs: dict[int, int], tolerance: Tolerance) -> None:
+        self.a, self.b, self.feeds, self.tolerance = a, b, feeds, tolerance
+        sketcher = Sketcher()
+        self._in_a, self._in_b = Traced(a, feeds[0], sketcher), Traced(b, feeds[1], sketcher)
+        pairs = Matcher(a.steps, b.steps, self._in_a.prints, self._in_b.prints, inputs).run()
+        self.layers = self._compared(pairs)
+        compared = {layer.index: layer for layer in self.layers}
+        self._at = {layer.index: layer for layer in self.layers if self._is_sure(layer)}
+        for layer in self.layers:
+            covered = _covered(a.steps, compared, layer.index)
+            layer.covers = tuple(f"{a.steps[i].title()} ({a.steps[i].op})" for i in covered)
+            layer.weights = tuple(dict.fromkeys(name for i in (*covered, layer.index) for name in a.steps[i].weights))
+
+    def _compared(self, pairs: Sequence[Pair]) -> list[LayerComparison]:
+        """All layers that have a counterpart, in order of execution in a."""
+        a, b = self.a, self.b
+        depths_a, depths_b = depths(a.steps), depths(b.steps)
+        noises = noise_of(a.steps, self._in_a.prints)
+        found: list[LayerComparison] = []
+        for chunk in chunks(pairs, self._in_a.prints, self._in_b.prints):
+            values_a = self._in_a.fetch([pair.a for pair in chunk])
+            values_b = self._in_b.fetch([pair.b for pair in chunk])
+            left: list[tuple[Pair, Depth]] = []
+            for pair in chunk:
+                if pair.a not in values_a or pair.b not in values_b:
+                    continue
+                values_b[pair.b] = alike(values_a[pair.a], values_b[pair.b])
+                depth = Depth.deepest((depths_a[pair.a], depths_b[pair.b]))
+                values = values_a[pair.a], values_b[pair.b]
+                numbers = measure(*values, self.tolerance, depth, noise=noises[pair.a])
+                if numbers["ok"] or self.tolerance.is_given:
+                    found.append(_layer(a.steps, b.steps, pair, numbers, depth))
+                else:
+                    left.append((pair, depth))
+            near = a.fetch(perturbed(self.feeds[0]), [pair.a for pair, _ in left]) if left else {}
+            for pair, depth in left:
+                values = values_a[pair.a], values_b[pair.b]
+                numbers = measure(*values, self.tolerance, depth, noise=noises[pair.a], near=near.get(pair.a))
                 found.append(_layer(a.steps, b.steps, pair, numbers, depth))
+        return sorted(found, key=lambda layer: layer.index)
+
+    def _is_sure(self, layer: LayerComparison) -> bool:
+        """Whether the two are counterparts. Where only their places say so, what is not even similar may be none, as a
+        product of integers is none of the product of what they stand for."""
+        if layer.ok or layer.how != "place":
+            return True
+        return distance(self._in_a.prints[layer.index], self._in_b.prints[layer.counterpart_index]) < _RECOGNISED
+
+    def sure(self) -> list[LayerComparison]:
+        """The layers whose counterparts are beyond doubt."""
+        return list(self._at.values())
+
+    def counterpart(self, layer: LayerComparison) -> np.ndarray | None:
+        """The value of the second model as the first would have it."""
+        import numpy as np
+
+        print_ = self._in_a.prints[layer.index]
+        value = self._in_b.fetch([layer.counterpart_index]).get(layer.counterpart_index)
+        if value is None or value.array.size != int(np.prod(print_.shape)):
+            return None
+        return value.array.reshape(print_.shape).astype(print_.dtype)
+
+    def recheck(self, layers: Sequence[LayerComparison], tolerance: Tolerance) -> None:
+        """Judges layers by themselves: the first model computes them from the values that the second has before them.
+
+        So no rounding is carried on from layer to layer, and what a layer does is all that can differ.
+        """
+        for chunk in self._parts(layers):
+            given: dict[int, np.ndarray] = {}
+            for index in {i for layer in chunk for i in self._before(layer.index)}:
+                array = self.counterpart(self._at[index])
+                if array is not None:
+                    given[index] = array
+            wanted = [layer.index for layer in chunk]
+            values = self.a.recompute(self.feeds[0], given, wanted)
+            near: dict[int, Value] | None = None
+            for layer in chunk:
+                other = self._in_b.fetch([layer.counterpart_index]).get(layer.counterpart_index)
+                if layer.index not in values or other is None:
+                    continue
+                pair = values[layer.index], alike(values[layer.index], other)
+                depth = self._depth_of(layer.index)
+                numbers = measure(*pair, tolerance, depth)
+                if not numbers["ok"]:
+                    if near is None:
+                        moved = dict(zip(given, perturbed(list(given.values()))))
+                        near = self.a.recompute(perturbed(self.feeds[0]), moved, wanted)
+                    coarse = Tolerance(None, None, ("int8", "int8")) if self._quantises(layer.index) else tolerance
+                    numbers = measure(*pair, coarse, depth, near=near.get(layer.index))
+                for name, number in numbers.items():
+                    setattr(layer, name, number)
+
+    def _parts(self, layers: Sequence[LayerComparison]) -> Iterator[list[LayerComparison]]:
+        part: list[LayerComparison] = []
+        used = 0
+        for layer in layers:
+            size = sum(self._in_a.prints[i].bytes for i in (layer.index, *self._before(layer.index)))
+            if part and used + size > runners.CHUNK_BYTES:
+                yield part
+                part, used = [], 0
+            part.append(layer)
+            used += size
+        if part:
+            yield part
+
+    def _segment(self, index: int) -> tuple[list[int], list[int]]:
+        """The steps from the nearest values before it that were compared, and these."""
+        steps, inside, before = self.a.steps, [index], set[int]()
+        seen, waiting = {index}, list(self.a.steps[index].parents)
+        while waiting:
+            at = waiting.pop()
+            if at < 0 or at in seen:
+                continue
+            seen.add(at)
+            if at in self._at:
+                before.add(at)
             else:
-                left.append((pair, depth))
-        near = a.fetch(perturbed(feeds[0]), [pair.a for pair, _ in left]) if left else {}
-        for pair, depth in left:
-            values = values_a[pair.a], values_b[pair.b]
-            numbers = measure(*values, tolerance, depth, noise=noises[pair.a], near=near.get(pair.a))
-            found.append(_layer(a.steps, b.steps, pair, numbers, depth))
-    found.sort(key=lambda layer: layer.index)
-    at = {layer.index: layer for layer in found}
-    for layer in found:
-        covered = _covered(a.steps, at, layer.index)
-        layer.covers = tuple(f"{a.steps[i].title()} ({a.steps[i].op})" for i in covered)
-        layer.weights = tuple(dict.fromkeys(name for i in (*covered, layer.index) for name in a.steps[i].weights))
-    return _sorted_out(a.steps, found)
+                inside.append(at)
+                waiting.extend(steps[at].parents)
+        return inside, sorted(before)
+
+    def _before(self, index: int) -> list[int]:
+        return self._segment(index)[1]
+
+    def _depth_of(self, index: int) -> Depth:
+        found = Depth()
+        for at in self._segment(index)[0]:
+            found = found.over(own_depth(self.a.steps[at]))
+        return found
+
+    def _quantises(self, index: int) -> bool:
+        return any(_ROUNDS.search(self.a.steps[at].op) for at in self._segment(index)[0])
 
 
-def _layer(a: Sequence[Step], b: Sequence[Step], pair: Pair, numbers: dict[str, object], depth: int) -> LayerComparison:
+def alike(one: Value, other: Value) -> Value:
+    """The other in the shape of the one: sizes of one come and go."""
+    if one.array.size != other.array.size:
+        return other
+    return Value(other.array.reshape(one.array.shape), other.dtype)
+
+
+def _layer(
+    a: Sequence[Step], b: Sequence[Step], pair: Pair, numbers: dict[str, object], depth: Depth
+) -> LayerComparison:
     one, other = a[pair.a], b[pair.b]
     return LayerComparison(
         name=one.name,
@@ -110,7 +232,8 @@ def _layer(a: Sequence[Step], b: Sequence[Step], pair: Pair, numbers: dict[str, 
         counterpart_layer=other.layer,
         counterpart_op=other.op,
         how=pair.how,
-        depth=depth,
+        depth=depth.layers,
+        counterpart_index=pair.b,
     )
 
 
@@ -125,7 +248,7 @@ def _covered(steps: Sequence[Step], compared: dict[int, LayerComparison], index:
     return sorted(found)
 
 
-def _sorted_out(
+def sorted_out(
     steps: Sequence[Step], layers: list[LayerComparison]
 ) -> tuple[list[LayerComparison], LayerComparison | None]:
     """The first layer whose difference goes on to an output.
@@ -147,3 +270,12 @@ def _sorted_out(
     wrong = [layer for layer in kept if not layer.ok]
     first = next((layer for layer in wrong if reaches[layer.index]), wrong[0] if wrong else None)
     return kept, first
+
+
+def foremost(steps: Sequence[Step], layers: Sequence[LayerComparison]) -> list[LayerComparison]:
+    """The layers that differ though nothing does that they are computed from."""
+    wrong = {layer.index for layer in layers if not layer.ok}
+    is_behind: list[bool] = []
+    for step in steps:
+        is_behind.append(any(parent >= 0 and (parent in wrong or is_behind[parent]) for parent in step.parents))
+    return [layer for layer in layers if layer.index in wrong and not is_behind[layer.index]]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from tonnx._difference import apart, wide
-from tonnx._verify.runners import Value
+from tonnx._verify.runners import Depth, Value
 
-# What one layer may add, relative to the largest element; it grows with the root of the number of layers.
-_ROUNDING = {"float64": 1e-11, "float32": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2, "int8": 5e-3}
+_ROUNDING = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7, "int8": 1 / 254}
+_TIMES = {"float64": 4.0, "float32": 4.0, "float16": 2.0, "bfloat16": 2.0, "int8": 1.25}
+_SMALLEST = {"float64": 1e-11}  # exp, erf and their like are not exact to the last digit in all runtimes
 _ROUNDING_OF_ONE = 1.2e-7  # a sigmoid whose result is tiny was computed from what is not
 _LARGEST_TOLERANCE = 0.1
 _MASK = 1e9  # elements of attention masks say nothing of how large the others are
@@ -26,19 +28,29 @@ class Tolerance:
     def is_given(self) -> bool:
         return self.rtol is not None or self.atol is not None
 
-    def of(self, dtypes: tuple[str, str], depth: int, scale: float) -> tuple[float, float]:
-        coarse = max(_ROUNDING.get(name, 0.0) for name in dtypes)
+    def of(self, dtypes: tuple[str, str], depth: Depth, scale: float) -> tuple[float, float]:
+        if self.is_given:
+            return self.rtol or 0.0, self.atol or 0.0
+        types = {name for name in dtypes if name in _ROUNDING}
         # weights of fewer bits make the values in between coarser, even where an output is wide
-        if "float64" not in dtypes or len(set(dtypes)) > 1:
-            coarse = max([coarse, *(_ROUNDING[name] for name in self.precisions)])
-        fitting = min(coarse * max(depth, 1) ** 0.5, _LARGEST_TOLERANCE)
-        if not self.is_given:
-            return fitting, max(fitting * scale, _ROUNDING_OF_ONE if coarse > 1e-9 else 0.0)
-        return self.rtol or 0.0, self.atol or 0.0
+        if dtypes != ("float64", "float64"):
+            types.update(self.precisions)
+        fitting = min(max((rounding(name, depth) for name in types), default=0.0), _LARGEST_TOLERANCE)
+        return fitting, max(fitting * scale, 0.0 if types <= {"float64"} else _ROUNDING_OF_ONE)
+
+
+def rounding(dtype: str, depth: Depth) -> float:
+    """What rounding may have done to a value, relative to its largest element.
+
+    Roundings fall either way, so that they grow with the root of their number: in float32 one for each number that is
+    added up, in types that are added up in wider ones, one for each layer.
+    """
+    count = depth.numbers if dtype in ("float32", "float64") else depth.layers
+    return max(_TIMES[dtype] * _ROUNDING[dtype] * math.sqrt(max(count, 1)), _SMALLEST.get(dtype, 0.0))
 
 
 def measure(
-    a: Value, b: Value, tolerance: Tolerance, depth: int, *, noise: float = 1.0, near: Value | None = None
+    a: Value, b: Value, tolerance: Tolerance, depth: Depth, *, noise: float = 1.0, near: Value | None = None
 ) -> dict[str, object]:
     """The numbers of an OutputComparison, but for the names.
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tonnx import _core
 from tonnx._error import Error, translated
 from tonnx._runtime import ONNX_TYPES, open_session
-from tonnx._verify.runners import ChunkRunner, Input, Step, Value, depths, layer_of_weight, short
+from tonnx._verify.bodies import has_bodies, opened
+from tonnx._verify.expression import Needs
+from tonnx._verify.hints import Hints, all_nodes, needs_of, subgraphs
+from tonnx._verify.runners import ChunkRunner, Depth, Input, Step, Value, Visit, depths, layer_of_weight, short
 
 if TYPE_CHECKING:
     import numpy as np
 
 _NO_LAYERS = {"Constant", "Shape", "Size", "ConstantOfShape"}
 _INTEGERS = {6, 7}  # int32 and int64: shapes, axes and places, which no layer is named after
+_MULTIPLIES = re.compile("Conv|MatMul|Gemm|LSTM|GRU|RNN")
 _QUANTISED = {"DequantizeLinear", "QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger"}
 
 
@@ -41,13 +46,15 @@ class OnnxRunner(ChunkRunner):
         except Exception as e:
             raise _problem(path, "load", e) from None
         self._model: Any = None
+        self._watched: Any = None  # the model whose values are looked at: bodies are open in it
+        self._depth: Depth | None = None
         self._places: dict[int, str] = {}
         for value in self._session.get_inputs():
             if value.type not in ONNX_TYPES:
                 raise Error(f"input '{value.name}' of '{path}' is a {value.type}", "unsupported")
             shape = [size if isinstance(size, int) or size else None for size in value.shape]
             self.inputs.append(Input(value.name, ONNX_TYPES[value.type], shape))
-        self._find_limits()
+        self._find_hints()
 
     def _graph(self) -> Any:
         """The graph, without external data."""
@@ -57,42 +64,50 @@ class OnnxRunner(ChunkRunner):
             self._model = onnx.load(self.path, load_external_data=False)
         return self._model.graph
 
-    def _find_limits(self) -> None:
-        """Numbers that choose rows of a table stay inside it; masks are 0 and 1."""
+    def _find_hints(self) -> None:
         import onnx
 
         graph = self._graph()
-        rows = {tensor.name: tensor.dims[0] for tensor in graph.initializer if tensor.dims}
+        Hints(self.inputs).read(graph)
         types = {tensor.data_type for tensor in graph.initializer}
-        limits: dict[str, int] = {}
-        for node in graph.node:
-            if node.op_type == "Gather" and node.input[0] in rows:
-                axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
-                if axis == 0:
-                    limits[node.input[1]] = max(1, rows[node.input[0]])
-        for value in self.inputs:
-            value.limit = min(limits.get(value.name, 10), 2 if "mask" in value.name.lower() else 10)
-        if any(node.op_type in _QUANTISED for node in graph.node):
+        if any(node.op_type in _QUANTISED for node in all_nodes(graph)):
             self.precision = "int8"
         elif onnx.TensorProto.BFLOAT16 in types:
             self.precision = "bfloat16"
         elif onnx.TensorProto.FLOAT16 in types:
             self.precision = "float16"
 
-    def _run(self, session: Any, names: Sequence[str], feeds: Sequence[np.ndarray]) -> list[Any]:
-        arrays = {value.name: array for value, array in zip(self.inputs, feeds)}
+    def needs(self) -> Needs:
+        if not any(isinstance(size, str) or size is None for value in self.inputs for size in value.shape or ()):
+            return Needs()
+        return needs_of(self.path, self.inputs)
+
+    def _named(self, feeds: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        return {value.name: array for value, array in zip(self.inputs, feeds)}
+
+    def _open_again(self, model: Any) -> Any:
+        """A session over a model as it is now."""
         try:
-            result: list[Any] = session.run(list(names), arrays)
+            return open_session(model.SerializeToString(), os.path.dirname(os.path.abspath(self.path)))
+        except Exception as e:
+            raise _problem(self.path, "load", e) from None
+
+    def _run(self, session: Any, names: Sequence[str], arrays: Mapping[str, np.ndarray]) -> list[Any]:
+        try:
+            result: list[Any] = session.run(list(names), dict(arrays))
         except Exception as e:
             raise _problem(self.path, "run", e) from None
         return result
 
     def run(self, feeds: Sequence[np.ndarray]) -> list[tuple[str, Value]]:
+        return self._outputs(self._session, self._named(feeds))
+
+    def _outputs(self, session: Any, arrays: Mapping[str, np.ndarray]) -> list[tuple[str, Value]]:
         import numpy as np
 
-        names = [output.name for output in self._session.get_outputs()]
+        names = [output.name for output in session.get_outputs()]
         found: list[tuple[str, Value]] = []
-        for name, value in zip(names, self._run(self._session, names, feeds)):
+        for name, value in zip(names, self._run(session, names, arrays)):
             if isinstance(value, dict) or value is None:
                 raise Error(f"output '{name}' of '{self.path}' is no tensor", "unsupported")
             if isinstance(value, list):
@@ -102,55 +117,139 @@ class OnnxRunner(ChunkRunner):
                 found.append((name, Value(array, str(array.dtype))))
         return found
 
-    def find_steps(self) -> None:
-        if self.steps:
+    def trace(self, feeds: Sequence[np.ndarray], visit: Visit) -> None:
+        self._watch(feeds)
+        super().trace(feeds, visit)
+
+    def _watch(self, feeds: Sequence[np.ndarray]) -> None:
+        """Opens the graphs inside of nodes as these inputs run through them."""
+        if not has_bodies(self._graph()):
             return
-        graph = self._graph()
-        weights = {tensor.name for tensor in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
-        numbers = {tensor.name for tensor in graph.initializer if tensor.data_type in _INTEGERS}
-        # what a value is computed from: steps, and inputs as negative numbers
-        sources: dict[str, tuple[int, ...]] = {value.name: (-1 - i,) for i, value in enumerate(self.inputs)}
-        for node in _in_order(graph.node):
-            parents = tuple(dict.fromkeys(p for name in node.input for p in sources.get(name, ())))
-            if node.op_type in _NO_LAYERS or not parents:
-                if node.op_type == "Constant":
-                    weights.update(node.output)
-                sources.update((name, ()) for name in node.output)
-                continue
-            used = tuple(name for name in node.input if name in weights)
-            layers = (layer_of_weight(name) for name in used if name not in numbers)
-            paths = tuple(filter(None, layers))[:1]
-            for name in filter(None, node.output):
-                sources[name] = (len(self.steps),)
-                self._places[len(self.steps)] = name
-                self.steps.append(Step(name, node.op_type, parents, node.name, used, paths, module_of(node)))
+        self.depth()  # is that of the whole model, whatever is opened
+        folder = os.path.dirname(os.path.abspath(self.path))
+
+        def fetch(model: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
+            return self._fetch(model, names, feeds)
+
+        try:
+            self._watched = opened(self._model, fetch)
+            open_session(self._watched.SerializeToString(), folder)
+        except Exception:  # the nodes are looked at from outside then
+            self._watched = self._model
+        self.steps, self._places = [], {}
+
+    def _observed(self) -> Any:
+        self._graph()
+        return self._watched if self._watched is not None else self._model
+
+    def find_steps(self) -> None:
+        if not self.steps:
+            self.steps, self._places = steps_of(self._observed().graph, self.inputs)
 
     def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
+        self.find_steps()
+        places = {self._places[i]: i for i in wanted}
+        values = self._fetch(self._observed(), list(places), feeds)
+        return {
+            places[name]: Value(value, str(value.dtype)) for name, value in values.items() if value.dtype.kind in "fiub"
+        }
+
+    def _fetch(
+        self,
+        model: Any,
+        names: Sequence[str],
+        feeds: Sequence[np.ndarray],
+        more: Mapping[str, np.ndarray] | None = None,
+    ) -> dict[str, np.ndarray]:
+        """Values of a model by their names, as far as they are tensors."""
         import numpy as np
         import onnx
 
-        self.find_steps()
-        places = list(wanted)
-        names = [self._places[i] for i in places]
-        outputs = self._graph().output
+        outputs = model.graph.output
         count, declared = len(outputs), {output.name for output in outputs}
         outputs.extend(onnx.ValueInfoProto(name=name) for name in names if name not in declared)
         try:
-            session = open_session(self._model.SerializeToString(), os.path.dirname(os.path.abspath(self.path)))
-        except Exception as e:
-            raise _problem(self.path, "load", e) from None
+            session = self._open_again(model)
         finally:
             del outputs[count:]
-        values = self._run(session, names, feeds)
-        return {
-            i: Value(value, str(value.dtype))
-            for i, value in zip(places, values)
-            if isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
-        }
+        values = zip(names, self._run(session, names, {**self._named(feeds), **(more or {})}))
+        return {name: value for name, value in values if isinstance(value, np.ndarray)}
 
-    def depth(self) -> int:
+    def run_with(self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray]) -> list[tuple[str, Value]]:
+        model, arrays, _ = self._cut(given)
+        return self._outputs(self._open_again(model), {**self._named(feeds), **arrays})
+
+    def recompute(
+        self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray], wanted: Sequence[int]
+    ) -> dict[int, Value]:
+        model, arrays, computed = self._cut(given)
+        places = {computed.get(self._places[i], self._places[i]): i for i in wanted}
+        values = self._fetch(model, list(places), feeds, arrays)
+        return {places[name]: Value(value, str(value.dtype)) for name, value in values.items()}
+
+    def _cut(self, given: Mapping[int, np.ndarray]) -> tuple[Any, dict[str, np.ndarray], dict[str, str]]:
+        """A copy of the model where given values are inputs, and what computed them has another name."""
+        import onnx
+
         self.find_steps()
-        return max(depths(self.steps), default=1)
+        model = onnx.ModelProto()
+        model.CopyFrom(self._observed())
+        arrays = {self._places[index]: array for index, array in given.items()}
+        computed = {name: f"{name} as computed" for name in arrays}
+        for node in model.graph.node:
+            node.output[:] = [computed.get(name, name) for name in node.output]
+        for name, array in arrays.items():
+            kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+            model.graph.input.append(onnx.helper.make_tensor_value_info(name, kind, array.shape))
+        return model, arrays, computed
+
+    def depth(self) -> Depth:
+        if self._depth is None:
+            self._depth = Depth.deepest(depths(steps_of(self._graph(), self.inputs)[0]))
+        return self._depth
+
+
+def steps_of(graph: Any, inputs: Sequence[Input], *, is_inner: bool = False) -> tuple[list[Step], dict[int, str]]:
+    """The values that are computed from inputs, in order, and their names; an inner graph takes them from around it."""
+    steps: list[Step] = []
+    places: dict[int, str] = {}
+    weights = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
+    weights |= {tensor.values.name: tuple(tensor.dims) for tensor in graph.sparse_initializer}
+    numbers = {tensor.name for tensor in graph.initializer if tensor.data_type in _INTEGERS}
+    # what a value is computed from: steps, and inputs as negative numbers
+    sources: dict[str, tuple[int, ...]] = {value.name: (-1 - i,) for i, value in enumerate(inputs)}
+    for node in _in_order(graph.node):
+        known = (sources.get(name, (-1,) if is_inner and name not in weights else ()) for name in node.input)
+        parents = tuple(dict.fromkeys(p for each in known for p in each))
+        if node.op_type in _NO_LAYERS or not (parents or any(subgraphs(node))):
+            if node.op_type == "Constant":
+                weights.update((name, ()) for name in node.output)
+            sources.update((name, ()) for name in node.output)
+            continue
+        used = tuple(name for name in node.input if name in weights)
+        layers = (layer_of_weight(name) for name in used if name not in numbers)
+        paths = tuple(filter(None, layers))[:1]
+        sums = sums_of(node, [weights[name] for name in used])
+        for name in filter(None, node.output):
+            sources[name] = (len(steps),)
+            places[len(steps)] = name
+            step = Step(name, node.op_type, parents, node.name, used, paths, module_of(node), *sums)
+            steps.append(step)
+    return steps, places
+
+
+def sums_of(node: Any, weights: Sequence[tuple[int, ...]]) -> tuple[int | None, int | None]:
+    """How many numbers the node adds up for one element, and how many layers it holds; None where nothing says so."""
+    bodies = list(subgraphs(node))
+    if bodies:
+        inside = [Depth.deepest(depths(steps_of(inner, [], is_inner=True)[0])) for inner in bodies]
+        deepest = Depth.deepest(inside)
+        return deepest.numbers, deepest.layers
+    matrices = [list(dims) for dims in weights if len(dims) >= 2 and 0 not in dims]
+    if not matrices or not _MULTIPLIES.search(node.op_type):
+        return None, None
+    # all but the outputs, which are the first dimension of most weights, and the last of those of MatMul
+    return sum(math.prod(dims) // (dims[-1] if "MatMul" in node.op_type else dims[0]) for dims in matrices), None
 
 
 def module_of(node: Any) -> str:

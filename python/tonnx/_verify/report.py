@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tonnx._verify.coverage import Coverage
+
 
 @dataclass
 class OutputComparison:
@@ -22,6 +24,7 @@ class OutputComparison:
     elements: int
     ok: bool
     why: str = ""  # other shapes, other types
+    is_rounding: bool = False  # off by more than is allowed, though every layer does the same where it gets the same
 
     def __bool__(self) -> bool:
         return self.ok
@@ -32,6 +35,8 @@ class OutputComparison:
             return f"{head}  {self.why}"
         verdict = "same" if self.ok else f"DIFFERS in {self.wrong} of {self.elements}"
         numbers = f"max abs {self.max_abs:.3g}  max rel {self.max_rel:.3g}  cosine {self.cosine:.8f}"
+        if self.is_rounding:
+            verdict = f"same but for rounding, which the model magnifies in {self.wrong} of {self.elements}"
         return f"{head}  {numbers}  {verdict} (rtol {self.rtol:.2g}, atol {self.atol:.2g})"
 
 
@@ -49,6 +54,7 @@ class LayerComparison(OutputComparison):
     covers: tuple[str, ...] = ()  # nodes before it that have no counterpart: they may be fused in the other model
     how: str = "name"
     depth: int = 1
+    counterpart_index: int = 0
 
     def title(self) -> str:
         """The layer in the words of both models."""
@@ -68,16 +74,24 @@ class VerifyReport:
     b: str
     inputs: dict[str, str]
     seed: int | None
-    outputs: list[OutputComparison]
+    outputs: list[OutputComparison] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)  # outputs that only one model has
     layers: list[LayerComparison] = field(default_factory=list)
     first_difference: LayerComparison | None = None
     steps: tuple[int, int] | None = None  # values that were looked at in a and in b
     seconds: float = 0.0
+    draws: list[str] = field(default_factory=list)  # what the random floats were like, each time that both ran
+    inside: int = 0  # values inside that were compared
+    coverage: Coverage | None = None  # None where no model can be differentiated
+    is_hidden_difference: bool = False  # the first difference is one that no output shows
+
+    @property
+    def is_same_outside(self) -> bool:
+        return not self.missing and all(output.ok for output in self.outputs)
 
     @property
     def ok(self) -> bool:
-        return not self.missing and all(output.ok for output in self.outputs)
+        return self.is_same_outside and not self.is_hidden_difference
 
     def __bool__(self) -> bool:
         return self.ok
@@ -85,7 +99,8 @@ class VerifyReport:
     def __str__(self) -> str:
         lines = [f"{self.a} against {self.b}"]
         data = ", ".join(f"{name} {kind}" for name, kind in self.inputs.items())
-        lines.append(f"inputs   {data}" + (f" (random, seed {self.seed})" if self.seed is not None else ""))
+        kinds = f" (random: {'; '.join(self.draws)}; seed {self.seed})" if self.seed is not None else ""
+        lines.append(f"inputs   {data}{kinds}")
         lines += [f"{'output' if i == 0 else '':<9}{output}" for i, output in enumerate(self.outputs)]
         lines += [f"output   {text}" for text in self.missing]
         if self.steps is not None:
@@ -94,9 +109,26 @@ class VerifyReport:
                 f"layers   {len(self.layers)} compared of {self.steps[0]} and {self.steps[1]}"
                 + (f", {wrong} differ" if wrong else ", all the same")
             )
+        elif self.inside:
+            lines.append(f"inside   {self.inside} values compared, all the same")
         if self.first_difference is not None:
-            though = ", though the outputs are the same" if self.ok else ""
+            though = ", though the outputs are the same" if self.is_same_outside else ""
             lines.append(f"first layer that differs{though}: {self.first_difference.title()}")
             lines.append(f"         {OutputComparison.__str__(self.first_difference)}")
-        lines.append("same" if self.ok else "DIFFERENT")
+        if self.coverage is not None:
+            lines.append(f"weights  {self.coverage}")
+        lines.append(self.verdict())
         return "\n".join(lines)
+
+    def verdict(self) -> str:
+        """The last line."""
+        if self.is_hidden_difference:
+            return "DIFFERENT inside, where the outputs do not show it at these inputs"
+        return "same" if self.ok else "DIFFERENT"
+
+    def difference(self) -> str:
+        """What differs, in one line."""
+        if self.is_hidden_difference and self.first_difference is not None:
+            return f"inside, where no output shows it: {OutputComparison.__str__(self.first_difference)}"
+        wrong = next((str(output) for output in self.outputs if not output.ok), "")
+        return wrong or ", ".join(self.missing)

@@ -7,15 +7,18 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonnx._error import Error
+from tonnx._verify.expression import Needs
 
 if TYPE_CHECKING:
     import numpy as np
 
 FORMATS = {".onnx": "ONNX", ".pt2": "torch.export", ".pt": "TorchScript", ".py": "PyTorch module"}
 CHUNK_BYTES = 256 << 20  # values that are held at the same time
+_USUAL_SUM = 256  # numbers that a layer adds up where nobody knows
+_FUNCTION = 4  # exp and its like are off by as much as a sum of so many numbers
 
 
 @dataclass
@@ -33,8 +36,12 @@ class Input:
     name: str
     dtype: str | None = None
     shape: list[Any] | None = None
-    limit: int = 10  # of random integers
+    limit: int | None = None  # of random integers
+    choices: tuple[float, ...] = ()  # numbers that make a comparison inside true, or false
+    is_mask: bool = False
+    is_length: bool = False  # how much of the other inputs counts
     lowest: dict[str, int] | None = None  # of open sizes, by their names
+    highest: dict[str, int] | None = None
 
 
 @dataclass
@@ -51,12 +58,30 @@ class Step:
     weights: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()  # of modules whose output it is
     module: str = ""  # where a node lies in the model that the file was made of
+    adds_up: int | None = None  # numbers that each element is the sum of, where the weights tell
+    layers: int | None = None  # that lie one behind the other in it, where it holds a graph
 
     def title(self) -> str:
         return self.layer or self.name
 
 
 Visit = Callable[[int, Value], None]
+Tolerances = tuple[float, float]  # relative and absolute, as numpy.isclose has them
+
+
+class Depth(NamedTuple):
+    """How much rounding a value has behind it."""
+
+    layers: int = 0  # that add up many numbers
+    numbers: int = 0  # that these add up for one element, together
+
+    def over(self, other: Depth) -> Depth:
+        return Depth(self.layers + other.layers, self.numbers + other.numbers)
+
+    @staticmethod
+    def deepest(of: Iterable[Depth]) -> Depth:
+        found = list(of)
+        return Depth(max((d.layers for d in found), default=0), max((d.numbers for d in found), default=0))
 
 
 class Runner(ABC):
@@ -80,9 +105,30 @@ class Runner(ABC):
     def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
         """The values of some steps."""
 
+    def needs(self) -> Needs:
+        """What the sizes inside ask of the open sizes of inputs, as far as that is known."""
+        return Needs()
+
     @abstractmethod
-    def depth(self) -> int:
-        """About how many layers that accumulate rounding errors lie one behind the other."""
+    def run_with(self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray]) -> list[tuple[str, Value]]:
+        """The outputs where the values of some steps are others."""
+
+    @abstractmethod
+    def recompute(
+        self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray], wanted: Sequence[int]
+    ) -> dict[int, Value]:
+        """Values of steps as they are computed where those that use the given ones take these."""
+
+    def influence(
+        self, feeds: Sequence[np.ndarray], outputs: Mapping[int, Tolerances], inside: Mapping[int, Tolerances]
+    ) -> dict[str, float | None] | None:
+        """How far outputs and values of steps move with each weight, in units of what they may differ by; None where
+        nobody knows."""
+        return None
+
+    @abstractmethod
+    def depth(self) -> Depth:
+        """What lies one behind the other from inputs to outputs, at most."""
 
 
 class ChunkRunner(Runner):
@@ -167,13 +213,20 @@ _ACCUMULATES = re.compile(
 )
 
 
-def depths(steps: Sequence[Step]) -> list[int]:
-    """How many operators that add up many numbers lie behind each step, itself among them."""
-    found: list[int] = []
+def depths(steps: Sequence[Step]) -> list[Depth]:
+    """What lies behind each step, itself among it."""
+    found: list[Depth] = []
     for step in steps:
-        before = max((found[p] for p in step.parents if p >= 0), default=0)
-        found.append(before + bool(_ACCUMULATES.search(operator_class(step.op))))
+        found.append(Depth.deepest(found[p] for p in step.parents if p >= 0).over(own_depth(step)))
     return found
+
+
+def own_depth(step: Step) -> Depth:
+    """What one step adds."""
+    is_sum = bool(_ACCUMULATES.search(operator_class(step.op)))
+    layers = int(is_sum) if step.layers is None else step.layers
+    numbers = step.adds_up if step.adds_up is not None else _USUAL_SUM * layers
+    return Depth(layers, max(numbers, _FUNCTION))
 
 
 def open_model(path: str | os.PathLike[str], allow_ops: Sequence[str] = ()) -> Runner:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from tonnx._error import Error
-from tonnx._verify.runners import ChunkRunner, Input, Step, Value, layer_of_weight, short
-from tonnx._verify.torch_runner import coarsest, count_matrices, is_plain, named_outputs, value_of
+from tonnx._verify.influence import Sum, influence, leaves
+from tonnx._verify.runners import ChunkRunner, Depth, Input, Step, Tolerances, Value, layer_of_weight, short
+from tonnx._verify.torch_runner import coarsest, depth_of_weights, is_plain, named_outputs, value_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,5 +95,26 @@ class ScriptRunner(ChunkRunner):
         values = found if isinstance(found, tuple) else (found,)
         return {step: value_of(tensor) for step, tensor in zip(steps, values) if is_plain(tensor)}
 
-    def depth(self) -> int:
-        return count_matrices(self._module.state_dict().values())
+    def run_with(self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray]) -> list[tuple[str, Value]]:
+        raise Error(f"the values of '{self.path}' cannot be replaced", "unsupported")
+
+    def recompute(
+        self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray], wanted: Sequence[int]
+    ) -> dict[int, Value]:
+        raise Error(f"the values of '{self.path}' cannot be replaced", "unsupported")
+
+    def influence(
+        self, feeds: Sequence[np.ndarray], outputs: Mapping[int, Tolerances], inside: Mapping[int, Tolerances]
+    ) -> dict[str, float | None] | None:
+        if inside:
+            return None
+
+        def run(found: Sum) -> None:
+            for i, value in enumerate(leaves(self._module(*(torch.from_numpy(array.copy()) for array in feeds)))):
+                if i in outputs and isinstance(value, torch.Tensor):
+                    found.add(value, outputs[i])
+
+        return influence({**dict(self._module.named_parameters()), **dict(self._module.named_buffers())}, run)
+
+    def depth(self) -> Depth:
+        return depth_of_weights(self._module.state_dict().values())

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import zipfile
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
@@ -25,11 +25,24 @@ from torch.utils import _pytree as pytree
 
 from tonnx import _core
 from tonnx._error import Error, translated
-from tonnx._verify.runners import Input, Runner, Step, Value, Visit, depths, layer_of_weight, short
+from tonnx._verify.influence import Sum, influence, leaves
+from tonnx._verify.runners import (
+    Depth,
+    Input,
+    Runner,
+    Step,
+    Tolerances,
+    Value,
+    Visit,
+    depths,
+    layer_of_weight,
+    short,
+)
 
 if TYPE_CHECKING:
     import numpy as np
 
+_NO_BOUND = 1 << 40  # PyTorch has an integer of its own for infinity
 See = Callable[[torch.Tensor, Callable[[], Step]], int]
 
 
@@ -60,9 +73,10 @@ def coarsest(tensors: Iterable[torch.Tensor]) -> str:
     return next((name for name in ("bfloat16", "float16") if name in types), "float32")
 
 
-def count_matrices(tensors: Iterable[torch.Tensor]) -> int:
-    """A guess at how many layers there are, where no graph says so."""
-    return max(1, sum(1 for tensor in tensors if tensor.ndim >= 2))
+def depth_of_weights(tensors: Iterable[torch.Tensor]) -> Depth:
+    """A guess at what lies one behind the other, where no graph says so: all that has weights."""
+    sums = [tensor.numel() // tensor.shape[0] for tensor in tensors if tensor.ndim >= 2 and tensor.numel()]
+    return Depth(max(len(sums), 1), sum(sums))
 
 
 class TorchRunner(Runner):
@@ -71,11 +85,14 @@ class TorchRunner(Runner):
     output_names: Sequence[str] = ()
 
     @abstractmethod
-    def walk(self, tensors: list[torch.Tensor], see: See) -> None:
-        """Runs the model and calls `see` with every value, which gives the number of its step."""
+    def walk(self, tensors: list[torch.Tensor], see: See) -> Any:
+        """Runs the model and calls `see` with every value, which gives the number of its step; gives what it made."""
 
     @abstractmethod
     def call(self, tensors: list[torch.Tensor]) -> Any: ...
+
+    @abstractmethod
+    def weights(self) -> dict[str, torch.Tensor]: ...
 
     def _tensors(self, feeds: Sequence[np.ndarray]) -> list[torch.Tensor]:
         return [torch.from_numpy(array.copy()) for array in feeds]  # a model may write to its inputs
@@ -101,6 +118,63 @@ class TorchRunner(Runner):
             return len(self.steps) - 1
 
         self._guarded(lambda: self.walk(self._tensors(feeds), see))
+
+    def run_with(self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray]) -> list[tuple[str, Value]]:
+        result = self._replacing(feeds, given, lambda index, tensor: None)
+        return named_outputs(result, self.output_names)
+
+    def recompute(
+        self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray], wanted: Sequence[int]
+    ) -> dict[int, Value]:
+        places, found = set(wanted), dict[int, Value]()
+
+        def keep(index: int, tensor: torch.Tensor) -> None:
+            if index in places:
+                value = value_of(tensor)
+                found[index] = Value(value.array.copy(), value.dtype)
+
+        self._replacing(feeds, given, keep)
+        return found
+
+    def _replacing(
+        self,
+        feeds: Sequence[np.ndarray],
+        given: Mapping[int, np.ndarray],
+        visit: Callable[[int, torch.Tensor], None],
+    ) -> Any:
+        count = 0
+
+        def see(tensor: torch.Tensor, describe: Callable[[], Step]) -> int:
+            nonlocal count
+            visit(count, tensor)
+            if count in given:
+                tensor.copy_(torch.from_numpy(given[count].copy()).reshape(tensor.shape))
+            count += 1
+            return count - 1
+
+        return self._guarded(lambda: self.walk(self._tensors(feeds), see))
+
+    def influence(
+        self, feeds: Sequence[np.ndarray], outputs: Mapping[int, Tolerances], inside: Mapping[int, Tolerances]
+    ) -> dict[str, float | None] | None:
+        count = 0
+
+        def run(found: Sum) -> None:
+            def see(tensor: torch.Tensor, describe: Callable[[], Step]) -> int:
+                nonlocal count
+                if count in inside:
+                    found.add(tensor, inside[count])
+                count += 1
+                return count - 1
+
+            if inside:
+                self.walk(self._tensors(feeds), see)
+                return
+            for i, value in enumerate(leaves(self.call(self._tensors(feeds)))):
+                if i in outputs and isinstance(value, torch.Tensor):
+                    found.add(value, outputs[i])
+
+        return influence(self.weights(), run)
 
     def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
         places, found, count = set(wanted), dict[int, Value](), 0
@@ -194,7 +268,9 @@ class ProgramRunner(TorchRunner):
         ]
         originals = dict(zip(names.get("arguments", ()), names.get("input_names", ())))
         self.precision = coarsest(self._program.state_dict.values())
-        ranges = {str(symbol): int(r.lower) for symbol, r in self._program.range_constraints.items()}
+        ranges = self._program.range_constraints.items()
+        lowest = {str(symbol): int(r.lower) for symbol, r in ranges}
+        highest = {str(symbol): int(r.upper) for symbol, r in ranges if r.upper < _NO_BOUND}
         nodes = {node.name: node for node in self._program.graph.nodes if node.op == "placeholder"}
         self._given: list[Any] = []  # values of inputs that are no tensors
         for spec in self._program.graph_signature.input_specs:
@@ -208,7 +284,7 @@ class ProgramRunner(TorchRunner):
             self._given.append(...)
             shape = [size if isinstance(size, int) else size.node.expr for size in value.shape]
             dtype = str(value.dtype).removeprefix("torch.")
-            self.inputs.append(Input(originals.get(name, name), dtype, shape, lowest=ranges))
+            self.inputs.append(Input(originals.get(name, name), dtype, shape, lowest=lowest, highest=highest))
 
     def _load(self, allow_ops: list[str]) -> dict[str, list[str]]:
         """Loads what tonnx read of the file and wrote anew; gives the names of the ONNX model that it was made of.
@@ -242,10 +318,13 @@ class ProgramRunner(TorchRunner):
         args, kwargs = pytree.tree_unflatten(self._flat(tensors), self._program.call_spec.in_spec)
         return self._module(*args, **kwargs)
 
-    def walk(self, tensors: list[torch.Tensor], see: See) -> None:
-        _Walk(self._module, see).run(*self._flat(tensors), enable_io_processing=False)
+    def walk(self, tensors: list[torch.Tensor], see: See) -> Any:
+        return _Walk(self._module, see).run(*self._flat(tensors), enable_io_processing=False)
 
-    def depth(self) -> int:
+    def weights(self) -> dict[str, torch.Tensor]:
+        return {**dict(self._module.named_parameters()), **dict(self._module.named_buffers())}
+
+    def depth(self) -> Depth:
         steps: list[Step] = []
         sources: dict[fx.Node, tuple[int, ...]] = {}
         for node in self._program.graph.nodes:
@@ -253,7 +332,7 @@ class ProgramRunner(TorchRunner):
             if node.op.startswith("call"):
                 sources[node] = (len(steps),)
                 steps.append(step_of(node, parents))
-        return max(depths(steps), default=1)
+        return Depth.deepest(depths(steps))
 
 
 class _Watch(TorchFunctionMode):
@@ -326,8 +405,11 @@ class ModuleRunner(TorchRunner):
     def call(self, tensors: list[torch.Tensor]) -> Any:
         return self._model(*tensors)
 
-    def walk(self, tensors: list[torch.Tensor], see: See) -> None:
-        weights = {id(t): name for name, t in [*self._model.named_parameters(), *self._model.named_buffers()]}
+    def weights(self) -> dict[str, torch.Tensor]:
+        return {**dict(self._model.named_parameters()), **dict(self._model.named_buffers())}
+
+    def walk(self, tensors: list[torch.Tensor], see: See) -> Any:
+        weights = {id(t): name for name, t in self.weights().items()}
         stack: list[str] = []
         for i, tensor in enumerate(tensors):
             tensor._tonnx_step = -1 - i  # type: ignore[attr-defined]
@@ -338,10 +420,10 @@ class ModuleRunner(TorchRunner):
                 undo.callback(module.register_forward_pre_hook(lambda *_, p=path: stack.append(p)).remove)
                 undo.callback(module.register_forward_hook(lambda *_: stack.pop() and None).remove)
             undo.enter_context(_Watch(see, weights, lambda: stack[-1] if stack else ""))
-            self._model(*tensors)
+            return self._model(*tensors)
 
-    def depth(self) -> int:
-        return count_matrices(self._model.state_dict().values())
+    def depth(self) -> Depth:
+        return depth_of_weights(self._model.state_dict().values())
 
 
 def _described_input(name: str, line: re.Match[str] | None) -> Input:
@@ -350,4 +432,4 @@ def _described_input(name: str, line: re.Match[str] | None) -> Input:
     sizes = [size.strip() for size in (line["shape"] or "").split(",") if size.strip()]
     shape: list[Any] = [int(size) if size.isdigit() else (None if size == "?" else size) for size in sizes]
     dtype = {"float": "float32", "double": "float64"}.get(line["dtype"], line["dtype"])
-    return Input(line["original"] or name, dtype, shape, limit=2 if "mask" in name.lower() else 10)
+    return Input(line["original"] or name, dtype, shape, is_mask="mask" in name.lower())
