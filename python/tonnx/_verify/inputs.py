@@ -42,9 +42,9 @@ class Sizes:
     def __init__(self, known: Mapping[str, int] | None = None) -> None:
         self.known: dict[str, int] = dict(known or {})
 
-    def learn(self, declared: Sequence[Any], sizes: Sequence[int]) -> None:
+    def learn(self, declared: Sequence[Any], sizes: Sequence[int | None]) -> None:
         for name, size in zip(declared, sizes):
-            if isinstance(name, str) or getattr(name, "is_symbol", False):
+            if size is not None and (isinstance(name, str) or getattr(name, "is_symbol", False)):
                 self.known.setdefault(str(name), int(size))
 
     def of(self, options: Sequence[Any], guess: int, lowest: Mapping[str, int]) -> int:

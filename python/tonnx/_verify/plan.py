@@ -48,6 +48,10 @@ class Plan:
         self._shapes = [find(shapes, each, used) for each in names]
         if unknown := set(shapes) - used:
             raise no_input("--shape", list(unknown), a)
+        for value, shape in zip(a.inputs, self._shapes):
+            if shape is not None and value.shape is not None and len(shape) != len(value.shape):
+                wanted = f"'{value.name}' has {len(value.shape)} sizes"
+                raise Error(f"input {wanted}, and {list(shape)} is given", "invalid_model")
         self._data = [find(arrays, each, used) for each in names]
         if unknown := set(arrays) - used:
             raise no_input("inputs", list(unknown), a)
@@ -66,14 +70,12 @@ class Plan:
         sizes = Sizes()
         for i, value in enumerate(self.a.inputs):
             known = self._data[i].shape if self._data[i] is not None else self._shapes[i]
-            if known is not None and None in known:
-                known = None
             other = self._other.get(i)
             for one in (value, other):
                 if one is not None and one.shape is not None:
                     if known is not None:
                         sizes.learn(one.shape, known)
-                    elif value.shape is not None and other is not None and len(value.shape) == len(other.shape or ()):
+                    if value.shape is not None and other is not None and len(value.shape) == len(other.shape or ()):
                         for pair in zip(value.shape, other.shape or ()):
                             fixed = [size for size in pair if isinstance(size, int)]
                             sizes.learn(pair, fixed[:1] * 2)

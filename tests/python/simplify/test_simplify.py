@@ -124,17 +124,17 @@ def sizes_of_inputs(made: onnx.ModelProto) -> list[list[int | str]]:
 
 def seen_shapes(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, tuple[int, ...]]]:
     """The shapes of all inputs that outputs are compared on from now on."""
-    import tonnx._compare
+    from tonnx._verify.plan import Plan
 
     shapes: list[dict[str, tuple[int, ...]]] = []
-    random_inputs = tonnx._compare.random_inputs
+    draw = Plan.draw
 
-    def noted(*args: Any) -> dict[str, np.ndarray]:
-        feeds = random_inputs(*args)
-        shapes.append({name: array.shape for name, array in feeds.items()})
+    def noted(plan: Plan, number: int) -> Any:
+        feeds = draw(plan, number)
+        shapes.append({value.name: array.shape for value, array in zip(plan.a.inputs, feeds[0], strict=True)})
         return feeds
 
-    monkeypatch.setattr(tonnx._compare, "random_inputs", noted)
+    monkeypatch.setattr(Plan, "draw", noted)
     return shapes
 
 
@@ -158,7 +158,10 @@ def test_input_shapes_are_for_the_check_where_sizes_stay_open(monkeypatch: pytes
     )
     assert ok and sizes_of_inputs(made)[0] == [2, 4]
     assert seen.pop() == {"x": (2, 4), "z": (2,)}
-    for shapes, said in (({"w": [3]}, "no input 'w'; it has: x, z"), ({"z": [3, 1]}, r"'z' has 1 sizes, and \[3, 1\]")):
+    for shapes, said in (
+        ({"w": [3]}, "w: no such input; the inputs are: x, z"),
+        ({"z": [3, 1]}, r"'z' has 1 sizes, and \[3, 1\]"),
+    ):
         with pytest.raises(tonnx.Error, match=said):
             tonnx.simplify(given, check_n=1, test_input_shapes=shapes)
 
