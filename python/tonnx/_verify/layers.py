@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -138,12 +139,16 @@ class Inside:
             return None
         return value.array.reshape(print_.shape).astype(print_.dtype)
 
-    def recheck(self, layers: Sequence[LayerComparison], tolerance: Tolerance) -> None:
+    def recheck(self, layers: Sequence[LayerComparison], tolerance: Tolerance, seconds: float) -> None:
         """Judges layers by themselves: the first model computes them from the values that the second has before them.
 
-        So no rounding is carried on from layer to layer, and what a layer does is all that can differ.
+        So no rounding is carried on from layer to layer, and what a layer does is all that can differ. What there is no
+        time for stays as it was judged before.
         """
+        end = time.monotonic() + seconds
         for chunk in self._parts(layers):
+            if time.monotonic() > end:
+                break
             given: dict[int, np.ndarray] = {}
             for index in {i for layer in chunk for i in self._before(layer.index)}:
                 array = self.counterpart(self._at[index])
@@ -163,8 +168,9 @@ class Inside:
                     if near is None:
                         moved = dict(zip(given, perturbed(list(given.values()))))
                         near = self.a.recompute(perturbed(self.feeds[0]), moved, wanted)
-                    coarse = Tolerance(None, None, ("int8", "int8")) if self._quantises(layer.index) else tolerance
-                    numbers = measure(*pair, coarse, depth, near=near.get(layer.index))
+                    rounds = self._quantises(layer.index)
+                    coarse = Tolerance(None, None, ("int8", "int8")) if rounds else tolerance
+                    numbers = measure(*pair, coarse, depth, near=near.get(layer.index), is_quantised=rounds)
                 for name, number in numbers.items():
                     setattr(layer, name, number)
 
