@@ -121,9 +121,14 @@ class Inside:
     def _is_sure(self, layer: LayerComparison) -> bool:
         """Whether the two are counterparts. Where only their places say so, what is not even similar may be none, as a
         product of integers is none of the product of what they stand for."""
-        if layer.ok or layer.how != "place":
+        if layer.how != "place":
             return True
-        return distance(self._in_a.prints[layer.index], self._in_b.prints[layer.counterpart_index]) < _RECOGNISED
+        if not self._in_a.prints[layer.index].is_telling:
+            return False  # one number, or many that are equal: those of another layer may be like it
+        return (
+            layer.ok
+            or distance(self._in_a.prints[layer.index], self._in_b.prints[layer.counterpart_index]) < _RECOGNISED
+        )
 
     def sure(self) -> list[LayerComparison]:
         """The layers whose counterparts are beyond doubt."""
