@@ -32,8 +32,8 @@ std::vector<std::string> files_of(const std::string& target) {
   return {target};
 }
 
-/// Shapes of inputs to compare results with: sizes that vary in a range are chosen here, others that are open (-1) by the
-/// judge.
+/// Shapes of inputs to compare results with: sizes that vary in a range are chosen here, others that are open (-1) by
+/// the judge.
 Shapes test_shapes(const Model& model, const BatchJob& job) {
   std::map<std::string, int64_t> sizes;
   for (const DynamicDim& dim : job.convert.dynamic) {

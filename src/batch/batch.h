@@ -50,8 +50,8 @@ struct JobResult {
   std::optional<ErrorKind> kind;  // of the error; none where the outputs differ
 };
 
-/// Compares what the source of a job became with it, on inputs of these shapes, where -1 is open. `result` is not in its
-/// place yet. Empty where they agree, otherwise what differs, or why that is not judged (`kNotJudged`).
+/// Compares what the source of a job became with it, on inputs of these shapes, where -1 is open. `result` is not in
+/// its place yet. Empty where they agree, otherwise what differs, or why that is not judged (`kNotJudged`).
 using JobJudge = std::function<std::string(const BatchJob& job, const std::string& result,
                                            const std::map<std::string, std::vector<int64_t>>& shapes)>;
 

@@ -93,39 +93,38 @@ void simplify_one(const SimplifyArguments& a, const JudgeMaker& make_judge) {
   if (a.lists_passes) return list_passes(a.as_markdown);
   require(!a.source.empty() && !a.target.empty(), "simplify needs a source and a target");
   const BudgetScope scope(parse_limits(a.limits));
-  in_context([&] { return "simplifying " + a.source; },
-             [&] {
-               Model model = read_onnx(a.source);
-               SimplifyFileOptions options = simplify_options_of(a, model);
-               if (a.judge.times > 0 || a.verifies_passes) {
-                 if (!make_judge)
-                   fail_unsupported("comparing outputs needs ONNX Runtime: run `python -m tonnx simplify` instead");
-                 options.judge = make_judge(judge_options_of(a, model));
-               }
-               const SimplifyReport report = simplify_and_compare(model, options);
-               if (!report.is_right) {
-                 throw Differs(
-                     fmt::format("the outputs of the simplified model differ: {}\n  --verify-passes finds the "
-                                 "pass that is to blame, and leaves it out",
-                                 report.difference));
-               }
-               write_simplified(model, a.target, report, options);
-               const uint64_t bytes = size_of(a.target);
-               if (!a.report.empty()) {
-                 OutputFile file(a.report);
-                 file.write(std::string_view(json_of(report, bytes)));
-                 file.commit();
-               }
-               if (!report.not_judged.empty()) {
-                 std::fprintf(stderr, "warning: %s%s\n", std::string(kNotJudged).c_str(),
-                              shown(report.not_judged).c_str());
-               }
-               for (const std::string& pass : report.taken_back) {
-                 std::fprintf(stderr, "warning: the outputs changed in pass %s, which was left out\n",
-                              shown(pass).c_str());
-               }
-               if (!a.is_quiet) std::fputs(table_of(report, bytes).c_str(), stdout);
-             });
+  in_context(
+      [&] { return "simplifying " + a.source; },
+      [&] {
+        Model model = read_onnx(a.source);
+        SimplifyFileOptions options = simplify_options_of(a, model);
+        if (a.judge.times > 0 || a.verifies_passes) {
+          if (!make_judge)
+            fail_unsupported("comparing outputs needs ONNX Runtime: run `python -m tonnx simplify` instead");
+          options.judge = make_judge(judge_options_of(a, model));
+        }
+        const SimplifyReport report = simplify_and_compare(model, options);
+        if (!report.is_right) {
+          throw Differs(
+              fmt::format("the outputs of the simplified model differ: {}\n  --verify-passes finds the "
+                          "pass that is to blame, and leaves it out",
+                          report.difference));
+        }
+        write_simplified(model, a.target, report, options);
+        const uint64_t bytes = size_of(a.target);
+        if (!a.report.empty()) {
+          OutputFile file(a.report);
+          file.write(std::string_view(json_of(report, bytes)));
+          file.commit();
+        }
+        if (!report.not_judged.empty()) {
+          std::fprintf(stderr, "warning: %s%s\n", std::string(kNotJudged).c_str(), shown(report.not_judged).c_str());
+        }
+        for (const std::string& pass : report.taken_back) {
+          std::fprintf(stderr, "warning: the outputs changed in pass %s, which was left out\n", shown(pass).c_str());
+        }
+        if (!a.is_quiet) std::fputs(table_of(report, bytes).c_str(), stdout);
+      });
 }
 
 /// Options of other simplifiers that mean nothing here, so that their command lines work.

@@ -194,7 +194,7 @@ class Judge:
         suspects = [layer for layer in inside.sure() if is_quantised or not layer.ok]
         strict = Tolerance(None, None, ("float32", "float32")) if is_quantised else self.tolerance
         try:
-            inside.recheck(suspects, strict)
+            inside.recheck(suspects, strict, _SECONDS)
         except Error:  # the first model cannot take other values: what was found before holds
             pass
         return inside

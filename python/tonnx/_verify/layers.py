@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -120,9 +121,14 @@ class Inside:
     def _is_sure(self, layer: LayerComparison) -> bool:
         """Whether the two are counterparts. Where only their places say so, what is not even similar may be none, as a
         product of integers is none of the product of what they stand for."""
-        if layer.ok or layer.how != "place":
+        if layer.how != "place":
             return True
-        return distance(self._in_a.prints[layer.index], self._in_b.prints[layer.counterpart_index]) < _RECOGNISED
+        if not self._in_a.prints[layer.index].is_telling:
+            return False  # one number, or many that are equal: those of another layer may be like it
+        return (
+            layer.ok
+            or distance(self._in_a.prints[layer.index], self._in_b.prints[layer.counterpart_index]) < _RECOGNISED
+        )
 
     def sure(self) -> list[LayerComparison]:
         """The layers whose counterparts are beyond doubt."""
@@ -138,12 +144,16 @@ class Inside:
             return None
         return value.array.reshape(print_.shape).astype(print_.dtype)
 
-    def recheck(self, layers: Sequence[LayerComparison], tolerance: Tolerance) -> None:
+    def recheck(self, layers: Sequence[LayerComparison], tolerance: Tolerance, seconds: float) -> None:
         """Judges layers by themselves: the first model computes them from the values that the second has before them.
 
-        So no rounding is carried on from layer to layer, and what a layer does is all that can differ.
+        So no rounding is carried on from layer to layer, and what a layer does is all that can differ. What there is no
+        time for stays as it was judged before.
         """
+        end = time.monotonic() + seconds
         for chunk in self._parts(layers):
+            if time.monotonic() > end:
+                break
             given: dict[int, np.ndarray] = {}
             for index in {i for layer in chunk for i in self._before(layer.index)}:
                 array = self.counterpart(self._at[index])
@@ -163,8 +173,9 @@ class Inside:
                     if near is None:
                         moved = dict(zip(given, perturbed(list(given.values()))))
                         near = self.a.recompute(perturbed(self.feeds[0]), moved, wanted)
-                    coarse = Tolerance(None, None, ("int8", "int8")) if self._quantises(layer.index) else tolerance
-                    numbers = measure(*pair, coarse, depth, near=near.get(layer.index))
+                    rounds = self._quantises(layer.index)
+                    coarse = Tolerance(None, None, ("int8", "int8")) if rounds else tolerance
+                    numbers = measure(*pair, coarse, depth, near=near.get(layer.index), is_quantised=rounds)
                 for name, number in numbers.items():
                     setattr(layer, name, number)
 

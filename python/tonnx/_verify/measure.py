@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tonnx._difference import apart, wide
 from tonnx._verify.runners import Depth, Value
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _ROUNDING = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7, "int8": 1 / 254}
 _TIMES = {"float64": 4.0, "float32": 4.0, "float16": 2.0, "bfloat16": 2.0, "int8": 1.25}
 _SMALLEST = {"float64": 1e-11}  # exp, erf and their like are not exact to the last digit in all runtimes
 _ROUNDING_OF_ONE = 1.2e-7  # a sigmoid whose result is tiny was computed from what is not
 _LARGEST_TOLERANCE = 0.1
+_STEPS = 256  # of a type of 8 bits
 _MASK = 1e9  # elements of attention masks say nothing of how large the others are
 
 
@@ -49,13 +54,28 @@ def rounding(dtype: str, depth: Depth) -> float:
     return max(_TIMES[dtype] * _ROUNDING[dtype] * math.sqrt(max(count, 1)), _SMALLEST.get(dtype, 0.0))
 
 
+def step_of(array: np.ndarray) -> float:
+    """The step of a value that was quantised: how far its elements are apart where there are few of them; else 0."""
+    import numpy as np
+
+    found = np.unique(array[np.isfinite(array)])
+    return 1.01 * float(np.diff(found).min()) if 2 <= found.size <= _STEPS else 0.0
+
+
 def measure(
-    a: Value, b: Value, tolerance: Tolerance, depth: Depth, *, noise: float = 1.0, near: Value | None = None
+    a: Value,
+    b: Value,
+    tolerance: Tolerance,
+    depth: Depth,
+    *,
+    noise: float = 1.0,
+    near: Value | None = None,
+    is_quantised: bool = False,
 ) -> dict[str, object]:
     """The numbers of an OutputComparison, but for the names.
 
     `noise` is how much more rounding has to be expected than in a value of this size; `near` what the first model makes
-    of inputs that are as far off as rounding could make them.
+    of inputs that are as far off as rounding could make them; what `is_quantised` may be off by a step.
     """
     import numpy as np
 
@@ -85,6 +105,8 @@ def measure(
             plain = np.abs(x[np.isfinite(x) & (np.abs(x) < _MASK)])
             scale = noise * float(plain.max()) if plain.size else 0.0
             rtol, atol = tolerance.of((a.dtype, b.dtype), depth, scale)
+            if is_quantised:
+                atol = max(atol, step_of(x))  # rounding may fall either way
             if near is not None and near.array.shape == a.array.shape:
                 moved = np.abs(near.array.astype(np.float64) - x)[np.isfinite(x)]
                 atol += 4 * float(np.nan_to_num(moved, nan=0.0, posinf=0.0).max(initial=0.0))
