@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from tonnx._error import Error
 from tonnx._verify.coverage import Coverage
 from tonnx._verify.draws import title
 from tonnx._verify.inputs import perturbed
-from tonnx._verify.layers import Inside, foremost, sorted_out
+from tonnx._verify.layers import Inside, TooLong, foremost, sorted_out
 from tonnx._verify.measure import Tolerance, measure
 from tonnx._verify.plan import Feeds, Plan
 from tonnx._verify.report import LayerComparison, OutputComparison, VerifyReport
@@ -167,7 +168,11 @@ class Judge:
         telling = sorted(self._draws, key=lambda number: -self._reach.get(number, 0))
         for number in self._draws[-1:] if not report.is_same_outside else telling:
             feeds = self.plan.draw(number)
-            inside = self._look_inside(feeds, one_by_one=report.is_same_outside)
+            try:
+                seconds = math.inf if is_asked else 2 * _SECONDS
+                inside = self._look_inside(feeds, one_by_one=report.is_same_outside, seconds=seconds)
+            except TooLong:
+                break
             hidden = self._hidden_difference(feeds, inside) if report.is_same_outside else None
             kept, first = sorted_out(self.a.steps, inside.layers)
             report.inside = max(report.inside, len(kept))
@@ -183,11 +188,11 @@ class Judge:
             if time.monotonic() > end:
                 break
 
-    def _look_inside(self, feeds: Feeds, *, one_by_one: bool) -> Inside:
+    def _look_inside(self, feeds: Feeds, *, one_by_one: bool, seconds: float = 2 * _SECONDS) -> Inside:
         """Compares values inside. One by one, a layer differs where it does so by itself: that is asked of those that
         differ, and of all in a quantised model, where a step that falls the other way goes on from layer to layer."""
         numbers = {-1 - j: -1 - i for j, i in enumerate(self.plan.pairs) if i is not None}
-        inside = Inside(self.a, self.b, feeds, numbers, self.tolerance)
+        inside = Inside(self.a, self.b, feeds, numbers, self.tolerance, seconds)
         if self.tolerance.is_given or not one_by_one:
             return inside
         is_quantised = "int8" in self.tolerance.precisions

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from tonnx._error import Error
 from tonnx._verify import runners
 from tonnx._verify.inputs import perturbed
 from tonnx._verify.match import Matcher, Pair, Print, Sketcher, distance
@@ -23,10 +25,14 @@ _ROUNDS = re.compile("Quantize|QLinear|Integer|Round|quantize|round")
 Feeds = tuple[list["np.ndarray"], list["np.ndarray"]]
 
 
+class TooLong(Error):
+    """Nobody asked for the values inside, and to look at all of them takes longer than the rest did."""
+
+
 class Traced:
     """What is kept of all values of a model: a sketch of each, and the values themselves while there is room."""
 
-    def __init__(self, runner: Runner, feeds: Sequence[np.ndarray], sketcher: Sketcher) -> None:
+    def __init__(self, runner: Runner, feeds: Sequence[np.ndarray], sketcher: Sketcher, end: float) -> None:
         self.runner, self.feeds = runner, feeds
         self.prints: dict[int, Print] = {}
         self._kept: dict[int, Value] = {}
@@ -34,6 +40,8 @@ class Traced:
 
         def visit(index: int, value: Value) -> None:
             nonlocal room
+            if time.monotonic() > end:
+                raise TooLong(f"the values inside of '{runner.path}' take too long", "unsupported")
             self.prints[index] = sketcher(value)
             if (room := room - value.array.nbytes) >= 0:
                 self._kept[index] = Value(value.array.copy(), value.dtype)  # operators in place change it later
@@ -77,10 +85,19 @@ def noise_of(steps: Sequence[Step], prints: dict[int, Print]) -> list[float]:
 class Inside:
     """The values inside of two models on the same inputs, and which of them belong together."""
 
-    def __init__(self, a: Runner, b: Runner, feeds: Feeds, inputs: dict[int, int], tolerance: Tolerance) -> None:
+    def __init__(
+        self,
+        a: Runner,
+        b: Runner,
+        feeds: Feeds,
+        inputs: dict[int, int],
+        tolerance: Tolerance,
+        seconds: float = math.inf,
+    ) -> None:
+        self._end = time.monotonic() + seconds
         self.a, self.b, self.feeds, self.tolerance = a, b, feeds, tolerance
         sketcher = Sketcher()
-        self._in_a, self._in_b = Traced(a, feeds[0], sketcher), Traced(b, feeds[1], sketcher)
+        self._in_a, self._in_b = (Traced(runner, arrays, sketcher, self._end) for runner, arrays in zip((a, b), feeds))
         pairs = Matcher(a.steps, b.steps, self._in_a.prints, self._in_b.prints, inputs).run()
         self.layers = self._compared(pairs)
         compared = {layer.index: layer for layer in self.layers}
@@ -97,6 +114,8 @@ class Inside:
         noises = noise_of(a.steps, self._in_a.prints)
         found: list[LayerComparison] = []
         for chunk in chunks(pairs, self._in_a.prints, self._in_b.prints):
+            if time.monotonic() > self._end:
+                break  # what is left stays unseen
             values_a = self._in_a.fetch([pair.a for pair in chunk])
             values_b = self._in_b.fetch([pair.b for pair in chunk])
             left: list[tuple[Pair, Depth]] = []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 FORMATS = {".onnx": "ONNX", ".pt2": "torch.export", ".pt": "TorchScript", ".py": "PyTorch module"}
-CHUNK_BYTES = 256 << 20  # values that are held at the same time
+CHUNK_BYTES = 1 << 30  # values that are held at the same time
 _USUAL_SUM = 256  # numbers that a layer adds up where nobody knows
 _FUNCTION = 4  # exp and its like are off by as much as a sum of so many numbers
 
