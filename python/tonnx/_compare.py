@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tonnx._difference import difference
-from tonnx._error import Error
+from tonnx._error import Error, nearest
 from tonnx._runtime import ONNX_TYPES, open_session
 
 if TYPE_CHECKING:
@@ -40,6 +40,16 @@ def random_inputs(
     return feeds
 
 
+def _require_inputs(names: Iterable[str], session: Any) -> None:
+    known = [value.name for value in session.get_inputs()]
+    for name in names:
+        if name not in known:
+            raise Error(f"the model has no input '{name}'; it has: {nearest(name, known)}", "invalid_model")
+
+
+FILLS = ("random", "ones", "zeros", "arange")
+
+
 def made_up_array(
     rng: np.random.Generator, dtype: np.dtype[Any], shape: Sequence[int], fill: str = "random", limit: int = 10
 ) -> np.ndarray:
@@ -47,6 +57,8 @@ def made_up_array(
     import numpy as np
 
     data: Any
+    if fill not in FILLS:
+        raise Error(f"there is no input_fill '{fill}'; there are: {nearest(fill, FILLS)}", "invalid_model")
     if fill == "ones":
         data = np.ones(shape)
     elif fill == "zeros":
@@ -90,6 +102,7 @@ def compare_files(
     first, second = open_session(source), open_session(result)
     names = [output.name for output in second.get_outputs()]
     inputs = {value.name for value in second.get_inputs()}
+    _require_inputs([*(shapes or {}), *(data or {})], first)
     for seed in range(max(times, 1)):
         feeds = dict(data) if data else random_inputs(second, shapes or {}, seed, fill)
         wanted_inputs = {value.name for value in first.get_inputs()}
@@ -116,15 +129,18 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
 def parse_shapes(texts: Sequence[str]) -> dict[str, list[int]]:
     """`name:1,3,224,224` for each."""
-    shapes = {}
+    shapes: dict[str, list[int]] = {}
     for text in texts:
         name, colon, sizes = text.rpartition(":")
         try:
             if not colon:
                 raise ValueError
-            shapes[name] = [int(size) for size in sizes.split(",") if size]
+            shape = [int(size) for size in sizes.split(",") if size]
         except ValueError:
             raise Error(f"'{text}' is not of the form name:1,3,224,224", "invalid_model") from None
+        if name in shapes:
+            raise Error(f"input '{name}' is given two shapes", "invalid_model")
+        shapes[name] = shape
     return shapes
 
 

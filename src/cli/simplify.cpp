@@ -51,7 +51,7 @@ void list_passes(bool as_markdown) {
 SimplifyFileOptions simplify_options_of(const SimplifyArguments& a, const Model& model) {
   SimplifyFileOptions options;
   SimplifyOptions& passes = options.simplify;
-  for (const std::string& text : a.input_shapes) passes.input_shapes.insert(parse_shape(text, &model));
+  passes.input_shapes = parse_shapes(a.input_shapes, &model);
   passes.skip = a.skip;
   passes.skip.insert(passes.skip.end(), a.skip_optimization.begin(), a.skip_optimization.end());
   if (a.skips_all) {
@@ -193,9 +193,7 @@ void add_infer(CLI::App& app, Run& run) {
       in_context([&] { return "inferring " + paths->first; },
                  [&] {
                    Model model = read_onnx(paths->first);
-                   std::map<std::string, std::vector<int64_t>> given;
-                   for (const std::string& text : *shapes) given.insert(parse_shape(text, &model));
-                   infer_and_declare(model, given);
+                   infer_and_declare(model, parse_shapes(*shapes, &model));
                    write_onnx(model, paths->second);
                  });
     };

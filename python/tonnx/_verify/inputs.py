@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tonnx._compare import made_up_array
-from tonnx._error import Error
+from tonnx._error import Error, nearest
 from tonnx._verify.runners import Input, Runner, identifier
 
 if TYPE_CHECKING:
@@ -109,9 +109,10 @@ def _find(given: Mapping[str, Any], names: Sequence[str], used: set[str]) -> Any
     return None
 
 
-def _no_input(what: str, names: Sequence[str], a: Runner) -> Error:
-    there = ", ".join(value.name for value in a.inputs) or "none"
-    return Error(f"{what} {', '.join(sorted(names))}: no such input; the inputs are: {there}", "invalid_model")
+def _no_input(what: str, names: Iterable[str], a: Runner) -> Error:
+    name = min(names)
+    there = nearest(name, [value.name for value in a.inputs])
+    return Error(f"{what} names '{name}', but the inputs are: {there}", "invalid_model")
 
 
 def make_inputs(
@@ -140,10 +141,10 @@ def make_inputs(
     names = [_title(value, [other_of[i]] if i in other_of else []) for i, value in enumerate(a.inputs)]
     fixed = [_find(shapes, each, used) for each in names]
     if unknown := set(shapes) - used:
-        raise _no_input("--shape", list(unknown), a)
+        raise _no_input("shapes", unknown, a)
     data = [_find(arrays, each, used) for each in names]
     if unknown := set(arrays) - used:
-        raise _no_input("inputs", list(unknown), a)
+        raise _no_input("inputs", unknown, a)
     if arrays and any(array is None for array in data):
         missing = [value.name for value, array in zip(a.inputs, data) if array is None]
         raise Error(f"the inputs given lack {', '.join(missing)}", "invalid_model")
