@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "base/output_file.h"
 #include "base/utf8.h"
 #include "bindings.h"
@@ -21,6 +22,7 @@
 #include "formats/pt2/pt2.h"
 #include "formats/pt2/vetted_copy.h"
 #include "ir/text.h"
+#include "ops/frame/op_def.h"
 #include "passes/pass_table.h"
 #include "passes/passes.h"
 #include "tensors.h"
@@ -383,6 +385,13 @@ NB_MODULE(_core, m) {
       .def("__enter__", &PythonBudget::enter)
       .def("__exit__", [](PythonBudget& self, const nb::args&) { self.exit(); });
   m.def("parse_bytes", &parse_bytes);
+  m.def("standard_versions", [](const std::string& op) {
+    const auto versions = standard_versions(op);
+    return std::vector<int>(versions.begin(), versions.end());
+  });
+  m.def("nearest_list", [](const std::string& name, const std::vector<std::string>& known) {
+    return nearest_list(name, Names(known.begin(), known.end()));
+  });
 
   m.def(
       "check_route",

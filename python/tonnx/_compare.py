@@ -75,9 +75,12 @@ def parse_shapes(texts: Sequence[str]) -> dict[str, list[int | None]]:
         try:
             if not colon:
                 raise ValueError
-            shapes[name] = [None if size == "?" else int(size) for size in sizes.split(",") if size]
+            shape = [None if size == "?" else int(size) for size in sizes.split(",") if size]
         except ValueError:
             raise Error(f"'{text}' is not of the form name:1,3,224,224", "invalid_model") from None
+        if name in shapes:
+            raise Error(f"input '{name}' is given two shapes", "invalid_model")
+        shapes[name] = shape
     return shapes
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from tonnx._core import CoreError
+from tonnx._core import CoreError, nearest_list
 from tonnx._literal import visible
 
 
@@ -19,6 +19,11 @@ class Error(Exception):
     def __init__(self, text: str, kind: str) -> None:
         super().__init__(visible(text))
         self.kind = kind
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The names that there are, as a list for an error about one that is not: the most similar come first."""
+    return nearest_list(name, list(known))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tonnx import _core
 from tonnx._error import Error
 from tonnx._literal import is_dotted_name, literal
 
@@ -87,6 +88,10 @@ def add_converter(operation_type: str, version: int, domain: str = "") -> Callab
     imports where the operator is not of the standard.
     """
     key = ("" if domain == "ai.onnx" else domain, operation_type, version)
+    versions = _core.standard_versions(operation_type) if not key[0] else []
+    if versions and version not in versions:
+        there = ", ".join(map(str, versions))
+        raise ValueError(f"{operation_type} was not defined in opset {version}; it was in: {there}")
 
     def register(converter: Converter) -> Converter:
         if key in _converters:

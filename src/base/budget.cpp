@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/nearest.h"
 
 namespace tonnx {
 namespace {
@@ -31,7 +32,11 @@ std::span<const ResourceLimit> resource_limits() { return kLimits; }
 void Limits::set(std::string_view name, int64_t value) {
   const auto at = std::find_if(std::begin(kLimits), std::end(kLimits),
                                [&](const ResourceLimit& limit) { return name == limit.name; });
-  if (at == std::end(kLimits)) fail_invalid("there is no limit '{}'; there are: memory, steps, nodes, text", name);
+  if (at == std::end(kLimits)) {
+    Names known;
+    for (const ResourceLimit& limit : kLimits) known.emplace_back(limit.name);
+    fail_invalid("there is no limit '{}'; there are: {}", name, nearest_list(name, known));
+  }
   require(value >= 0, "the limit '{}' is negative", name);
   given_[static_cast<size_t>(at->resource)] = value;
 }

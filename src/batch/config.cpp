@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/glob.h"
+#include "base/nearest.h"
 #include "batch/text.h"
 #include "formats/onnx/onnx.h"
 
@@ -30,6 +31,7 @@ class Expansion {
   std::vector<BatchJob> run() {
     check_verification();
     for (const BatchEntry& entry : text_.models) add(entry);
+    if (!inputs_.empty() && is_every_model_read_) check_inputs(text_.defaults, inputs_);
     for (const auto& [key, job] : sources_) {
       const auto target = targets_.find(key);
       if (target != targets_.end())
@@ -125,12 +127,13 @@ class Expansion {
       model = read_onnx(job.source);
     } catch (const Error& e) {
       if (e.kind() == ErrorKind::Internal) throw;
+      is_every_model_read_ = false;
       return false;
     }
     std::vector<std::string_view> shapeless;
-    for (const Value* input : model.graph->inputs()) {
-      if (input->constant || input->sparse) continue;
+    for (const Value* input : inputs_without_values(*model.graph)) {
       used.insert(input->name);
+      inputs_.insert(input->name);
       take_shape(entry, *input, job);
       if (dynamic) take_sizes(*dynamic, *input, job);
       const bool is_open = input->type.is_tensor() && !input->type.shape;
@@ -178,12 +181,13 @@ class Expansion {
     }
   }
 
-  /// What the entry itself, not the defaults, says of inputs must be said of an input that one of its models has.
+  /// What an entry says of inputs must be said of an input that one of its models has; what the defaults say, of one
+  /// that any model has.
   void check_inputs(const BatchEntry& entry, const std::set<std::string>& used) {
     const auto check = [&](const std::string& name, int line) {
       if (used.contains(name)) return;
       mistakes_.add(line, fmt::format("no model has an input '{}'; there are: {}", shown(name),
-                                      shown(fmt::format("{}", fmt::join(used, ", ")))));
+                                      shown(nearest_list(name, Names(used.begin(), used.end())))));
     };
     for (const auto& [name, shape] : entry.input_shapes) check(name, shape.line);
     if (!entry.dynamic) return;
@@ -298,7 +302,9 @@ class Expansion {
   Verifying verifying_;
   Mistakes& mistakes_;
   std::vector<BatchJob> jobs_;
-  std::set<RouteOption> taken_;  // by some target of the entry that is looked at
+  std::set<RouteOption> taken_;   // by some target of the entry that is looked at
+  std::set<std::string> inputs_;  // of all models that were read
+  bool is_every_model_read_ = true;
   size_t values_ = 0;
   std::map<std::string, Owner> targets_;        // by path
   std::map<std::string, std::string> sources_;  // by path

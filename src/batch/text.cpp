@@ -8,13 +8,12 @@
 #include <charconv>
 #include <set>
 
+#include "base/nearest.h"
 #include "convert/opset.h"
 #include "convert/option_text.h"
 
 namespace tonnx {
 namespace {
-
-using Keys = std::vector<std::string_view>;
 
 int line_of(const YAML::Node& node) { return std::max(node.Mark().line + 1, 1); }
 
@@ -24,29 +23,10 @@ std::string_view kind_of(const YAML::Node& node) {
   return node.IsScalar() ? "a single value" : "nothing";
 }
 
-/// How many characters must be changed, added or left out.
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({change, row[j] + 1, row[j - 1] + 1}));
-    }
-  }
-  return row[b.size()];
-}
-
-std::string suggestion(std::string_view key, const Keys& known) {
-  constexpr size_t kLongest = 64;
-  const auto all = [&] { return fmt::format("; there are: {}", fmt::join(known, ", ")); };
-  if (key.size() > kLongest) return all();
-  const auto nearest = std::min_element(known.begin(), known.end(), [&](std::string_view a, std::string_view b) {
-    return distance(key, a) < distance(key, b);
-  });
-  const bool is_near = distance(key, *nearest) <= std::max<size_t>(2, key.size() / 3);
-  return is_near ? fmt::format("; did you mean '{}'?", *nearest) : all();
+std::string suggestion(std::string_view key, const Names& known) {
+  const Names nearest = nearest_first(key, known);
+  if (is_near(key, nearest[0])) return fmt::format("; did you mean '{}'?", nearest[0]);
+  return fmt::format("; there are: {}", nearest_list(key, known));
 }
 
 class Parser {
@@ -90,7 +70,7 @@ class Parser {
 
   /// Calls the body with each key of a map; those that are not known, or come twice, are mistakes.
   template <class Body>
-  void each_key(const YAML::Node& map, const Keys& known, std::string_view where, Body&& body) {
+  void each_key(const YAML::Node& map, const Names& known, std::string_view where, Body&& body) {
     std::set<std::string> seen;
     for (const auto& pair : map) {
       look_at(pair.first);
@@ -121,8 +101,8 @@ class Parser {
       return result;
     }
     const bool is_model = what != "defaults";
-    Keys known{"target",   "targets", "input_shapes",  "dynamic", "opset",
-               "simplify", "verify",  "external_data", "limits",  "allow_ops"};
+    Names known{"target",   "targets", "input_shapes",  "dynamic", "opset",
+                "simplify", "verify",  "external_data", "limits",  "allow_ops"};
     if (is_model) known.insert(known.begin(), "source");
     bool has_source = false, has_target = false, has_targets = false;
     each_key(node, known, is_model ? "of a model" : "of the defaults",

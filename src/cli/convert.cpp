@@ -40,7 +40,7 @@ void show_progress(uint64_t done, uint64_t total) {
 ConvertOptions options_of(const ConvertArguments& a) {
   ConvertOptions options;
   if (a.opset != 0) options.opset = a.opset;
-  for (const std::string& text : a.input_shapes) options.input_shapes.insert(parse_shape(text));
+  options.input_shapes = parse_shapes(a.input_shapes);
   for (const std::string& text : a.dynamic) options.dynamic.push_back(parse_dynamic(text));
   options.allow_ops = AllowedOps(a.allow_ops);
   options.limits = parse_limits(a.limits);

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "convert/option_text.h"
 #include "ir/model.h"
 
@@ -14,16 +15,12 @@ namespace {
 
 /// The only input that has no value of its own.
 std::string only_input(const Model& model, const std::string& text) {
-  std::vector<std::string_view> names;
-  for (const Value* input : model.graph->inputs()) {
-    if (!input->constant) names.emplace_back(input->name);
-  }
+  Names names;
+  for (const Value* input : inputs_without_values(*model.graph)) names.emplace_back(input->name);
   require(names.size() == 1, "'{}' does not say which input it is the shape of; there are: {}", text,
-          fmt::join(names, ", "));
+          nearest_list(text, names));
   return std::string(names[0]);
 }
-
-}  // namespace
 
 std::pair<std::string, std::vector<int64_t>> parse_shape(const std::string& text, const Model* model) {
   const size_t colon = text.rfind(':');
@@ -45,6 +42,17 @@ std::pair<std::string, std::vector<int64_t>> parse_shape(const std::string& text
     start = end + 1;
   }
   return {is_named ? text.substr(0, colon) : only_input(*model, text), dims};
+}
+
+}  // namespace
+
+std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::string>& texts, const Model* model) {
+  std::map<std::string, std::vector<int64_t>> result;
+  for (const std::string& text : texts) {
+    const auto shape = parse_shape(text, model);
+    require(result.insert(shape).second, "input '{}' is given two shapes", shape.first);
+  }
+  return result;
 }
 
 void add_limit_option(CLI::App* command, std::vector<std::string>& into) {

@@ -1,8 +1,8 @@
 // parse.h - values that options of several subcommands are given as text.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/budget.h"
@@ -17,9 +17,10 @@ struct Model;
 
 namespace tonnx::cli {
 
-/// `name:1,3,224,224`; -1 or ? leaves a dimension as it is. A name may have colons itself, and may be missing where the
-/// model, if there is one, has a single input.
-std::pair<std::string, std::vector<int64_t>> parse_shape(const std::string& text, const Model* model = nullptr);
+/// `name:1,3,224,224` for each input; -1 or ? leaves a dimension as it is. A name may have colons itself, and may be
+/// missing where the model, if there is one, has a single input.
+std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::string>& texts,
+                                                         const Model* model = nullptr);
 
 /// Adds `--limit NAME=VALUE`, which may be given several times.
 void add_limit_option(CLI::App* command, std::vector<std::string>& into);

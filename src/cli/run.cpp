@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
 
@@ -28,6 +29,14 @@ int report(const tonnx::Error& e) {
   return kInternal;
 }
 
+void require_command(const CLI::App& app, std::string_view name) {
+  tonnx::Names known;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    known.emplace_back(command->get_name());
+  if (!name.starts_with('-') && std::find(known.begin(), known.end(), name) == known.end())
+    tonnx::fail_invalid("there is no command '{}'; there are: {}", name, tonnx::nearest_list(name, known));
+}
+
 }  // namespace
 
 int tonnx::cli::run(int argc, const char* const* argv, const JudgeMaker& make_judge) {
@@ -45,6 +54,7 @@ int tonnx::cli::run(int argc, const char* const* argv, const JudgeMaker& make_ju
   add_print(app, command);
   add_ops(app, command);
   try {
+    if (argc > 1) require_command(app, argv[1]);
     app.parse(argc, argv);
     command();
     std::fflush(stdout);

@@ -51,10 +51,8 @@ void list_passes(bool as_markdown) {
 SimplifyFileOptions simplify_options_of(const SimplifyArguments& a, const Model& model) {
   SimplifyFileOptions options;
   SimplifyOptions& passes = options.simplify;
-  for (const std::string& text : a.fixed_shapes) passes.input_shapes.insert(parse_shape(text, &model));
-  if (!a.keeps_sizes_open) {
-    for (const std::string& text : a.input_shapes) passes.input_shapes.insert(parse_shape(text, &model));
-  }
+  passes.input_shapes = parse_shapes(a.fixed_shapes, &model);
+  if (!a.keeps_sizes_open) passes.input_shapes.merge(parse_shapes(a.input_shapes, &model));
   passes.skip = a.skip;
   passes.skip.insert(passes.skip.end(), a.skip_optimization.begin(), a.skip_optimization.end());
   if (a.skips_all) {
@@ -77,11 +75,8 @@ SimplifyFileOptions simplify_options_of(const SimplifyArguments& a, const Model&
 
 /// What the judge is told: shapes with the names of their inputs.
 JudgeOptions judge_options_of(const SimplifyArguments& a, const Model& model) {
-  std::map<std::string, std::vector<int64_t>> shapes;
-  for (const std::string& text : a.judge.shapes) shapes.insert(parse_shape(text, &model));
-  if (a.keeps_sizes_open) {
-    for (const std::string& text : a.input_shapes) shapes.insert(parse_shape(text, &model));
-  }
+  std::map<std::string, std::vector<int64_t>> shapes = parse_shapes(a.judge.shapes, &model);
+  if (a.keeps_sizes_open) shapes.merge(parse_shapes(a.input_shapes, &model));
   JudgeOptions options = a.judge;
   options.times = std::max<int64_t>(options.times, 1);
   options.shapes.clear();
@@ -215,9 +210,7 @@ void add_infer(CLI::App& app, Run& run) {
       in_context([&] { return "inferring " + paths->first; },
                  [&] {
                    Model model = read_onnx(paths->first);
-                   std::map<std::string, std::vector<int64_t>> given;
-                   for (const std::string& text : *shapes) given.insert(parse_shape(text, &model));
-                   infer_and_declare(model, given);
+                   infer_and_declare(model, parse_shapes(*shapes, &model));
                    write_onnx(model, paths->second);
                  });
     };

@@ -43,7 +43,9 @@ OnnxModel OnnxModel::read(const std::string& path) {
 
 size_t OnnxModel::node_count() const { return content_->model.graph->node_count(); }
 int64_t OnnxModel::opset() const { return content_->model.opset(""); }
-std::vector<std::string> OnnxModel::input_names() const { return names_of(content_->model.graph->inputs()); }
+std::vector<std::string> OnnxModel::input_names() const {
+  return names_of(inputs_without_values(*content_->model.graph));
+}
 std::vector<std::string> OnnxModel::output_names() const { return names_of(content_->model.graph->outputs()); }
 std::string OnnxModel::text() const { return print(content_->model); }
 

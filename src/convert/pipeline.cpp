@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "base/output_file.h"
 #include "convert/inference.h"
 #include "convert/opset.h"
@@ -28,13 +29,12 @@ namespace {
 
 /// Where an input of the model is among all.
 size_t require_input(const Model& model, const std::string& name) {
+  Names known;
+  for (const Value* value : inputs_without_values(*model.graph)) known.emplace_back(value->name);
+  if (std::find(known.begin(), known.end(), name) == known.end())
+    fail_invalid("the model has no input '{}'; it has: {}", name, nearest_list(name, known));
   const auto& inputs = model.graph->inputs();
   const auto at = std::find_if(inputs.begin(), inputs.end(), [&](const Value* value) { return value->name == name; });
-  if (at == inputs.end()) {
-    std::vector<std::string_view> known;
-    for (const Value* value : inputs) known.emplace_back(value->name);
-    fail_invalid("the model has no input '{}'; it has: {}", name, fmt::join(known, ", "));
-  }
   require((*at)->type.is_tensor(), "input '{}' is not a tensor", name);
   return static_cast<size_t>(at - inputs.begin());
 }
@@ -188,14 +188,28 @@ void make_weights_inputs(Graph& graph, const Graph& aten, bool keep_values) {
   }
 }
 
+void set_custom_opsets(Model& model, const std::map<std::string, int64_t>& versions) {
+  Names known;
+  for (const auto& [domain, version] : model.opsets) {
+    if (!domain.empty()) known.emplace_back(domain);
+  }
+  for (const auto& [domain, version] : versions) {
+    if (domain.empty() || domain == "ai.onnx")
+      fail_invalid("custom_opsets is for other domains than that of ONNX itself, which has opset_version");
+    const auto at = std::find_if(model.opsets.begin(), model.opsets.end(),
+                                 [&name = domain](const auto& imported) { return imported.first == name; });
+    if (at == model.opsets.end())
+      fail_invalid("custom_opsets names the domain '{}', and the domains of the model's operators are: {}", domain,
+                   nearest_list(domain, known));
+    at->second = version;
+  }
+}
+
 }  // namespace
 
 Model onnx_of(const Program& program, const ExportOptions& options) {
   Model model = raise(program.model, program.output_names, options.raising);
-  for (auto& [domain, version] : model.opsets) {
-    if (const auto given = options.custom_opsets.find(domain); given != options.custom_opsets.end())
-      version = given->second;
-  }
+  set_custom_opsets(model, options.custom_opsets);
   change_opset(model, options.raising.opset);
   if (!options.raising.training)
     fuse_normalisations(*model.graph);  // last: large weights are only scaled as they are written

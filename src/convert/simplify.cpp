@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "convert/inference.h"
 #include "convert/opset.h"
 #include "convert/pipeline.h"
@@ -73,9 +74,9 @@ std::vector<const Pass*> chosen_passes(const SimplifyOptions& options) {
       const bool may_be_skipped =
           list == &options.skip && std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
       if (is_known || may_be_skipped) continue;
-      std::vector<std::string_view> known;
+      Names known;
       for (const Pass& pass : passes) known.push_back(pass.name);
-      fail_invalid("there is no pass '{}'; there are: {}", name, fmt::join(known, ", "));
+      fail_invalid("there is no pass '{}'; there are: {}", name, nearest_list(name, known));
     }
   }
   std::vector<const Pass*> result;
@@ -94,9 +95,9 @@ void drop_outputs(Model& model, const std::vector<std::string>& unwanted) {
     const auto at =
         std::find_if(outputs.begin(), outputs.end(), [&](const Value* value) { return value->name == name; });
     if (at == outputs.end()) {
-      std::vector<std::string_view> known;
+      Names known;
       for (const Value* value : outputs) known.emplace_back(value->name);
-      fail_invalid("the model has no output '{}'; it has: {}", name, fmt::join(known, ", "));
+      fail_invalid("the model has no output '{}'; it has: {}", name, nearest_list(name, known));
     }
     require(outputs.size() > 1, "no output would be left without '{}'", name);
     graph.remove_output(static_cast<size_t>(at - outputs.begin()));

@@ -313,6 +313,14 @@ void Graph::replace_uses(Value* old_value, Value* new_value) {
   old_value->uses.clear();
 }
 
+std::vector<Value*> inputs_without_values(const Graph& graph) {
+  std::vector<Value*> result;
+  for (Value* input : graph.inputs()) {
+    if (!input->constant && !input->sparse) result.push_back(input);
+  }
+  return result;
+}
+
 std::vector<GraphPtr> subgraphs_of(const Node& node) {
   std::vector<GraphPtr> graphs;
   for (const Attribute& attribute : node.attributes) {

@@ -173,6 +173,9 @@ class Graph {
 /// The graphs among the node's attributes.
 std::vector<GraphPtr> subgraphs_of(const Node& node);
 
+/// The inputs that have no value of their own: a file of before IR version 4 lists its weights among the inputs.
+std::vector<Value*> inputs_without_values(const Graph& graph);
+
 /// Throws Internal where the links between nodes, values and uses do not agree, or a value is used before it is made.
 /// docs/ir.md lists what holds.
 void check_invariants(const Graph& graph);

@@ -73,7 +73,7 @@ TEST_F(BatchTest, DefaultsAndWhatOverridesThem) {
 defaults:
   opset: 15
   simplify: {skip: [fuse_bn], fold_limit: 2KB}
-  input_shapes: {x: ['?', 3], other: [1]}
+  input_shapes: {x: ['?', 3]}
   verify: {times: 3, rtol: 1e-3}
 models:
   - {source: models/a.onnx, targets: [1.onnx, 1.pt2]}
@@ -166,6 +166,10 @@ INSTANTIATE_TEST_SUITE_P(
               "  line 5: input 'x' of 'models/a.onnx' has 2 dimensions, and 3 are given\n"
               "  line 6: no model has an input 'q'; there are: x\n"
               "  line 8: input 'x' of 'models/a.onnx' has 2 dimensions, and none of number 5"},
+        Wrong{"defaults:\n  input_shapes: {data: [1, 3], x: [1, 3]}\n  dynamic: {y: {0: n}}\nmodels:\n- source: "
+              "models/a.onnx\n  target: o.pt2",
+              "  line 2: no model has an input 'data'; there are: x\n"
+              "  line 3: no model has an input 'y'; there are: x"},
         Wrong{"models:\n- source: models/a.onnx\n  target: o.py\n  input_shapes: {x: [a, 3]}\n  dynamic: {x: {0: "
               "'n:4..2'}}",
               "  line 4: 'x' must be a shape of sizes, where ? leaves one as it is, not 'a'\n"
@@ -174,17 +178,17 @@ INSTANTIATE_TEST_SUITE_P(
             "defaults: {simplify: true}\nmodels:\n- source: models/a.onnx\n  target: a.py\n- source: open.onnx\n  "
             "target: o.py",
             "  line 5: input 'x' of 'open.onnx' has no shape, and simplification needs one: give it in 'input_shapes'"},
-        Wrong{
-            "defaults:\n  source: 3\n  simplify: {fold_limit: big, skipp: x}\n  verify: {times: 0, rtol: -1, inputs: "
-            "[]}\n"
-            "models:\n- {source: open.onnx, target: o.py, simplify: false}",
-            "  line 2: unknown key 'source' of the defaults; there are: target, targets, input_shapes, dynamic, opset, "
-            "simplify, verify, external_data, limits, allow_ops\n"
-            "  line 3: 'big' is not a size such as 1MB\n"
-            "  line 3: unknown key 'skipp' of 'simplify'; did you mean 'skip'?\n"
-            "  line 4: 'times' must be a number from 1 on, not '0'\n"
-            "  line 4: 'rtol' must be a number from 0 on, not '-1'\n"
-            "  line 4: 'inputs' must be a file such as data.npz, not an empty list"}));
+        Wrong{"defaults:\n  source: 3\n  simplify: {fold_limit: big, skipp: x}\n  verify: {times: 0, rtol: -1, inputs: "
+              "[]}\n"
+              "models:\n- {source: open.onnx, target: o.py, simplify: false}",
+              "  line 2: unknown key 'source' of the defaults; there are: target, input_shapes, opset, targets, "
+              "simplify, "
+              "allow_ops, external_data, dynamic, verify, limits\n"
+              "  line 3: 'big' is not a size such as 1MB\n"
+              "  line 3: unknown key 'skipp' of 'simplify'; did you mean 'skip'?\n"
+              "  line 4: 'times' must be a number from 1 on, not '0'\n"
+              "  line 4: 'rtol' must be a number from 0 on, not '-1'\n"
+              "  line 4: 'inputs' must be a file such as data.npz, not an empty list"}));
 
 TEST_F(BatchTest, PassesAreChecked) {
   const std::string text =

@@ -6,6 +6,7 @@ import inspect
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,13 +14,21 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from tonnx import _core
-from tonnx._error import Error, translated
+from tonnx._error import Error, nearest, translated
 from tonnx._export.capture import as_module, capture, mode_of, onnx_export_flag
 from tonnx._export.decompose import decomposed, unsupported_text
-from tonnx._export.dynamic import DynamicShapes, as_tree, from_dynamic_axes, from_dynamic_shapes, symbol_names
+from tonnx._export.dynamic import (
+    DynamicShapes,
+    as_tree,
+    from_dynamic_axes,
+    from_dynamic_shapes,
+    from_program,
+    leaves_of,
+    symbol_names,
+)
 from tonnx._export.functions import FunctionCall, functions_kept
 from tonnx._export.names import InterfaceNames
-from tonnx._export.onnx_program import OnnxProgram, WriteOptions
+from tonnx._export.onnx_program import Leaves, OnnxProgram, WriteOptions
 from tonnx._export.onnx_program import verify as verify_program
 from tonnx._export.program import program_json
 from tonnx._export.structures import register_structures
@@ -83,7 +92,9 @@ def export(
     mode = _training_mode(training)
     with _Tracing(model, mode) as tracing:
         args, kwargs, dynamic_shapes = _with_inputs_apart(tracing.forward, args, kwargs, dynamic_shapes)
-        shapes = _dynamic_shapes(tracing.forward, args, kwargs, dynamic_axes, dynamic_shapes, input_names, output_names)
+        shapes = _dynamic_shapes(
+            tracing.forward or model, args, kwargs, dynamic_axes, dynamic_shapes, input_names, output_names
+        )
         exported = tracing.trace(args, kwargs, shapes)
         options = WriteOptions(
             opset_version,
@@ -94,14 +105,15 @@ def export(
             tracing.is_training,
         )
         with onnx_export_flag():  # symbolics may ask for it
-            program = _program_of(exported, tracing.functions, shapes, input_names, output_names, options)
+            leaves = partial(leaves_of, tracing.forward or model)
+            program = _program_of(exported, tracing.functions, shapes, input_names, output_names, options, leaves)
         if verbose:
             print(program.text())
         if path is not None:
             program.save(path)
         if verify:
             written = os.fspath(path) if isinstance(path, str | os.PathLike) else bytes(program)
-            verify_program(written, program.output_names, tracing.reference(), args, kwargs)
+            verify_program(written, program, tracing.reference(), args, kwargs)
     return program
 
 
@@ -122,7 +134,9 @@ def _note_without_effect(others: Mapping[str, Any]) -> None:
         if name == "custom_translation_table":
             continue
         if name not in _WITHOUT_EFFECT:
-            raise TypeError(f"export() got an unexpected keyword argument '{name}'")
+            known = [*inspect.signature(export).parameters, *_WITHOUT_EFFECT]
+            there = nearest(name, [n for n in known if n != "others"])
+            raise TypeError(f"export() got an unexpected keyword argument '{name}'; there are: {there}")
         if name != "artifacts_dir" and value not in _WITHOUT_EFFECT[name]:
             warnings.warn(f"{name}={value!r} has no effect in tonnx.export", stacklevel=3)
 
@@ -147,6 +161,7 @@ def _with_inputs_apart(
     """The same example with a tensor of its own for each input: one that is given twice would be one input twice."""
     if model is None:
         return args, kwargs, dynamic_shapes
+    _require_arguments(model, args, kwargs)
     register_structures((args, kwargs))
     dynamic_shapes = as_tree(model, args, kwargs, dynamic_shapes)
     values, structure = pytree.tree_flatten((args, kwargs))
@@ -156,6 +171,27 @@ def _with_inputs_apart(
             values[i] = value.clone() if id(value) in seen else value
             seen.add(id(value))
     return *pytree.tree_unflatten(values, structure), dynamic_shapes
+
+
+def _require_arguments(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """The example is a call that the model can be given."""
+    try:
+        signature = inspect.signature(model.forward if isinstance(model, nn.Module) else model)
+    except ValueError:  # a scripted module does not tell
+        return
+    parameters = signature.parameters
+    if all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
+        for name in kwargs:
+            if name not in parameters:
+                there = nearest(name, parameters)
+                raise Error(f"kwargs names '{name}', but the arguments of the model are {there}", "unsupported")
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as failure:
+        there = ", ".join(map(str, parameters.values())) or "none"
+        raise Error(
+            f"the model cannot be called with the example: {failure}; its arguments are: {there}", "unsupported"
+        ) from None
 
 
 def _is_keywords(model: Any, args: tuple[Any, ...]) -> bool:
@@ -200,11 +236,11 @@ def _dynamic_shapes(
 ) -> DynamicShapes:
     if dynamic_axes and dynamic_shapes:
         raise ValueError("give dynamic_axes or dynamic_shapes, not both")
-    if model is None or not (dynamic_axes or dynamic_shapes):
-        return DynamicShapes()
+    if isinstance(model, torch.export.ExportedProgram):
+        return from_program(model, dynamic_axes, dynamic_shapes, input_names)
     if dynamic_axes:
         return from_dynamic_axes(model, args, kwargs, dynamic_axes, input_names, output_names)
-    return from_dynamic_shapes(model, args, kwargs, dynamic_shapes)
+    return from_dynamic_shapes(model, args, kwargs, dynamic_shapes) if dynamic_shapes else DynamicShapes()
 
 
 class _Tracing:
@@ -254,6 +290,7 @@ def _program_of(
     input_names: Sequence[str] | None,
     output_names: Sequence[str] | None,
     options: WriteOptions,
+    leaves: Leaves,
 ) -> OnnxProgram:
     opset = options.opset or _DEFAULT_OPSET
     names = InterfaceNames(exported, input_names, output_names)
@@ -276,4 +313,4 @@ def _program_of(
             missing = program.unsupported(opset)
     if missing:
         raise Error(unsupported_text(missing, exported), "unsupported")
-    return OnnxProgram(program, options, exported, names.inputs, names.outputs)
+    return OnnxProgram(program, options, exported, names, leaves)

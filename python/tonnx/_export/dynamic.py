@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,8 +14,8 @@ import torch
 from torch.export import Dim
 from torch.utils import _pytree as pytree
 
-from tonnx._error import Error
-from tonnx._export.names import InterfaceNames, paths_of_inputs
+from tonnx._error import Error, nearest
+from tonnx._export.names import InterfaceNames, paths_of_inputs, positional_names_of
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,10 @@ class DynamicShapes:
 def leaves_of(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """The values of a call with their names, in the order in which the exported program has them."""
     values, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
-    names = _positional_names(model, len(args))
+    if isinstance(model, torch.export.ExportedProgram):
+        names = positional_names_of(model)
+    else:
+        names = _positional_names(model, len(args))
     return [(".".join(path), value) for path, value in zip(paths_of_inputs(spec, names), values)]
 
 
@@ -73,9 +77,9 @@ def combined(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict
     return dict(inspect.signature(_callable_of(model)).bind(*args, **kwargs).arguments)
 
 
-def _checked_axis(axis: int, tensor: torch.Tensor, name: str) -> int:
+def _checked_axis(axis: int, tensor: torch.Tensor, name: str, what: str = "input") -> int:
     if not isinstance(axis, int) or not -tensor.dim() <= axis < tensor.dim():
-        raise Error(f"axis {axis} of input '{name}' is out of range for rank {tensor.dim()}", "unsupported")
+        raise Error(f"axis {axis} of {what} '{name}' is out of range for rank {tensor.dim()}", "unsupported")
     return axis % tensor.dim()
 
 
@@ -89,10 +93,23 @@ def from_dynamic_axes(
 ) -> DynamicShapes:
     """The old form: the name of an input or output, and its axes as a list, or as a dict with a name for each."""
     leaves = [(n, v) for n, v in leaves_of(model, args, kwargs) if isinstance(v, torch.Tensor)]
+    result = _asked_axes(leaves, dynamic_axes, input_names)
+    if output_names is not None:
+        own = [name for name, _ in leaves]
+        chosen = list(input_names or ())
+        _require_outputs(result, [*chosen, *own[len(chosen) :]], output_names)
+    per_tensor = {id(tensor): result.dims[name] for name, tensor in leaves if name in result.dims}
+    if per_tensor:
+        result.shapes = _shapes_of_tree(combined(model, args, kwargs), per_tensor)
+    return result
+
+
+def _asked_axes(
+    leaves: Sequence[tuple[str, torch.Tensor]], dynamic_axes: Mapping[str, Any], input_names: Sequence[str] | None
+) -> DynamicShapes:
     by_name = {name: (name, value) for name, value in leaves}
     by_name |= {chosen: leaf for chosen, leaf in zip(input_names or (), leaves)}
     result = DynamicShapes(asked_by="dynamic_axes")
-    per_tensor: dict[int, dict[int, Any]] = {}
     for key, axes in dynamic_axes.items():
         if axes is None:
             continue
@@ -104,15 +121,34 @@ def from_dynamic_axes(
         labels = {_checked_axis(a, tensor, key): label for a, label in labels.items()}
         result.axes.setdefault(name, {}).update({a: Axis(label, True, label) for a, label in labels.items()})
         result.dims.setdefault(name, {}).update({a: Dim.AUTO for a in labels})
-        per_tensor[id(tensor)] = result.dims[name]
-    if output_names is not None:
-        unknown = [k for k in result.output_labels if k not in output_names]
-        if unknown:
-            known = ", ".join([*by_name, *output_names])
-            raise Error(f"dynamic_axes names '{unknown[0]}', but the inputs and outputs are {known}", "unsupported")
-    if per_tensor:
-        result.shapes = _shapes_of_tree(combined(model, args, kwargs), per_tensor)
     return result
+
+
+def from_program(
+    exported: torch.export.ExportedProgram,
+    dynamic_axes: Mapping[str, Any] | None,
+    dynamic_shapes: Any,
+    input_names: Sequence[str] | None,
+) -> DynamicShapes:
+    """What is asked of a program that was exported before: its open sizes get names, and no others become open."""
+    if dynamic_shapes:
+        raise Error(
+            "dynamic_shapes is for a model that is traced now; the open sizes of an ExportedProgram are those that it "
+            "was exported with, and dynamic_axes names them",
+            "unsupported",
+        )
+    values = {n.name: n.meta.get("val") for n in exported.graph.nodes if n.op == "placeholder"}
+    own_inputs = InterfaceNames(exported, None, None).own_inputs
+    leaves = [(own, values[node]) for own, node in own_inputs if isinstance(values.get(node), torch.Tensor)]
+    return _asked_axes(leaves, dynamic_axes or {}, input_names)
+
+
+def _require_outputs(asked: DynamicShapes, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    """What is not the name of an input is that of an output."""
+    for key in asked.output_labels:
+        if key not in outputs:
+            known = nearest(key, [*inputs, *outputs])
+            raise Error(f"dynamic_axes names '{key}', but the inputs and outputs are {known}", "unsupported")
 
 
 def _axis_labels(key: str, axes: Any) -> dict[int, str]:
@@ -140,6 +176,7 @@ def from_dynamic_shapes(
     model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_shapes: Any
 ) -> DynamicShapes:
     """The new form, in which a string may stand where torch.export wants a Dim."""
+    from torch._dynamo.exc import UserError
     from torch.export.dynamic_shapes import _tree_map_with_path
 
     if not isinstance(dynamic_shapes, Mapping | list | tuple):
@@ -162,7 +199,11 @@ def from_dynamic_shapes(
         result.dims[name] = {a: Dim.AUTO if isinstance(d, str) else d for a, d in asked.items()}
         return result.dims[name]
 
-    result.shapes = _tree_map_with_path(converted, arguments, dynamic_shapes, tree_name="inputs")
+    try:
+        result.shapes = _tree_map_with_path(converted, arguments, dynamic_shapes, tree_name="inputs")
+    except UserError as failure:
+        sentence = str(failure).splitlines()[0].removeprefix("Detected mismatch between ")
+        raise Error(f"dynamic_shapes is not of the form of the example: {sentence}", "unsupported") from failure
     return result
 
 
@@ -170,8 +211,10 @@ def _completed(arguments: dict[str, Any], shapes: Mapping[str, Any]) -> dict[str
     """Parameters that dynamic_shapes does not name are static."""
     from torch.export.dynamic_shapes import _tree_map_with_path
 
-    if not set(shapes) <= set(arguments):
-        return dict(shapes)  # torch.export says what is wrong with it
+    for name in shapes:
+        if name not in arguments:
+            known = nearest(str(name), arguments)
+            raise Error(f"dynamic_shapes names '{name}', but the arguments of the model are {known}", "unsupported")
 
     def static(value: Any) -> Any:
         return _tree_map_with_path(lambda path, leaf: None, value)
@@ -242,6 +285,7 @@ def _require_dynamic(own: str, name: str, axis: int, size: Any, asked: DynamicSh
 
 def symbol_names(exported: torch.export.ExportedProgram, names: InterfaceNames, asked: DynamicShapes) -> dict[str, str]:
     """The user's names of the symbols; an axis that had to be dynamic and is not is an error."""
+    _require_outputs(asked, names.inputs, names.outputs)
     values = {n.name: n.meta.get("val") for n in exported.graph.nodes if n.op == "placeholder"}
     result: dict[str, str] = {}
     for (own, placeholder), given in zip(names.own_inputs, names.inputs):
@@ -266,8 +310,13 @@ def _name_output_symbols(
     values = [a.meta.get("val") for a in output.args[0] if isinstance(a, torch.fx.Node)][-count:] if count else []
     for name, value in zip(names.outputs, values):
         for axis, label in asked.output_labels.get(name, {}).items():
-            if isinstance(value, torch.Tensor) and -value.dim() <= axis < value.dim():
-                _name_symbol(value.shape[axis], label, result)
+            if not isinstance(value, torch.Tensor):
+                continue
+            size = value.shape[_checked_axis(axis, value, name, "output")]
+            if not isinstance(size, torch.SymInt) or size.node.expr.is_number:
+                text = f"dynamic_axes asks for axis {axis} of output '{name}' to be dynamic, and it is always {size}"
+                warnings.warn(f"{text}: the sizes of outputs follow from those of inputs", stacklevel=2)
+            _name_symbol(size, label, result)
 
 
 def _name_symbol(size: Any, label: str | None, result: dict[str, str]) -> None:

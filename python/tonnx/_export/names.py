@@ -68,6 +68,15 @@ def paths_of_inputs(in_spec: Any, positional: Sequence[str] | None) -> list[tupl
     return result + paths_of(kwargs)
 
 
+def positional_names_of(exported: torch.export.ExportedProgram) -> list[str]:
+    """The parameters that the program was given arguments for without naming them."""
+    call = exported.module_call_graph[0].signature if exported.module_call_graph else None
+    if call is None:
+        return []
+    args, _ = _children(call.in_spec)
+    return list(call.forward_arg_names or [])[: len(_children(args))]
+
+
 def unique(names: Iterable[str], taken: set[str]) -> list[str]:
     result = []
     for name in names:
@@ -90,6 +99,9 @@ def _replaced(default: list[str], chosen: Sequence[str] | None, what: str) -> li
             f"{what}_names has {len(chosen)} names, but {len(default)} {what}s of the model are tensors: {there}",
             "unsupported",
         )
+    twice = next((name for i, name in enumerate(chosen) if name in chosen[:i]), None)
+    if twice is not None:
+        raise Error(f"{what}_names has '{twice}' twice", "unsupported")
     return [*chosen, *default[len(chosen) :]]
 
 
@@ -126,7 +138,11 @@ class InterfaceNames:
         taken: set[str] = set()
         self.inputs = unique(_replaced(own, input_names, "input"), taken)
         results = [_apart(n, taken) for n, keep in zip(output_leaves, is_output) if keep]
-        self.outputs = unique(_replaced(results, output_names, "output"), taken)
+        outputs = _replaced(results, output_names, "output")
+        clash = next((name for name in output_names or () if name in taken), None)
+        if clash is not None:
+            raise Error(f"output_names has '{clash}', which is the name of an input", "unsupported")
+        self.outputs = unique(outputs, taken)
         self.input_leaves = _merged(input_leaves, is_input, self.inputs)
         self.output_leaves = _merged(output_leaves, is_output, self.outputs)
 

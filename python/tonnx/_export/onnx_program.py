@@ -12,11 +12,16 @@ from torch.utils import _pytree as pytree
 
 from tonnx import _core
 from tonnx._difference import apart
-from tonnx._error import Error, translated
+from tonnx._error import Error, nearest, translated
+from tonnx._export.names import InterfaceNames
 from tonnx._runtime import open_session
 
 if TYPE_CHECKING:
     import onnx
+
+
+# The values of a call with their names, in the order in which the exported program has them
+Leaves = Callable[[Sequence[Any], Mapping[str, Any]], list[tuple[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -49,14 +54,16 @@ class OnnxProgram:
         program: _core.Program,
         options: WriteOptions,
         exported_program: torch.export.ExportedProgram,
-        input_names: Sequence[str],
-        output_names: Sequence[str],
+        names: InterfaceNames,
+        leaves: Leaves,
     ) -> None:
         self._program = program
         self._options = options
+        self._names = names
+        self._leaves = leaves
         self.exported_program = exported_program
-        self.input_names = list(input_names)
-        self.output_names = list(output_names)
+        self.input_names = list(names.inputs)
+        self.output_names = list(names.outputs)
 
     def save(self, destination: str | os.PathLike[str] | Any, *, external_data: bool | None = None) -> None:
         """Writes the model to a path, or to a file that is open for writing bytes."""
@@ -97,18 +104,29 @@ class OnnxProgram:
 
     def __call__(self, *args: Any, **kwargs: Any) -> list[torch.Tensor]:
         """Runs the model in ONNX Runtime on the arguments of the PyTorch model; the outputs are in their order."""
-        return run(bytes(self), args, kwargs)
+        return run(bytes(self), self.tensors(args, kwargs))
+
+    def tensors(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+        """The tensors of a call of the PyTorch model, by the names of the inputs that they are for."""
+        own = [name for name, _ in self._names.own_inputs]
+        given = {name: value for name, value in self._leaves(args, kwargs) if isinstance(value, torch.Tensor)}
+        for name in given:
+            if name not in own:
+                raise Error(f"the model has no input '{name}'; it has: {nearest(name, own)}", "unsupported")
+        missing = [name for name in own if name not in given]
+        if missing:
+            raise Error(f"there is no tensor for {', '.join(missing)}", "unsupported")
+        return {chosen: given[name] for name, chosen in zip(own, self.input_names)}
 
 
-def run(model: bytes | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[torch.Tensor]:
-    """The outputs of an ONNX model, given as its bytes or its path, on the tensors among the arguments."""
+def run(model: bytes | str, tensors: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
+    """The outputs of an ONNX model, given as its bytes or its path, on these inputs."""
     session = open_session(model, optimizes=True)
-    tensors = [t for t in pytree.tree_leaves((tuple(args), dict(kwargs))) if isinstance(t, torch.Tensor)]
     names = [i.name for i in session.get_inputs()]
-    if len(tensors) < len(names):
-        raise Error(f"the model has {len(names)} inputs, and {len(tensors)} tensors were given", "unsupported")
-    feeds = {name: _array_of(tensor) for name, tensor in zip(names, tensors)}
-    return [torch.as_tensor(o) for o in session.run(None, feeds)]
+    missing = [name for name in names if name not in tensors]
+    if missing:
+        raise Error(f"the ONNX model has inputs that the PyTorch model has not: {', '.join(missing)}", "unsupported")
+    return [torch.as_tensor(o) for o in session.run(None, {name: _array_of(tensors[name]) for name in names})]
 
 
 def _array_of(tensor: torch.Tensor) -> Any:
@@ -120,18 +138,18 @@ def _array_of(tensor: torch.Tensor) -> Any:
 
 def verify(
     model: bytes | str,
-    output_names: Sequence[str],
+    program: OnnxProgram,
     reference: Callable[..., Any],
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> None:
     """Runs both models on the example; values that differ are an error that says where, and by how much."""
-    got = run(model, args, kwargs)
+    got = run(model, program.tensors(args, kwargs))
     expected = [_as_tensor(v) for v in pytree.tree_leaves(reference(*args, **kwargs)) if _is_value(v)]
     if len(got) != len(expected):
         raise Error(f"the ONNX model gives {len(got)} outputs, and PyTorch {len(expected)}", "verification")
     worst: tuple[float, str] | None = None
-    for name, ours, theirs in zip(output_names, got, expected):
+    for name, ours, theirs in zip(program.output_names, got, expected):
         if ours.shape != theirs.shape:
             raise Error(
                 f"output '{name}' has shape {list(ours.shape)} in ONNX Runtime, and {list(theirs.shape)} in PyTorch",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx import Node
 
-from tonnx._error import Error
+from tonnx._error import Error, nearest
 from tonnx._export.functions import FunctionCall, TensorArgument
 from tonnx._export.program_values import DTYPE_CODES, Json, float_json, is_tensor_list
 
@@ -33,6 +33,13 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Symbolic, opset
     """
     if not re.fullmatch(r"[a-zA-Z0-9_]+::[a-zA-Z0-9_.]+", symbolic_name):
         raise ValueError(f"'{symbolic_name}' is not the name of an operator: it has the form namespace::operator")
+    namespace, _, operator = symbolic_name.partition("::")
+    if namespace == "aten" and not torch._C._jit_get_schemas_for_operator(symbolic_name):
+        known = [
+            n.partition("::")[2].partition(".")[0] for n in torch._C._dispatch_get_all_op_names() if n[:6] == "aten::"
+        ]
+        there = nearest(operator, dict.fromkeys(known))
+        raise ValueError(f"there is no operator {symbolic_name}; there are: {there}")
     if not callable(symbolic_fn):
         raise TypeError(f"the symbolic of {symbolic_name} is a function, not {type(symbolic_fn).__name__}")
     _symbolics.setdefault(symbolic_name, {})[opset_version] = symbolic_fn

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tonnx._error import Error, nearest
 from tonnx._verify.runners import Input
 
 if TYPE_CHECKING:
@@ -94,6 +95,12 @@ _FILLS: dict[str, Callable[[Shape], np.ndarray]] = {
     "zeros": lambda shape: 0 * _ones(shape),
     "arange": _counted,
 }
+
+
+def require_fill(name: str) -> None:
+    known = ("random", *_FILLS)
+    if name not in known:
+        raise Error(f"there is no input_fill '{name}'; there are: {nearest(name, known)}", "invalid_model")
 
 
 def _mask(rng: np.random.Generator, shape: Shape, draw: int) -> np.ndarray:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tonnx._error import Error
+from tonnx._error import Error, nearest
 from tonnx._verify.expression import parsed
 from tonnx._verify.runners import Input, Runner, identifier
 from tonnx._verify.sizes import Rule
@@ -104,9 +104,10 @@ def find(given: Mapping[str, Any], names: Sequence[str], used: set[str]) -> Any:
     return None
 
 
-def no_input(what: str, names: Sequence[str], a: Runner) -> Error:
-    there = ", ".join(value.name for value in a.inputs) or "none"
-    return Error(f"{what} {', '.join(sorted(names))}: no such input; the inputs are: {there}", "invalid_model")
+def no_input(what: str, names: Iterable[str], a: Runner) -> Error:
+    name = min(names)
+    there = nearest(name, [value.name for value in a.inputs])
+    return Error(f"{what} names '{name}', but the inputs are: {there}", "invalid_model")
 
 
 def by_name(a: Runner, given: Mapping[str, np.ndarray] | Sequence[np.ndarray] | None) -> Mapping[str, np.ndarray]:

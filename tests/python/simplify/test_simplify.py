@@ -80,7 +80,7 @@ def test_passes_can_be_chosen(source: Path, cli: Any, options: list[str], left: 
 def test_unknown_pass_is_named(source: Path, cli: Any) -> None:
     done = cli("simplify", source, "out.onnx", "--skip", "frobnicate")
     assert done.returncode == 1
-    assert "there is no pass 'frobnicate'; there are: inline_functions, " in done.stderr
+    assert "there is no pass 'frobnicate'; there are: " in done.stderr
     assert not Path("out.onnx").exists()
 
 
@@ -159,7 +159,7 @@ def test_input_shapes_are_for_the_check_where_sizes_stay_open(monkeypatch: pytes
     assert ok and sizes_of_inputs(made)[0] == [2, 4]
     assert seen.pop() == {"x": (2, 4), "z": (2,)}
     for shapes, said in (
-        ({"w": [3]}, "w: no such input; the inputs are: x, z"),
+        ({"w": [3]}, "'w', but the inputs are: x, z"),
         ({"z": [3, 1]}, r"'z' has 1 sizes, and \[3, 1\]"),
     ):
         with pytest.raises(tonnx.Error, match=said):
