@@ -70,12 +70,13 @@ def measure(
     *,
     noise: float = 1.0,
     near: Value | None = None,
-    is_quantised: bool = False,
+    steps: int = 0,
 ) -> dict[str, object]:
     """The numbers of an OutputComparison, but for the names.
 
     `noise` is how much more rounding has to be expected than in a value of this size; `near` what the first model makes
-    of inputs that are as far off as rounding could make them; what `is_quantised` may be off by a step.
+    of inputs that are as far off as rounding could make them; `steps` how often it was
+    quantised on the way, each time off by a step at most.
     """
     import numpy as np
 
@@ -105,8 +106,8 @@ def measure(
             plain = np.abs(x[np.isfinite(x) & (np.abs(x) < _MASK)])
             scale = noise * float(plain.max()) if plain.size else 0.0
             rtol, atol = tolerance.of((a.dtype, b.dtype), depth, scale)
-            if is_quantised:
-                atol = max(atol, step_of(x))  # rounding may fall either way
+            if steps:
+                atol = max(atol, steps * step_of(x))  # rounding may fall either way
             if near is not None and near.array.shape == a.array.shape:
                 moved = np.abs(near.array.astype(np.float64) - x)[np.isfinite(x)]
                 atol += 4 * float(np.nan_to_num(moved, nan=0.0, posinf=0.0).max(initial=0.0))
