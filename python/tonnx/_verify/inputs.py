@@ -104,10 +104,10 @@ def find(given: Mapping[str, Any], names: Sequence[str], used: set[str]) -> Any:
     return None
 
 
-def no_input(what: str, names: Iterable[str], a: Runner) -> Error:
+def no_input(names: Iterable[str], a: Runner) -> Error:
     name = min(names)
     there = nearest(name, [value.name for value in a.inputs])
-    return Error(f"{what} names '{name}', but the inputs are: {there}", "invalid_model")
+    return Error(f"the model has no input '{name}'; it has: {there}", "invalid_model")
 
 
 def by_name(a: Runner, given: Mapping[str, np.ndarray] | Sequence[np.ndarray] | None) -> Mapping[str, np.ndarray]:

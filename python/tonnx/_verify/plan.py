@@ -48,14 +48,14 @@ class Plan:
         names = [titles(value, [self._other[i]] if i in self._other else []) for i, value in enumerate(a.inputs)]
         self._shapes = [find(shapes, each, used) for each in names]
         if unknown := set(shapes) - used:
-            raise no_input("shapes", unknown, a)
+            raise no_input(unknown, a)
         for value, shape in zip(a.inputs, self._shapes):
             if shape is not None and value.shape is not None and len(shape) != len(value.shape):
                 wanted = f"'{value.name}' has {len(value.shape)} sizes"
                 raise Error(f"input {wanted}, and {list(shape)} is given", "invalid_model")
         self._data = [find(arrays, each, used) for each in names]
         if unknown := set(arrays) - used:
-            raise no_input("inputs", unknown, a)
+            raise no_input(unknown, a)
         if arrays and any(array is None for array in self._data):
             missing = [value.name for value, array in zip(a.inputs, self._data) if array is None]
             raise Error(f"the inputs given lack {', '.join(missing)}", "invalid_model")

@@ -159,7 +159,7 @@ def test_input_shapes_are_for_the_check_where_sizes_stay_open(monkeypatch: pytes
     assert ok and sizes_of_inputs(made)[0] == [2, 4]
     assert seen.pop() == {"x": (2, 4), "z": (2,)}
     for shapes, said in (
-        ({"w": [3]}, "'w', but the inputs are: x, z"),
+        ({"w": [3]}, "no input 'w'; it has: x, z"),
         ({"z": [3, 1]}, r"'z' has 1 sizes, and \[3, 1\]"),
     ):
         with pytest.raises(tonnx.Error, match=said):
