@@ -48,6 +48,7 @@ def convert(
     external_data: bool | None = None,
     dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
     allow_ops: Sequence[str] = (),
+    source_lines: bool | None = None,
     limits: Limits | None = None,
 ) -> None: ...
 
@@ -61,6 +62,7 @@ def convert(
     external_data: bool | None = None,
     dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
     allow_ops: Sequence[str] = (),
+    source_lines: bool | None = None,
     limits: Limits | None = None,
 ) -> nn.Module | None:
     """Converts a model between ONNX and PyTorch.
@@ -78,6 +80,7 @@ def convert(
     one that varies, and `{"x": {0: ("batch", 1, 64)}}` says in which range.
     `allow_ops` is for a `.pt2` source: operators that tonnx does not know are refused, unless they are named here as
     `library::name`; the code then calls them through torch.ops.
+    `source_lines=False` is for a `.pt2` that becomes ONNX: its nodes do not say which line of the model they come from.
     `limits` allows the conversion more, or less, than follows from the size of the model: `{"memory": "1G"}`.
     """
     options = {
@@ -86,13 +89,14 @@ def convert(
         "input_shapes": bool(input_shapes),
         "dynamic": bool(dynamic),
         "allow_ops": bool(allow_ops),
+        "source_lines": source_lines is not None,
     }
     with translated(), budget(limits):
         path = "" if target is None else os.fspath(target)
         origin = os.fspath(source) if isinstance(source, str | os.PathLike) else "model.onnx"
         _core.check_route(origin, path, [name for name, is_given in options.items() if is_given])
         if Path(origin).suffix == ".pt2":
-            return _convert_program(origin, target, opset, external_data, allow_ops)
+            return _convert_program(origin, target, opset, external_data, allow_ops, source_lines)
         conversion, title = _read(source)
         if input_shapes:
             conversion.set_input_shapes({name: list(shape) for name, shape in input_shapes.items()})
@@ -119,9 +123,10 @@ def _convert_program(
     opset: int | None,
     external_data: bool | None,
     allow_ops: Sequence[str],
+    source_lines: bool | None,
 ) -> nn.Module | None:
     if target is not None:
-        _core.convert_file(source, os.fspath(target), opset, external_data, list(allow_ops))
+        _core.convert_file(source, os.fspath(target), opset, external_data, list(allow_ops), source_lines)
         return None
     from tonnx._build import build
 

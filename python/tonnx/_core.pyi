@@ -97,7 +97,12 @@ class Program:
 
 def check_route(source: str, target: str, given: list[str]) -> None: ...
 def convert_file(
-    source: str, target: str, opset: int | None, external_data: bool | None, allow_ops: list[str]
+    source: str,
+    target: str,
+    opset: int | None,
+    external_data: bool | None,
+    allow_ops: list[str],
+    source_lines: bool | None,
 ) -> None: ...
 def write_vetted_copy(source: str, target: str, allow_ops: list[str] = ...) -> None: ...
 def guard_signals() -> None: ...

@@ -61,6 +61,7 @@ std::string_view refusal(RouteOption option, const Route& route) {
     case RouteOption::AllowOps:
       return route.source == Pt2 ? "an operator is allowed by name for code that calls it, and ONNX cannot call it"
                                  : "operators are allowed by name for a .pt2 source";
+    case RouteOption::SourceLines: return "lines of the model's code are in ONNX that is made of a .pt2";
   }
   return {};
 }
@@ -74,6 +75,7 @@ bool Route::takes(RouteOption option) const {
     case RouteOption::InputShapes: return source == Onnx;
     case RouteOption::Dynamic: return source == Onnx && (target == Onnx || target == Pt2 || target == TorchScript);
     case RouteOption::AllowOps: return source == Pt2 && target != Onnx;
+    case RouteOption::SourceLines: return source == Pt2 && target == Onnx;
   }
   return false;
 }
@@ -118,6 +120,7 @@ std::vector<RouteOption> given_in(const ConvertOptions& options) {
   if (!options.input_shapes.empty()) given.push_back(RouteOption::InputShapes);
   if (!options.dynamic.empty()) given.push_back(RouteOption::Dynamic);
   if (!options.allow_ops.names().empty()) given.push_back(RouteOption::AllowOps);
+  if (options.source_lines) given.push_back(RouteOption::SourceLines);
   return given;
 }
 
