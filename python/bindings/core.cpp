@@ -401,7 +401,8 @@ NB_MODULE(_core, m) {
                                                                  {"input_shapes", RouteOption::InputShapes},
                                                                  {"dynamic", RouteOption::Dynamic},
                                                                  {"allow_ops", RouteOption::AllowOps},
-                                                                 {"mmap", RouteOption::Mapped}};
+                                                                 {"mmap", RouteOption::Mapped},
+                                                                 {"source_lines", RouteOption::SourceLines}};
         std::vector<RouteOption> options;
         for (const std::string& name : given) options.push_back(names.at(name));
         route(source, target, options);
@@ -410,13 +411,15 @@ NB_MODULE(_core, m) {
   m.def(
       "convert_file",
       [](const std::string& source, const std::string& target, std::optional<int64_t> opset,
-         std::optional<bool> external_data, const std::vector<std::string>& allow_ops) {
+         std::optional<bool> external_data, const std::vector<std::string>& allow_ops,
+         std::optional<bool> source_lines) {
         ConvertOptions options = options_of(opset, {}, external_data);
+        options.source_lines = source_lines;
         options.allow_ops = AllowedOps(allow_ops);
         convert_file(source, target, options);
       },
       nb::arg("source"), nb::arg("target"), nb::arg("opset").none(), nb::arg("external_data").none(),
-      nb::arg("allow_ops"));
+      nb::arg("allow_ops"), nb::arg("source_lines").none());
   m.def(
       "write_module",
       [](const std::string& path, const std::string& source, const std::vector<std::string>& imports,

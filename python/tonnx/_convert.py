@@ -49,6 +49,7 @@ def convert(
     external_data: bool | None = None,
     dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
     allow_ops: Sequence[str] = (),
+    source_lines: bool | None = None,
     limits: Limits | None = None,
 ) -> None: ...
 
@@ -63,6 +64,7 @@ def convert(
     dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
     allow_ops: Sequence[str] = (),
     mmap: bool = False,
+    source_lines: bool | None = None,
     limits: Limits | None = None,
 ) -> nn.Module | None:
     """Converts a model between ONNX and PyTorch.
@@ -84,6 +86,7 @@ def convert(
     memory before they are used. The file must not change while the module is in use: if it is written to in place the
     weights change, and if it is cut short the system ends the process. Without it the weights are copied once, and the
     module does not depend on the file.
+    `source_lines=False` is for a `.pt2` that becomes ONNX: its nodes do not say which line of the model they come from.
     `limits` allows the conversion more, or less, than follows from the size of the model: `{"memory": "1G"}`.
     """
     options = {
@@ -93,13 +96,14 @@ def convert(
         "dynamic": bool(dynamic),
         "allow_ops": bool(allow_ops),
         "mmap": mmap,
+        "source_lines": source_lines is not None,
     }
     with translated(), budget(limits):
         path = "" if target is None else os.fspath(target)
         origin = os.fspath(source) if isinstance(source, str | os.PathLike) else "model.onnx"
         _core.check_route(origin, path, [name for name, is_given in options.items() if is_given])
         if Path(origin).suffix == ".pt2":
-            return _convert_program(origin, target, opset, external_data, allow_ops, mmap)
+            return _convert_program(origin, target, opset, external_data, allow_ops, mmap, source_lines)
         if mmap and not isinstance(source, str | os.PathLike):
             raise Error("mmap is for a model in a file: this one is in memory already", "invalid_model")
         conversion, title = _read(source)
@@ -129,9 +133,10 @@ def _convert_program(
     external_data: bool | None,
     allow_ops: Sequence[str],
     mmap: bool,
+    source_lines: bool | None,
 ) -> nn.Module | None:
     if target is not None:
-        _core.convert_file(source, os.fspath(target), opset, external_data, list(allow_ops))
+        _core.convert_file(source, os.fspath(target), opset, external_data, list(allow_ops), source_lines)
         return None
     from tonnx._build import build
 

@@ -103,7 +103,12 @@ class Program:
 
 def check_route(source: str, target: str, given: list[str]) -> None: ...
 def convert_file(
-    source: str, target: str, opset: int | None, external_data: bool | None, allow_ops: list[str]
+    source: str,
+    target: str,
+    opset: int | None,
+    external_data: bool | None,
+    allow_ops: list[str],
+    source_lines: bool | None,
 ) -> None: ...
 def write_module(
     path: str, source: str, imports: Sequence[str], constructors: Sequence[str], state: Sequence[StoredTensor]

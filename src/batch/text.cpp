@@ -101,8 +101,8 @@ class Parser {
       return result;
     }
     const bool is_model = what != "defaults";
-    Names known{"target",   "targets", "input_shapes",  "dynamic", "opset",
-                "simplify", "verify",  "external_data", "limits",  "allow_ops"};
+    Names known{"target", "targets",       "input_shapes", "dynamic",   "opset",       "simplify",
+                "verify", "external_data", "limits",       "allow_ops", "source_lines"};
     if (is_model) known.insert(known.begin(), "source");
     bool has_source = false, has_target = false, has_targets = false;
     each_key(node, known, is_model ? "of a model" : "of the defaults",
@@ -131,6 +131,8 @@ class Parser {
       result.opset = number(value, key, 1, kNewestOpset, fmt::format("a number from 1 to {}", kNewestOpset));
     } else if (key == "external_data") {
       result.external_data = flag(value, key);
+    } else if (key == "source_lines") {
+      result.source_lines = flag(value, key);
     } else if (key == "limits") {
       result.limits = limits(value);
     } else if (key == "allow_ops") {

@@ -44,6 +44,7 @@ struct BatchEntry {
   std::optional<std::vector<Located<DynamicDim>>> dynamic;
   std::optional<int64_t> opset;
   std::optional<bool> external_data;
+  std::optional<bool> source_lines;
   std::optional<Limits> limits;
   std::optional<AllowedOps> allow_ops;
   std::optional<bool> simplifies;

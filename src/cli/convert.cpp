@@ -24,6 +24,7 @@ struct ConvertArguments {
   std::vector<std::string> limits;
   bool external_data = false;
   bool no_external_data = false;
+  bool no_source_lines = false;
 };
 
 /// A bar on a terminal, for conversions that take long enough to be noticed.
@@ -46,6 +47,7 @@ ConvertOptions options_of(const ConvertArguments& a) {
   options.limits = parse_limits(a.limits);
   if (a.external_data) options.external_data = true;
   if (a.no_external_data) options.external_data = false;
+  if (a.no_source_lines) options.source_lines = false;
   return options;
 }
 
@@ -134,6 +136,8 @@ void add_convert(CLI::App& app, Run& run) {
   CLI::Option* external = command->add_flag("--external-data", a->external_data,
                                             "write the weights of an ONNX file to a file of their own");
   command->add_flag("--no-external-data", a->no_external_data, "keep the weights in the ONNX file")->excludes(external);
+  command->add_flag("--no-source-lines", a->no_source_lines,
+                    "leave out of ONNX which line of a .pt2's model each node comes from");
   command->callback([a, &run] { run = [a] { convert(*a); }; });
 }
 

@@ -246,6 +246,7 @@ void convert_program(Program& program, const std::string& target, const ConvertO
   if (way.target == Format::Onnx) {
     ExportOptions exporting;
     if (options.opset) exporting.raising.opset = *options.opset;
+    exporting.raising.source_lines = options.source_lines.value_or(true);
     return write_onnx(onnx_of(program, exporting), target, {.external_data = options.external_data});
   }
   ready_for_python(program, options.allow_ops);

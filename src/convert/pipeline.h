@@ -30,8 +30,9 @@ struct ConvertOptions {
   std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
   std::vector<DynamicDim> dynamic;
   std::optional<bool> external_data;
-  AllowedOps allow_ops;  // of a .pt2: operators that are not known, and that the code may call all the same
-  Limits limits;         // of what the conversion may use
+  std::optional<bool> source_lines;  // whether the nodes of ONNX say which line of a .pt2's model they come from
+  AllowedOps allow_ops;              // of a .pt2: operators that are not known, and that the code may call all the same
+  Limits limits;                     // of what the conversion may use
   std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
 };
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "convert/evaluate.h"
+#include "convert/source_line.h"
 #include "ops/frame/op_def.h"
 #include "passes/passes.h"
 
@@ -58,25 +59,8 @@ std::string_view last_part(std::string_view text, char separator) {
   return at == std::string_view::npos ? text : text.substr(at + 1);
 }
 
-/// `File "net.py", line 12, in forward` as `net.py:12`: the innermost line that is not PyTorch's own.
-std::string source_line(std::string_view trace) {
-  std::string result;
-  for (size_t at = trace.find("File \""); at != std::string_view::npos; at = trace.find("File \"", at + 1)) {
-    const size_t start = at + 6, end = trace.find('"', start);
-    if (end == std::string_view::npos) break;
-    constexpr std::string_view kLine = ", line ";
-    const std::string_view file = trace.substr(start, end - start);
-    if (trace.substr(end + 1, kLine.size()) != kLine) continue;
-    const size_t digits = end + 1 + kLine.size();
-    const size_t stop = trace.find_first_not_of("0123456789", digits);
-    const bool is_own = file.find("/torch/") == std::string_view::npos && !file.starts_with('<');
-    if (is_own || result.empty()) result = fmt::format("{}:{}", file, trace.substr(digits, stop - digits));
-  }
-  return result;
-}
-
 /// Where a node comes from, in three short entries instead of the texts of the program.
-Metadata origin_of(const Metadata& metadata) {
+Metadata origin_of(const Metadata& metadata, bool has_lines) {
   Metadata result;
   for (const auto& [key, text] : metadata) {
     if (key == "nn_module_stack") {
@@ -86,7 +70,7 @@ Metadata origin_of(const Metadata& metadata) {
       const std::string path(last.substr(first + 1, second - first - 1));
       if (!path.empty()) result.emplace_back("torch.module", path);
       result.emplace_back("torch.class", last.substr(second + 1));
-    } else if (key == "stack_trace") {
+    } else if (key == "stack_trace" && has_lines) {
       if (std::string line = source_line(text); !line.empty()) result.emplace_back("torch.source", std::move(line));
     }
   }
@@ -102,7 +86,7 @@ void count_paths(const Graph& graph, std::map<std::string, int>& counts) {
 
 class Naming {
  public:
-  explicit Naming(const Graph& graph) { count_paths(graph, counts_); }
+  Naming(const Graph& graph, bool has_lines) : has_lines_(has_lines) { count_paths(graph, counts_); }
 
   /// A module of one node gives it its path; others have `path/Add`.
   void name_nodes(Graph& graph) {
@@ -111,7 +95,7 @@ class Naming {
       const bool is_alone = !path.empty() && counts_[path] == 1;
       node.name = unique(is_alone ? path : path.empty() ? node.op.str() : fmt::format("{}/{}", path, node.op.view()));
       auto [at, fresh] = origins_.try_emplace(key_of(node.metadata));
-      if (fresh) at->second = origin_of(node.metadata);
+      if (fresh) at->second = origin_of(node.metadata, has_lines_);
       node.metadata = at->second;
       for (const GraphPtr& subgraph : subgraphs_of(node)) name_nodes(*subgraph);
     }
@@ -128,6 +112,7 @@ class Naming {
     return ++count == 1 ? hint : unique(fmt::format("{}_{}", hint, count));
   }
 
+  bool has_lines_;
   std::map<std::string, int> counts_, taken_;
   std::map<std::string, Metadata> origins_;
 };
@@ -141,13 +126,14 @@ void collect_domains(const Graph& graph, std::set<std::string>& domains) {
 
 }  // namespace
 
-void finish_raised(Model& model, const std::vector<Value*>& outputs, const std::vector<std::string>& output_names) {
+void finish_raised(Model& model, const std::vector<Value*>& outputs, const std::vector<std::string>& output_names,
+                   bool has_source_lines) {
   Graph& graph = *model.graph;
   add_outputs(graph, outputs, output_names);
   make_initializers(graph, graph);
   share_nodes(graph);
   remove_dead_code(graph);
-  Naming(graph).name_nodes(graph);
+  Naming(graph, has_source_lines).name_nodes(graph);
   model.ir_version = 8;
   model.opsets = {{"", kNewestOpset}};
   std::set<std::string> domains;

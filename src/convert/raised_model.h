@@ -9,7 +9,8 @@
 namespace tonnx {
 
 /// Makes the values that were found to be constants initializers, drops what nobody uses, gives the model its outputs
-/// and its nodes their names.
-void finish_raised(Model& model, const std::vector<Value*>& outputs, const std::vector<std::string>& output_names);
+/// and its nodes their names, and the places that they come from.
+void finish_raised(Model& model, const std::vector<Value*>& outputs, const std::vector<std::string>& output_names,
+                   bool has_source_lines);
 
 }  // namespace tonnx

@@ -388,7 +388,7 @@ Model raise(const Model& aten, const std::vector<std::string>& output_names, con
     Value* value = raising.value_of(output);
     outputs.push_back(is_number(output) ? OnnxBuilder(raising).scalar(value) : value);
   }
-  finish_raised(model, outputs, output_names);
+  finish_raised(model, outputs, output_names, options.source_lines);
   return model;
 }
 

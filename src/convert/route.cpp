@@ -63,6 +63,7 @@ std::string_view refusal(RouteOption option, const Route& route) {
                                  : "operators are allowed by name for a .pt2 source";
     case RouteOption::Mapped:
       return "a file that is written does not depend on its source: mmap is for a module in memory";
+    case RouteOption::SourceLines: return "lines of the model's code are in ONNX that is made of a .pt2";
   }
   return {};
 }
@@ -77,6 +78,7 @@ bool Route::takes(RouteOption option) const {
     case RouteOption::Dynamic: return source == Onnx && (target == Onnx || target == Pt2 || target == TorchScript);
     case RouteOption::AllowOps: return source == Pt2 && target != Onnx;
     case RouteOption::Mapped: return target == Module;
+    case RouteOption::SourceLines: return source == Pt2 && target == Onnx;
   }
   return false;
 }
@@ -121,6 +123,7 @@ std::vector<RouteOption> given_in(const ConvertOptions& options) {
   if (!options.input_shapes.empty()) given.push_back(RouteOption::InputShapes);
   if (!options.dynamic.empty()) given.push_back(RouteOption::Dynamic);
   if (!options.allow_ops.names().empty()) given.push_back(RouteOption::AllowOps);
+  if (options.source_lines) given.push_back(RouteOption::SourceLines);
   return given;
 }
 

@@ -181,7 +181,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"defaults:\n  source: 3\n  simplify: {fold_limit: big, skipp: x}\n  verify: {times: 0, rtol: -1, inputs: "
               "[]}\n"
               "models:\n- {source: open.onnx, target: o.py, simplify: false}",
-              "  line 2: unknown key 'source' of the defaults; there are: target, input_shapes, opset, targets, "
+              "  line 2: unknown key 'source' of the defaults; there are: source_lines, target, input_shapes, opset, "
+              "targets, "
               "simplify, "
               "allow_ops, external_data, dynamic, verify, limits\n"
               "  line 3: 'big' is not a size such as 1MB\n"

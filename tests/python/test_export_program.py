@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from typing import Any
@@ -29,10 +30,12 @@ def saved_by_torch(exported: torch.export.ExportedProgram) -> tuple[Any, Any, An
 
 
 def without_other_metadata(value: Any) -> Any:
-    """The same but for the metadata of nodes that the core does not read."""
+    """The same but for the metadata of nodes that the core does not read, and the folders of this machine."""
     if isinstance(value, dict):
         if "target" in value and "metadata" in value:
             kept = {k: v for k, v in value["metadata"].items() if k in ("stack_trace", "nn_module_stack")}
+            if "stack_trace" in kept:
+                kept["stack_trace"] = re.sub(r'(?<=File ")[^"]*/', "", kept["stack_trace"])
             value = {**value, "metadata": kept}
         return {k: without_other_metadata(v) for k, v in value.items()}
     return [without_other_metadata(v) for v in value] if isinstance(value, list) else value

@@ -69,6 +69,7 @@ def export(
     training: Any = None,
     verify: bool = False,
     verbose: bool | None = False,
+    source_lines: bool = True,
     **others: Any,
 ) -> OnnxProgram:
     """Exports a PyTorch model to ONNX.
@@ -79,7 +80,8 @@ def export(
 
     `path` is where the model is written; None writes nothing. What comes back can be saved (`save`), read (`bytes`,
     `model_proto`, `text`) and called. `verify` runs it in ONNX Runtime beside PyTorch, and raises tonnx.Error where
-    they differ. `verbose` prints the graph.
+    they differ. `verbose` prints the graph. `source_lines=False` leaves out which line of the model each node comes
+    from.
 
     The model is exported in eval mode unless `training` says otherwise (torch.onnx.TrainingMode), and has its own mode
     again afterwards. The dimensions in `dynamic_axes` or `dynamic_shapes` stay open: the first names inputs and
@@ -103,6 +105,7 @@ def export(
             bool(keep_initializers_as_inputs),
             custom_opsets or {},
             tracing.is_training,
+            source_lines,
         )
         with onnx_export_flag():  # symbolics may ask for it
             leaves = partial(leaves_of, tracing.forward or model)
@@ -300,7 +303,7 @@ def _program_of(
         "symbols": symbol_names(exported, names, shapes),
     }
     with translated():
-        program = _core.Program.read(*program_json(exported, extra, opset, functions))
+        program = _core.Program.read(*program_json(exported, extra, opset, functions, options.source_lines))
         missing = program.unsupported(opset)
         tried: set[str] = set()
         while missing and not {row[0] for row in missing} <= tried:
@@ -309,7 +312,7 @@ def _program_of(
             if simpler is None:
                 break
             exported = simpler
-            program = _core.Program.read(*program_json(exported, extra, opset, functions))
+            program = _core.Program.read(*program_json(exported, extra, opset, functions, options.source_lines))
             missing = program.unsupported(opset)
     if missing:
         raise Error(unsupported_text(missing, exported), "unsupported")

@@ -34,6 +34,7 @@ class WriteOptions:
     keep_initializers_as_inputs: bool = False
     custom_opsets: Mapping[str, int] = field(default_factory=dict)
     training: bool = False
+    source_lines: bool = True  # said when the program is made, not when it is written
 
     def arguments(self) -> dict[str, Any]:
         return {

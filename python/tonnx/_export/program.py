@@ -25,6 +25,7 @@ from tonnx._error import Error
 from tonnx._export.functions import FunctionCall
 from tonnx._export.program_graph import SIMPLE_ARGUMENTS, ProgramGraph
 from tonnx._export.program_values import Expressions, Json, Storage, Storages, TensorMetas
+from tonnx._export.source_paths import SourcePaths
 from tonnx._export.symbolic import Symbolic, find_symbolic, write_function, write_operator
 
 
@@ -36,7 +37,9 @@ class Program:
         exported: torch.export.ExportedProgram,
         opset: int = 0,
         functions: Mapping[Any, FunctionCall] | None = None,
+        source_lines: bool = True,
     ) -> None:
+        self._paths = SourcePaths() if source_lines else None
         self.exported = exported
         self.opset = opset
         self.functions = functions or {}
@@ -103,8 +106,8 @@ class Program:
     def metadata(self, node: Node) -> Json:
         result = {}
         trace = node.meta.get("stack_trace")
-        if trace:
-            result["stack_trace"] = trace
+        if trace and self._paths is not None:
+            result["stack_trace"] = self._paths.shortened(trace)
         stack = node.meta.get("nn_module_stack")
         if stack:
             result["nn_module_stack"] = ";".join(f"{key},{path},{kind}" for key, (path, kind) in stack.items())
@@ -219,8 +222,9 @@ def program_json(
     extra: Mapping[str, Json] | None = None,
     opset: int = 0,
     functions: Mapping[Any, FunctionCall] | None = None,
+    source_lines: bool = True,
 ) -> tuple[bytes, dict[str, Storage]]:
     """The program as the bytes and the storages that `_core.Program.read` takes."""
-    program = Program(exported, opset, functions)
+    program = Program(exported, opset, functions, source_lines)
     text = json.dumps(program.json(extra or {}), separators=(",", ":"), allow_nan=False)
     return text.encode(), program.storages.entries

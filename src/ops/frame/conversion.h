@@ -47,6 +47,7 @@ class Lowering {
 struct RaiseOptions {
   int64_t opset = 20;
   bool training = false;
+  bool source_lines = true;  // whether nodes say which line of the model they come from
 };
 
 /// A conversion from aten to ONNX: which ONNX value stands for which aten value.
