@@ -205,8 +205,7 @@ Value* OnnxBuilder::reshape(Value* x, const IntArgs& sizes) {
   const bool has_rest = any([](const IntArg& size) { return size.is(-1); });
   const bool may_have_zero = any([](const IntArg& size) { return size.value != nullptr; }) && target_opset() >= 14;
   std::vector<Attribute> attributes;
-  if (has_zero || (may_have_zero && !has_rest))
-    attributes.push_back({"allowzero", int64_t{1}, AttrType::None, {}, {}});
+  if (has_zero || (may_have_zero && !has_rest)) attributes.push_back({"allowzero", int64_t{1}, AttrType::None, {}, {}});
   return (*this)("Reshape", {x, list(sizes)}, std::move(attributes));
 }
 
