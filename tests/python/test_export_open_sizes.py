@@ -67,6 +67,15 @@ def causal(self, x):
     return F.scaled_dot_product_attention(x, x, x, is_causal=bool(x.shape[2] > 1))
 
 
+def windows(self, x):
+    """As the first Swin writes it."""
+    rows, height, width, channels = len(x), *x.shape[1:]
+    parts = x.view(rows, height // 2, 2, width // 2, 2, channels).permute(0, 1, 3, 2, 4, 5).reshape(-1, 4, channels)
+    rows = int(parts.shape[0] / (height * width / 2 / 2))
+    whole = parts.view(rows, height // 2, width // 2, 2, 2, channels).permute(0, 1, 3, 2, 4, 5)
+    return whole.reshape(rows, height, width, channels) + torch.ones(1, 1, 1, channels).expand(rows, -1, -1, -1)
+
+
 BATCH, TOKENS = {0: "batch"}, {0: "batch", 1: "tokens"}
 rand = torch.rand
 OPEN: dict[str, tuple[nn.Module, tuple[torch.Tensor, ...], Dims]] = {
@@ -153,6 +162,7 @@ OPEN: dict[str, tuple[nn.Module, tuple[torch.Tensor, ...], Dims]] = {
         (rand(1, 4),),
         {"x": BATCH},
     ),
+    "sizes as numbers": (Calls(windows), (rand(1, 4, 4, 3),), {"x": BATCH}),
     "squeezed at the end": (Calls(lambda m, x: x.squeeze(-1)), (rand(1, 3, 1),), {"x": BATCH}),
 }
 NOT_EMPTY = {"lstm", "gru", "einsum"}  # ONNX Runtime ends the process where such a node has no rows
@@ -268,7 +278,11 @@ def row_by_row(self, x):
 
 
 def as_number(self, x):
-    return x * int(x.shape[0])
+    return x * x.shape[0].__index__()
+
+
+def by_type(self, x):
+    return x * 2 if type(len(x)) is int else x
 
 
 def without_ones(self, x):
@@ -295,7 +309,8 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], str, str]
     "uneven": (padded_if_uneven, (rand(8, 3),), "if x.shape[0] % 4:", "change this line"),
     "alike": (sum_if_alike, (rand(1, 3), rand(1, 3)), "if x.shape == y.shape:", "change this line"),
     "rows": (row_by_row, (rand(1, 3),), "return torch.stack([row * 2 for row in x])", "fixes the size of axis 0"),
-    "number": (as_number, (rand(1, 3),), "return x * int(x.shape[0])", "fixes the size of axis 0"),
+    "number": (as_number, (rand(1, 3),), "return x * x.shape[0].__index__()", "fixes the size of axis 0"),
+    "type": (by_type, (rand(1, 3),), "return x * 2 if type(len(x)) is int else x", "fixes the size of axis 0"),
     "squeeze": (without_ones, (rand(1, 3, 1),), "self.function(", "Dim('n', min=2)"),
     "squeeze of an axis": (without_first, (rand(1, 3),), "self.function(", "Dim('n', min=2)"),
     "slice": (at_most_nine, (rand(1, 3),), "self.function(", "Dim('n', max=9)"),

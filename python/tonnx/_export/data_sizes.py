@@ -7,8 +7,6 @@ greater or less than no bound. Questions about the values of tensors are another
 
 from __future__ import annotations
 
-import builtins
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,11 +14,11 @@ from types import TracebackType
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
-import torch
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
-from tonnx._export.questions import asking_place, is_own_file
+from tonnx._export.open_numbers import LENGTHS, sizes_left_open
+from tonnx._export.questions import asking_place, is_own_file, package_of
 
 
 def is_question_on_data(failure: BaseException) -> bool:
@@ -31,11 +29,6 @@ def _asks_only_about_sizes(env: ShapeEnv, expression: Any) -> bool:
     if not isinstance(expression, sympy.logic.boolalg.Boolean) or not expression.free_symbols:
         return False
     return all(not symbol_is_type(s, SymT.UNBACKED_INT) or s in env.size_like for s in expression.free_symbols)
-
-
-def _length(value: Any) -> Any:
-    """len() of Python must be a number that is known; that of a tensor need not."""
-    return value.shape[0] if isinstance(value, torch.Tensor) and value.dim() else builtins.len(value)
 
 
 @contextmanager
@@ -56,35 +49,22 @@ def sizes_assumed(failure: BaseException) -> Iterator[None]:
             assumed.setdefault(asking_place() or str(node.expr), str(answer))
             return sympy.true if answer else sympy.false
 
-    changed = _give_lengths(failure.__traceback__)
     ShapeEnv.evaluate_sym_node = evaluate  # type: ignore[method-assign,assignment]
     try:
-        yield
+        with sizes_left_open(_packages_of(failure.__traceback__), LENGTHS):
+            yield
     finally:
         ShapeEnv.evaluate_sym_node = original  # type: ignore[method-assign]
-        for namespace in changed:
-            del namespace["len"]
     if assumed:
         places = "; ".join(f"{place} is {answer}" for place, answer in assumed.items())
         warnings.warn(f"the model decides on sizes that depend on data, and it is assumed that {places}", stacklevel=2)
 
 
-def _give_lengths(trace: TracebackType | None) -> list[dict[str, Any]]:
-    """Puts a len() that takes open sizes into the packages that the model's code is of."""
+def _packages_of(trace: TracebackType | None) -> set[str]:
+    """The packages that the model's code is of."""
     packages = set()
     while trace is not None:
-        frame = trace.tb_frame
-        if not is_own_file(frame.f_code.co_filename):
-            packages.add(str(frame.f_globals.get("__name__", "")).split(".")[0])
+        if not is_own_file(trace.tb_frame.f_code.co_filename):
+            packages.add(package_of(trace.tb_frame))
         trace = trace.tb_next
-    changed = []
-    for name, module in list(sys.modules.items()):
-        namespace = getattr(module, "__dict__", {})
-        if (
-            name.split(".")[0] in packages
-            and "len" not in namespace
-            and not is_own_file(namespace.get("__file__") or "<")
-        ):
-            namespace["len"] = _length
-            changed.append(namespace)
-    return changed
+    return packages

@@ -15,9 +15,10 @@ from typing import Any, Protocol
 
 from tonnx._error import Error
 from tonnx._export.dynamic import DynamicShapes
+from tonnx._export.open_numbers import NUMBERS, sizes_left_open
 from tonnx._export.open_sizes import Call, OpenAxis, OpenSizes
 from tonnx._export.questions import Questions, questions_noted
-from tonnx._export.size_checks import Program, SizeChecks, TracedSizes, Wrong
+from tonnx._export.size_checks import Program, SizeChecks, TracedSizes, Wrong, compute_the_same
 
 _MOST_GUESSES = 24  # at sizes that a model may want, where it does not run at the first
 
@@ -39,9 +40,10 @@ def capture_open(
             program._example_inputs = (tuple(args), dict(kwargs))
             return program
         except CannotBeOpen as failure:
-            if any(axis.what.required for axis in failure.axes):
+            optional = [axis for axis in failure.axes if not axis.what.required]
+            if not optional:
                 raise Error(str(failure), "unsupported") from failure.__cause__
-            for axis in failure.axes:
+            for axis in optional:
                 shapes.close(axis.name, axis.axis)
 
 
@@ -53,6 +55,14 @@ class CannotBeOpen(Exception):
         self.axes = list(axes)
 
 
+Traced = tuple[Program, TracedSizes, Questions]
+
+
+def _fixed_axes(open_sizes: OpenSizes, traced: TracedSizes) -> list[tuple[OpenAxis, Any]]:
+    """The axes whose sizes the model fixes, with their symbols."""
+    return [(axis, traced.own_symbol(i)) for i, axis in enumerate(open_sizes.axes) if traced.is_fixed(i)]
+
+
 class _OpenCapture:
     """An attempt to leave all axes open that the user named."""
 
@@ -62,22 +72,40 @@ class _OpenCapture:
         self._shapes = shapes
 
     def program(self) -> Program:
-        program, traced, questions = self._traced()
-        fixed = [(axis, traced.own_symbol(i)) for i, axis in enumerate(self._open.axes) if traced.is_fixed(i)]
+        program, traced, questions = self._least_fixed()
+        fixed = _fixed_axes(self._open, traced)
         for axis, symbol in fixed:
             self._shapes.fixed_by[axis.name, axis.axis] = questions.fixed.get(symbol, "")
-        if any(axis.what.required for axis, _ in fixed):
+        if fixed and all(axis.what.required for axis, _ in fixed):
             return program  # what names the inputs says so
         if fixed:
             raise CannotBeOpen([axis for axis, _ in fixed], "the model fixes these sizes")
-        wrong = SizeChecks(
-            program, traced, questions, lambda example: self._trace(example, DynamicShapes(), False)
-        ).wrong()
+        wrong = SizeChecks(program, traced, questions, self._exact).wrong()
         if wrong is not None:
             raise CannotBeOpen(wrong.axes, _text_of(wrong))
         return program
 
-    def _traced(self) -> tuple[Program, TracedSizes, Questions]:
+    def _exact(self, example: Call) -> Program:
+        """The program of an example in which no size is open."""
+        return self._trace(example, DynamicShapes(), False)
+
+    def _least_fixed(self) -> Traced:
+        """Where Python makes numbers of sizes, with len() or int(), the trace in which it does not, if there is one."""
+        found = self._traced()
+        fixed = len(_fixed_axes(self._open, found[1]))
+        if fixed and found[2].packages:
+            try:
+                with sizes_left_open(found[2].packages, NUMBERS):
+                    other = self._traced_at(found[1].home)
+            except Error:
+                return found
+            example = self._open.example(found[1].home, rows_differ=True)
+            is_better = len(_fixed_axes(self._open, other[1])) < fixed
+            if is_better and compute_the_same(other[0], self._exact(example), example):
+                return other
+        return found
+
+    def _traced(self) -> Traced:
         sizes = self._open.spread()
         if sizes == self._open.own:
             return self._traced_at(sizes, strict=True)
@@ -95,7 +123,7 @@ class _OpenCapture:
                 return self._traced_at(sizes, strict=True)
             raise self._refusal(sizes, failure) from failure
 
-    def _traced_at(self, sizes: Sequence[int], strict: bool = False) -> tuple[Program, TracedSizes, Questions]:
+    def _traced_at(self, sizes: Sequence[int], strict: bool = False) -> Traced:
         with questions_noted() as questions:
             program = self._trace(self._open.example(sizes), self._shapes, strict)
         return program, TracedSizes(program, self._open, sizes), questions

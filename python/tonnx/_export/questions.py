@@ -36,18 +36,28 @@ def place_of(path: str, line: int) -> str:
     return f"'{linecache.getline(path, line).strip()}' ({path}:{line})"
 
 
-def asking_place() -> str:
-    """The line of the model's code that runs; one of the modules of torch where the model has no code of its own."""
-    module_of_torch = ""
+def package_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).split(".")[0]
+
+
+def _asking_frame() -> FrameType | None:
+    """The model's code that runs; a module of torch where the model has no code of its own."""
+    module_of_torch = None
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename != _CAPTURE:
         path = frame.f_code.co_filename
         if not is_own_file(path):
-            return place_of(path, frame.f_lineno)
-        if not module_of_torch and path.startswith(_MODULES_OF_TORCH):
-            module_of_torch = place_of(path, frame.f_lineno)
+            return frame
+        if module_of_torch is None and path.startswith(_MODULES_OF_TORCH):
+            module_of_torch = frame
         frame = frame.f_back
     return module_of_torch
+
+
+def asking_place() -> str:
+    """The line that is running of the model's code."""
+    frame = _asking_frame()
+    return "" if frame is None else place_of(frame.f_code.co_filename, frame.f_lineno)
 
 
 Symbols = Mapping[Any, int]
@@ -93,6 +103,14 @@ class Questions:
 
     asked: dict[tuple[str, int, str, str, str], Question] = field(default_factory=dict)
     fixed: dict[Any, str] = field(default_factory=dict)
+    packages: set[str] = field(default_factory=set)  # of the code that made numbers of symbols
+
+    def note_number(self, symbol: Any, asker: FrameType | None) -> None:
+        if symbol in self.fixed:
+            return
+        self.fixed[symbol] = "" if asker is None else place_of(asker.f_code.co_filename, asker.f_lineno)
+        if asker is not None:
+            self.packages.add(package_of(asker))
 
     def note(self, asker: FrameType, name: str, left: Any, right: Any) -> None:
         path, line = asker.f_code.co_filename, asker.f_lineno
@@ -156,8 +174,8 @@ def _noting_truth(questions: Questions) -> Callable[[Method], Method]:
 def _noting_numbers(questions: Questions) -> Callable[[Method], Method]:
     def change(original: Method) -> Method:
         def replace(self: Any, symbol: Any, target: Any, message: str) -> Any:
-            if target.is_number and symbol not in questions.fixed:
-                questions.fixed[symbol] = asking_place()
+            if target.is_number:
+                questions.note_number(symbol, _asking_frame())
             return original(self, symbol, target, message)
 
         return replace

@@ -25,10 +25,13 @@ class ShapesDiffer(Exception):
 
 
 def number_of(size: Any, symbols: Symbols) -> int | None:
-    """A size of a program as a number."""
+    """A size of a program as a number; None where nobody knows it."""
     if not isinstance(size, torch.SymInt):
         return int(size)
-    number: int | None = value_at(size.node.expr, symbols)
+    try:
+        number: int | None = value_at(size.node.expr, symbols)
+    except ZeroDivisionError:
+        return None
     return number
 
 

@@ -192,7 +192,7 @@ class SizeChecks:
             exact = self._trace(example)
         except Error:  # the model itself does not take this size
             return None
-        if not (differs and differs.runs) and self._compute_the_same(exact, example):
+        if not (differs and differs.runs) and compute_the_same(self._program, exact, example):
             return None
         axes, home = self._traced.open_sizes.axes, self._traced.home
         changed = [i for i, size in enumerate(sizes) if size != home[i]]
@@ -216,17 +216,19 @@ class SizeChecks:
             return False
         return True
 
-    def _compute_the_same(self, exact: Program, example: Call) -> bool:
-        arguments = pytree.tree_leaves(example)
-        try:
-            expected = outputs(exact, arguments)
-        except Exception:  # the model itself does not compute anything there
-            return True
-        try:
-            got = outputs(self._program, arguments)
-        except Exception:
-            return False
-        return len(got) == len(expected) and all(map(_is_close, got, expected))
+
+def compute_the_same(program: Program, exact: Program, example: Call) -> bool:
+    """Whether a program gives what that of the example itself gives; or that one gives nothing."""
+    arguments = pytree.tree_leaves(example)
+    try:
+        expected = outputs(exact, arguments)
+    except Exception:  # the model itself does not compute anything there
+        return True
+    try:
+        got = outputs(program, arguments)
+    except Exception:
+        return False
+    return len(got) == len(expected) and all(map(_is_close, got, expected))
 
 
 def _holds(left: Any, right: Any) -> bool:

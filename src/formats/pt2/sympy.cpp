@@ -2,6 +2,7 @@
 #include "formats/pt2/sympy.h"
 
 #include <charconv>
+#include <cmath>
 #include <vector>
 
 #include "base/error.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr int kMaxDepth = 200;
 constexpr int64_t kMaxPower = 8;
+constexpr int64_t kMaxFloatBelow = 1024;
 constexpr size_t kMaxText = 1 << 16;
 
 /// A size over a number that does not divide it yet: `Mul(Rational(1, 2), Symbol('s0'))` comes so.
@@ -102,7 +104,28 @@ class Parser {
       expect(')');
       return below > 0 ? Term(Fraction{Dim(above), below}) : std::nullopt;
     }
+    if (name == "Float") return floating();
     return apply(name, arguments(depth));
+  }
+
+  /// `Float('0.5', precision=53)`: a fraction, where its denominator is a small power of two.
+  Term floating() {
+    const std::string_view digits = quoted();
+    while (accept(',')) {
+      word();
+      expect('=');
+      word();
+    }
+    expect(')');
+    double value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+    for (int64_t below = 1; below <= kMaxFloatBelow; below *= 2) {
+      const double above = value * static_cast<double>(below);
+      if (above == std::floor(above) && std::abs(above) < static_cast<double>(kLargest))
+        return Fraction{Dim(static_cast<int64_t>(above)), below};
+    }
+    return std::nullopt;
   }
 
   Term symbol() {
@@ -170,10 +193,13 @@ class Parser {
     }
     Dims sizes;
     for (const Term& term : terms) {
-      if ((name == "FloorToInt" || name == "floor") && terms.size() == 1)
-        return Fraction{floor_div(term->above, Dim(term->below))};
+      const bool is_down =
+          name == "FloorToInt" || name == "floor" || (name == "TruncToInt" && term->above.is_non_negative());
+      if (is_down && terms.size() == 1) return Fraction{floor_div(term->above, Dim(term->below))};
       if ((name == "CeilToInt" || name == "ceiling") && terms.size() == 1)
         return Fraction{ceil_div(term->above, Dim(term->below))};
+      if (name == "ToFloat" && terms.size() == 1) return term;
+      if (name == "FloatTrueDiv" && terms.size() == 2) return divided(*terms[0], *terms[1]);
       const auto size = whole(term);
       if (!size) return std::nullopt;
       sizes.push_back(*size);
@@ -183,8 +209,14 @@ class Parser {
       for (size_t i = 1; i < sizes.size(); ++i) result = name == "Max" ? max(result, sizes[i]) : min(result, sizes[i]);
       return Fraction{result};
     }
-    if (sizes.size() == 1 && (name == "ToFloat" || name == "Identity")) return Fraction{sizes[0]};
+    if (sizes.size() == 1 && name == "Identity") return Fraction{sizes[0]};
     return sizes.size() == 2 ? apply_two(name, sizes[0], sizes[1]) : std::nullopt;
+  }
+
+  static Term divided(const Fraction& a, const Fraction& b) {
+    const auto number = b.above.constant();
+    if (!number || *number <= 0 || a.below > kLargest / *number) return std::nullopt;
+    return Fraction{a.above * Dim(b.below), a.below * *number};
   }
 
   static Term apply_two(std::string_view name, const Dim& a, const Dim& b) {

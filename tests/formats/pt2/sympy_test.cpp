@@ -33,6 +33,17 @@ TEST(Sympy, Fractions) {
   EXPECT_EQ(parsed("Mul(Rational(1, 2), Mul(Integer(4), " + s + "))"), (Dim(2) * Dim::symbol("s0")).text());
   EXPECT_EQ(parsed("CeilToInt(IntTrueDiv(" + s + ", Integer(2)))"), ceil_div(Dim::symbol("s0"), Dim(2)).text());
   EXPECT_EQ(parsed("Mul(Rational(1, 2), " + s + ")"), "none");
+  const std::string quarter = "FloatTrueDiv(ToFloat(" + s + "), Float('4.0', precision=53))";
+  EXPECT_EQ(parsed("TruncToInt(" + quarter + ")"), floor_div(Dim::symbol("s0"), Dim(4)).text());
+  EXPECT_EQ(parsed("Mul(Integer(3), FloorDiv(" + s + ", TruncToInt(" + quarter + ")))"),
+            (Dim(3) * floor_div(Dim::symbol("s0"), floor_div(Dim::symbol("s0"), Dim(4)))).text());
+  EXPECT_EQ(parsed("FloorToInt(Mul(Float('2.5', precision=53), ToFloat(" + s + ")))"),
+            floor_div(Dim(5) * Dim::symbol("s0"), Dim(2)).text());
+  EXPECT_EQ(parsed("TruncToInt(FloatTrueDiv(ToFloat(Add(" + s + ", Integer(-9))), Float('2.0', precision=53)))"),
+            "none");
+  EXPECT_EQ(parsed("FloorToInt(Mul(Float('0.1', precision=53), ToFloat(" + s + ")))"), "none");
+  EXPECT_EQ(parsed("FloatTrueDiv(ToFloat(" + s + "), Float('0.0', precision=53))"), "none");
+  EXPECT_EQ(parsed("Float('nan', precision=53)"), "none");
 }
 
 TEST(Sympy, UnbackedSymbolsAreToldApartFromOurs) { EXPECT_EQ(parsed("Symbol('u0', integer=True)"), "data0"); }
