@@ -1,13 +1,11 @@
 // activations.cpp - ONNX: products and sums that are an activation become it.
 #include "passes/onnx/match.h"
+#include "passes/onnx/op_symbols.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
 
-const Symbol kAdd("Add"), kSub("Sub"), kMul("Mul"), kDiv("Div"), kErf("Erf"), kTanh("Tanh"), kSigmoid("Sigmoid"),
-    kSoftplus("Softplus"), kHardSigmoid("HardSigmoid"), kPow("Pow"), kMax("Max"), kRelu("Relu"), kNeg("Neg"),
-    kAbs("Abs"), kClip("Clip"), kExp("Exp"), kLog("Log"), kReciprocal("Reciprocal");
 constexpr double kRootHalf = 0.70710678118654752, kRootTwoByPi = 0.79788456080286536, kCubic = 0.044715;
 
 Attribute number(const char* name, double value) { return {name, value, AttrType::None, {}, {}}; }
@@ -41,12 +39,6 @@ std::optional<Product> find_product(const Node& node) {
   result.a = product->input(0);
   result.b = product->input(1);
   return result;
-}
-
-/// value = of * scale, or it is no such product: then the value itself.
-WithNumber split(Value* value) {
-  const auto found = as_scaled(value);
-  return found ? *found : WithNumber{value, 1};
 }
 
 /// 1 + erf(x / sqrt(2))
@@ -131,7 +123,7 @@ bool find_mish(Node& node, Rewriter& rewriter, Value* x, const Value* part, doub
 bool find_swish(Node& node, Rewriter& rewriter, Value* x, const Value* part, double scale) {
   Value* inside = scale == 1 ? operand_of(part, kSigmoid) : nullptr;
   if (inside == nullptr) return false;
-  const WithNumber alpha = inside == x ? WithNumber{x, 1} : split(inside);
+  const WithNumber alpha = inside == x ? WithNumber{x, 1} : as_product(inside);
   if (alpha.of != x) return false;
   NewNode swish{.op = "Swish", .inputs = {x}};
   if (alpha.number != 1) swish.attributes.push_back(number("alpha", alpha.number));
@@ -142,8 +134,8 @@ bool find_products(Node& node, Rewriter& rewriter, bool is_loose) {
   const auto product = find_product(node);
   if (!product || product->may_overflow != is_loose) return false;
   for (const bool is_swapped : {false, true}) {
-    const WithNumber first = split(is_swapped ? product->b : product->a),
-                     second = split(is_swapped ? product->a : product->b);
+    const WithNumber first = as_product(is_swapped ? product->b : product->a),
+                     second = as_product(is_swapped ? product->a : product->b);
     Value* x = first.of;
     const double scale = product->number * first.number * second.number;
     if (find_gelu(node, rewriter, x, second.of, scale) || find_hard_swish(node, rewriter, x, second.of, scale) ||
@@ -169,7 +161,7 @@ bool find_hard_sigmoid(Node& node, Rewriter& rewriter) {
     return false;
   const auto sum = as_shifted(clipped->first);
   if (!sum) return false;
-  const WithNumber x = split(sum->of);
+  const WithNumber x = as_product(sum->of);
   if (!std::isfinite(x.number) || x.number == 0 || !std::isfinite(sum->number)) return false;
   return become(node, rewriter,
                 {.op = "HardSigmoid",

@@ -1,22 +1,15 @@
 // attention.cpp - ONNX: products around a Softmax that are an attention become it.
 #include "passes/onnx/match.h"
+#include "passes/onnx/op_symbols.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
 
-const Symbol kMatMul("MatMul"), kSoftmax("Softmax"), kAdd("Add"), kTranspose("Transpose"), kReshape("Reshape"),
-    kAttention("Attention");
 const std::vector<int64_t> kSwapHeads{0, 2, 1, 3};
 
 bool is_four_dimensional(const Value* value) {
   return value != nullptr && value->type.dtype == DType::Float32 && value->type.rank() == 4;
-}
-
-/// value = of * number; a value that is no such product is itself times 1.
-WithNumber split(Value* value) {
-  const auto found = as_scaled(value);
-  return found ? *found : WithNumber{value, 1};
 }
 
 /// What the keys are transposed from: the value, and the order of axes that makes keys of it.
@@ -55,7 +48,7 @@ std::optional<Weights> find_weights(const Value* value) {
   Value* mask = nullptr;
   if (const Node* sum = made_by(scores, kAdd)) {
     for (const size_t i : {0, 1}) {
-      const WithNumber part = split(sum->input(i));
+      const WithNumber part = as_product(sum->input(i));
       if (made_by(part.of, kMatMul) == nullptr || !have_same_type(part.of, scores)) continue;
       mask = sum->input(1 - i);
       scores = sum->input(i);
@@ -63,15 +56,15 @@ std::optional<Weights> find_weights(const Value* value) {
     }
     if (mask == nullptr || !is_mask(mask, scores)) return std::nullopt;
   }
-  const WithNumber product = split(scores);
+  const WithNumber product = as_product(scores);
   const Node* matmul = made_by(product.of, kMatMul);
   if (matmul == nullptr) return std::nullopt;
-  const WithNumber q = split(matmul->input(0)), transposed = split(matmul->input(1));
+  const WithNumber q = as_product(matmul->input(0)), transposed = as_product(matmul->input(1));
   auto k = find_keys(transposed.of);
   if (!k || !is_four_dimensional(q.of) || !is_four_dimensional(k->of)) return std::nullopt;
   double scale = product.number * q.number * transposed.number;
   if (k->perm.empty()) {
-    const WithNumber inner = split(k->of);
+    const WithNumber inner = as_product(k->of);
     k->of = inner.of;
     scale *= inner.number;
   }

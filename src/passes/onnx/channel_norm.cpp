@@ -1,12 +1,11 @@
 // channel_norm.cpp - ONNX: means and quotients that normalise channels, or groups of them, become one node.
 #include "passes/onnx/norms.h"
+#include "passes/onnx/op_symbols.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
 
-const Symbol kAdd("Add"), kMul("Mul"), kReshape("Reshape"), kInstance("InstanceNormalization"),
-    kGroup("GroupNormalization");
 constexpr int64_t kMostChannels = 1 << 20;
 
 Value* filled(Node& node, DType dtype, int64_t count, double number, Rewriter& rewriter) {

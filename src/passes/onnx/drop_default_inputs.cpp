@@ -1,10 +1,9 @@
 // drop_default_inputs.cpp - optional inputs that are what is assumed without them.
+#include "passes/onnx/op_symbols.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
-
-const Symbol kConstantOfShape("ConstantOfShape");
 
 /// Whether all elements are 0, as far as few nodes tell.
 bool is_zero(const Value* value) {

@@ -1,12 +1,11 @@
 // eliminate_identity.cpp - nodes that give what they are given go away.
 #include <algorithm>
 
+#include "passes/onnx/op_symbols.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
-
-const Symbol kRelu("Relu"), kClip("Clip");
 
 /// Relu in front of Clip to what is not negative
 bool skip_relu(Node& node, Rewriter& rewriter) {

@@ -3,12 +3,12 @@
 #include <unordered_map>
 
 #include "ops/frame/op_def.h"
+#include "passes/onnx/op_symbols.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
 
-const Symbol kConstant("Constant"), kQuantize("QuantizeLinear"), kDequantize("DequantizeLinear");
 constexpr size_t kMostBehind = 64;  // values that are looked at behind one
 
 bool is_quantization(const Node& node) { return is_onnx(node, kQuantize) || is_onnx(node, kDequantize); }

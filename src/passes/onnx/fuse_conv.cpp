@@ -2,14 +2,13 @@
 #include <algorithm>
 
 #include "base/computed.h"
+#include "passes/onnx/op_symbols.h"
 #include "passes/onnx/scaled_layer.h"
 #include "passes/pass_table.h"
 #include "passes/passes.h"
 
 namespace tonnx {
 namespace {
-
-const Symbol kAdd("Add"), kSub("Sub"), kMul("Mul"), kDiv("Div"), kNeg("Neg"), kMatMul("MatMul"), kGemm("Gemm");
 
 /// The node before the only other user of its result, where it could be a layer.
 Node* layer_before(const Node& node, const Value* x) {

@@ -2,12 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "passes/onnx/op_symbols.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
-
-const Symbol kAdd("Add"), kGemm("Gemm"), kMatMul("MatMul"), kTranspose("Transpose"), kDequantize("DequantizeLinear");
 
 bool is_matrix(const Value* value) {
   return value != nullptr && value->type.is_tensor() && value->type.rank() == 2 &&

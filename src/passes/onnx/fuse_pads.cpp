@@ -3,13 +3,11 @@
 #include <limits>
 
 #include "passes/onnx/match.h"
+#include "passes/onnx/op_symbols.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
-
-const Symbol kPad("Pad"), kConv("Conv"), kConvInteger("ConvInteger"), kQLinearConv("QLinearConv"),
-    kAveragePool("AveragePool"), kMaxPool("MaxPool");
 
 /// Elements of one value that a Pad puts around the last axes of a tensor.
 struct Padding {

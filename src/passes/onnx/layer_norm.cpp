@@ -2,14 +2,11 @@
 #include <algorithm>
 
 #include "passes/onnx/norms.h"
+#include "passes/onnx/op_symbols.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
-
-const Symbol kReduceMean("ReduceMean"), kSub("Sub"), kAdd("Add"), kMul("Mul"), kDiv("Div"), kSqrt("Sqrt"),
-    kReciprocal("Reciprocal"), kPow("Pow"), kLayerNormalization("LayerNormalization"),
-    kRmsNormalization("RMSNormalization");
 
 /// The first of the axes, where they are the last ones of the tensor.
 std::optional<int64_t> first_trailing_axis(const Reduced& reduced) {

@@ -3,10 +3,10 @@
 
 #include <numeric>
 
+#include "passes/onnx/op_symbols.h"
+
 namespace tonnx {
 namespace {
-
-const Symbol kAdd("Add"), kSub("Sub"), kMul("Mul"), kDiv("Div"), kPow("Pow"), kClip("Clip");
 
 /// The one number of the two operands, which does not make the result larger than the other operand.
 std::optional<WithNumber> with_number(const Node& node) {
@@ -40,6 +40,11 @@ std::optional<WithNumber> shifted_by(const Node* node) {
 
 std::optional<WithNumber> as_scaled(const Value* value) {
   return value != nullptr && only_user(value) ? scaled_by(value->producer) : std::nullopt;
+}
+
+WithNumber as_product(Value* value) {
+  const auto found = as_scaled(value);
+  return found ? *found : WithNumber{value, 1};
 }
 
 std::optional<WithNumber> as_shifted(const Value* value) {

@@ -35,6 +35,8 @@ struct WithNumber {
 
 /// value = of * number, as a product or a quotient.
 std::optional<WithNumber> as_scaled(const Value* value);
+/// value = of * number; a value that is no such product is itself times 1.
+WithNumber as_product(Value* value);
 /// value = of + number, as a sum or a difference.
 std::optional<WithNumber> as_shifted(const Value* value);
 /// The same for values that others use too.

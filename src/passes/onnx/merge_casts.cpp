@@ -1,10 +1,9 @@
 // merge_casts.cpp - a Cast on the way to another one goes away where it loses nothing.
+#include "passes/onnx/op_symbols.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
-
-const Symbol kCast("Cast");
 
 struct Form {
   int digits;    // binary ones that integers up to that many have exactly

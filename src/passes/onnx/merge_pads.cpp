@@ -1,10 +1,9 @@
 // merge_pads.cpp - a Pad of a Pad is one.
+#include "passes/onnx/op_symbols.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
-
-const Symbol kPad("Pad");
 
 struct Pads {
   std::vector<int64_t> amounts;  // of all axes: those in front, then those behind

@@ -2,13 +2,11 @@
 #include <algorithm>
 #include <iterator>
 
+#include "passes/onnx/op_symbols.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
-
-const Symbol kReshape("Reshape"), kFlatten("Flatten"), kSqueeze("Squeeze"), kUnsqueeze("Unsqueeze"),
-    kTranspose("Transpose"), kGather("Gather"), kExpand("Expand");
 
 /// A Transpose that moves nothing but axes of size 1.
 bool keeps_order(const Node& node) {

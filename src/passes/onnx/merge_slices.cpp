@@ -2,13 +2,11 @@
 #include <algorithm>
 
 #include "passes/onnx/cuts.h"
+#include "passes/onnx/op_symbols.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
-
-const Symbol kSlice("Slice"), kConcat("Concat"), kSplit("Split"), kGather("Gather"), kShape("Shape"),
-    kSqueeze("Squeeze"), kUnsqueeze("Unsqueeze");
 
 Value* add_slice(Node& before, Value* x, const std::vector<Cut>& cuts, Rewriter& rewriter, std::string_view hint) {
   std::vector<int64_t> axes, starts, ends, steps;

@@ -1,12 +1,10 @@
 // reductions.cpp - ONNX: reductions of squares, magnitudes and exponentials that have a name of their own.
 #include "passes/onnx/match.h"
+#include "passes/onnx/op_symbols.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
-
-const Symbol kReduceSum("ReduceSum"), kReduceSumSquare("ReduceSumSquare"), kReduceMax("ReduceMax"), kSqrt("Sqrt"),
-    kAbs("Abs"), kLog("Log"), kExp("Exp"), kDiv("Div"), kSub("Sub"), kSoftmax("Softmax");
 
 bool become(Node& last, Rewriter& rewriter, std::string_view op, Value* x, const Reduced& reduced) {
   if (!rewriter.has_op(op) || x->type.dtype != DType::Float32) return false;

@@ -8,13 +8,12 @@
 
 #include "base/computed.h"
 #include "base/scratch.h"
+#include "passes/onnx/op_symbols.h"
 #include "passes/onnx/rewriter.h"
 
 namespace tonnx {
 namespace {
 
-const Symbol kBatchNormalization("BatchNormalization"), kConv("Conv"), kConvTranspose("ConvTranspose"), kGemm("Gemm"),
-    kMatMul("MatMul");
 constexpr int64_t kMostChannels = int64_t{1} << 24;
 
 bool is_initializer(const Value* value) { return value != nullptr && value->constant && value->producer == nullptr; }

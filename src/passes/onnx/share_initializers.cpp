@@ -26,13 +26,13 @@ size_t hash_of(const Tensor& tensor) {
   return hash;
 }
 
-struct Scope {
-  const Scope* around = nullptr;
+struct ConstantScope {
+  const ConstantScope* around = nullptr;
   std::unordered_multimap<size_t, Value*> constants;
 
   Value* find(size_t hash, const Tensor& tensor) const {
     constexpr int kMostTried = 8;  // of those that look alike
-    for (const Scope* scope = this; scope != nullptr; scope = scope->around) {
+    for (const ConstantScope* scope = this; scope != nullptr; scope = scope->around) {
       auto [at, end] = scope->constants.equal_range(hash);
       for (int tried = 0; at != end && tried < kMostTried; ++at, ++tried) {
         if (are_equal(*at->second->constant, tensor)) return at->second;
@@ -42,8 +42,8 @@ struct Scope {
   }
 };
 
-bool share(Graph& graph, const Scope* around) {
-  Scope scope{around, {}};
+bool share_constants(Graph& graph, const ConstantScope* around) {
+  ConstantScope scope{around, {}};
   bool is_changed = false;
   for (Value* value : graph.initializers()) {
     if (!value->constant || value->sparse || is_graph_output(value) || is_computed(value->constant->data)) continue;
@@ -57,13 +57,13 @@ bool share(Graph& graph, const Scope* around) {
     }
   }
   for (const Node& node : graph) {
-    for (const GraphPtr& subgraph : subgraphs_of(node)) is_changed |= share(*subgraph, &scope);
+    for (const GraphPtr& subgraph : subgraphs_of(node)) is_changed |= share_constants(*subgraph, &scope);
   }
   return is_changed;
 }
 
 }  // namespace
 
-bool share_initializers(Graph& graph, Rewriter&) { return share(graph, nullptr); }
+bool share_initializers(Graph& graph, Rewriter&) { return share_constants(graph, nullptr); }
 
 }  // namespace tonnx

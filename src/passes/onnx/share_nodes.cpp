@@ -3,6 +3,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "passes/onnx/scope.h"
 #include "passes/pass_table.h"
 #include "passes/passes.h"
 
@@ -62,32 +63,20 @@ std::string key_of(const Node& node) {
   return key;
 }
 
-struct Scope {
-  const Scope* around = nullptr;
-  std::unordered_map<std::string, Node*> nodes;
-
-  Node* find(const std::string& key) const {
-    for (const Scope* scope = this; scope != nullptr; scope = scope->around) {
-      if (const auto at = scope->nodes.find(key); at != scope->nodes.end()) return at->second;
-    }
-    return nullptr;
-  }
-};
-
 /// 1. A node with the operator, the inputs and the attributes of an earlier one, in its graph or one around it, goes
 ///    away; what gives an output of a graph stays, for it has a name to keep, unless there is a rewriter to hand it on.
-bool share(Graph& graph, const Scope* around, Rewriter* rewriter) {
-  Scope scope{around, {}};
+bool share_nodes(Graph& graph, const Scope<Node*>* around, Rewriter* rewriter) {
+  Scope<Node*> scope{around, {}};
   bool is_changed = false;
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
-    for (const GraphPtr& subgraph : subgraphs_of(*node)) is_changed |= share(*subgraph, &scope, rewriter);
+    for (const GraphPtr& subgraph : subgraphs_of(*node)) is_changed |= share_nodes(*subgraph, &scope, rewriter);
     const std::string key = key_of(*node);
     const bool has_output = std::any_of(node->outputs().begin(), node->outputs().end(),
                                         [](const Value* value) { return value != nullptr && is_graph_output(value); });
     Node* same = key.empty() ? nullptr : scope.find(key);
     if (same == nullptr) {
-      if (!key.empty()) scope.nodes.emplace(key, node);
+      if (!key.empty()) scope.own.emplace(key, node);
     } else if (!has_output) {
       bool is_done = true;
       for (size_t i = 0; i < node->outputs().size(); ++i) {
@@ -115,8 +104,8 @@ bool share(Graph& graph, const Scope* around, Rewriter* rewriter) {
 
 }  // namespace
 
-bool share_nodes(Graph& graph) { return share(graph, nullptr, nullptr); }
+bool share_nodes(Graph& graph) { return share_nodes(graph, nullptr, nullptr); }
 
-bool share_equal_nodes(Graph& graph, Rewriter& rewriter) { return share(graph, nullptr, &rewriter); }
+bool share_equal_nodes(Graph& graph, Rewriter& rewriter) { return share_nodes(graph, nullptr, &rewriter); }
 
 }  // namespace tonnx

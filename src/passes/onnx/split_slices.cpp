@@ -2,12 +2,12 @@
 #include <algorithm>
 
 #include "passes/onnx/cuts.h"
+#include "passes/onnx/op_symbols.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
 
-const Symbol kSlice("Slice");
 constexpr size_t kMostParts = 32;
 
 struct Part {

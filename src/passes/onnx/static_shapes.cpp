@@ -5,12 +5,12 @@
 #include <unordered_map>
 
 #include "ops/frame/op_def.h"
+#include "passes/onnx/op_symbols.h"
+#include "passes/onnx/scope.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
-
-const Symbol kReshape("Reshape"), kExpand("Expand"), kSlice("Slice");
 
 bool is_open(const Value* value) { return value != nullptr && !value->constant; }
 
@@ -78,19 +78,7 @@ bool static_shapes(Node& node, Rewriter& rewriter) {
 
 namespace {
 
-struct Scope {
-  const Scope* around = nullptr;
-  std::unordered_map<std::string, Value*> values;
-
-  Value* find(const std::string& key) const {
-    for (const Scope* scope = this; scope != nullptr; scope = scope->around) {
-      if (const auto at = scope->values.find(key); at != scope->values.end()) return at->second;
-    }
-    return nullptr;
-  }
-};
-
-std::string key_of(const Value& value) {
+std::string sizes_key(const Value& value) {
   std::string key = text_of(value.type);
   for (const Dim& dim : *value.known_ints) {
     key += '|';
@@ -99,20 +87,20 @@ std::string key_of(const Value& value) {
   return key;
 }
 
-bool share(Graph& graph, Rewriter& rewriter, const Scope* around) {
-  Scope scope{around, {}};
+bool share_sizes(Graph& graph, Rewriter& rewriter, const Scope<Value*>* around) {
+  Scope<Value*> scope{around, {}};
   bool is_changed = false;
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
-    for (const GraphPtr& subgraph : subgraphs_of(*node)) is_changed |= share(*subgraph, rewriter, &scope);
+    for (const GraphPtr& subgraph : subgraphs_of(*node)) is_changed |= share_sizes(*subgraph, rewriter, &scope);
     for (size_t i = 0; i < node->outputs().size(); ++i) {
       Value* output = node->output(i);
       if (output == nullptr || !output->known_ints || output->constant || output->uses.empty() || !output->type.shape)
         continue;
-      const std::string key = key_of(*output);
+      const std::string key = sizes_key(*output);
       Value* same = scope.find(key);
       if (same == nullptr || same->producer == nullptr) {  // what it was made for may be gone by now
-        scope.values.insert_or_assign(key, output);
+        scope.own.insert_or_assign(key, output);
         continue;
       }
       is_changed |= rewriter.replace(output, same);
@@ -126,6 +114,6 @@ bool share(Graph& graph, Rewriter& rewriter, const Scope* around) {
 }  // namespace
 
 /// 1. Small tensors of sizes whose elements are known to be the same expressions are one.
-bool share_sizes(Graph& graph, Rewriter& rewriter) { return share(graph, rewriter, nullptr); }
+bool share_sizes(Graph& graph, Rewriter& rewriter) { return share_sizes(graph, rewriter, nullptr); }
 
 }  // namespace tonnx

@@ -2,12 +2,12 @@
 #include <algorithm>
 
 #include "ir/clone.h"
+#include "passes/onnx/op_symbols.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {
 namespace {
 
-const Symbol kLoop("Loop"), kIdentity("Identity");
 constexpr int64_t kMostIterations = 16;
 constexpr int64_t kMostNodes = 10000;
 
