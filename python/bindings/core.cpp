@@ -90,8 +90,8 @@ nb::dict node_object(const Node& node, BufferTable& buffers) {
   return result;
 }
 
-nb::tuple source_and_state_of(const PythonModule& module, bool mapped) {
-  const PythonState state = state_of(module.state, mapped);
+nb::tuple source_and_state_of(const PythonModule& module, bool mapped, std::unique_ptr<Copies> begun) {
+  const PythonState state = state_of(module.state, mapped, std::move(begun));
   return nb::make_tuple(module.source, state.entries, state.copies);
 }
 
@@ -101,6 +101,9 @@ class Conversion {
   explicit Conversion(Model model) : model_(std::move(model)) {}
 
   Model& model() { return model_; }
+
+  /// For a module whose weights are its own: they are copied while the model is converted.
+  void copy_weights() { copies_ = begin_copies(*model_.graph); }
 
   void prepare(std::vector<ExternalNode> external) {
     options_.external = std::move(external);
@@ -151,7 +154,7 @@ class Conversion {
     const PythonOptions options = memory_options(title, std::move(states));
     PythonModule module = write(options);
     for (const ExternalModule& each : options.external) module.state.resize(module.state.size() - each.state.size());
-    return source_and_state_of(module, mapped);
+    return source_and_state_of(module, mapped, std::move(copies_));
   }
 
  private:
@@ -159,6 +162,7 @@ class Conversion {
   LoweringOptions options_;
   GraphPtr lowered_;
   BufferTable buffers_;
+  std::unique_ptr<Copies> copies_;
 };
 
 /// A program of PyTorch's that is to become ONNX, any number of times.
@@ -199,9 +203,11 @@ class LiveProgram {
   /// The module's code, and its weights; the program is of no other use afterwards.
   nb::tuple source_and_state(const std::string& title, const std::vector<std::string>& allow_ops, bool mapped) {
     const BudgetScope scope({}, input_bytes_);
+    auto copies = mapped ? nullptr : begin_copies(*program_.model.graph);
     ready_for_python(program_, AllowedOps(allow_ops));
     const PythonOptions options = memory_options(title);
-    return source_and_state_of(write_python(*program_.model.graph, program_.model, options), mapped);
+    const PythonModule module = write_python(*program_.model.graph, program_.model, options);
+    return source_and_state_of(module, mapped, std::move(copies));
   }
 
  private:
@@ -497,6 +503,7 @@ NB_MODULE(_core, m) {
              }
              return result;
            })
+      .def("copy_weights", &Conversion::copy_weights)
       .def("prepare",
            [](Conversion& self, const std::vector<std::tuple<std::string, std::string, int64_t>>& external) {
              std::vector<ExternalNode> nodes;

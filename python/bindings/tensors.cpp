@@ -7,7 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "base/budget.h"
-#include "base/copies.h"
+#include "base/computed.h"
 #include "base/error.h"
 
 namespace nb = nanobind;
@@ -81,7 +81,18 @@ nb::tuple describe_tensor(const Tensor& tensor, BufferTable& buffers) {
   return nb::make_tuple(buffers.buffer_of(data), data.data() - data.owner()->begin(), dtype, nb::tuple(dims));
 }
 
-PythonState state_of(const std::vector<StateTensor>& state, bool mapped) {
+std::unique_ptr<Copies> begin_copies(const Graph& graph) {
+  std::vector<Bytes> sources;
+  UsedMemory used;
+  for (const Value* value : graph.initializers()) {
+    if (!value->constant) continue;
+    const Bytes& data = value->constant->data;
+    if (!data.empty() && !data.owner()->is_own() && !is_computed(data) && used.add(data)) sources.push_back(data);
+  }
+  return std::make_unique<Copies>(std::move(sources));
+}
+
+PythonState state_of(const std::vector<StateTensor>& state, bool mapped, std::unique_ptr<Copies> begun) {
   std::vector<Tensor> tensors;
   std::vector<size_t> foreign;  // those that are to be copied
   std::vector<Bytes> sources;
@@ -94,12 +105,18 @@ PythonState state_of(const std::vector<StateTensor>& state, bool mapped) {
     // a small file can have many weights that lie at the same place
     if (!is_first) budget().take(Resource::Memory, static_cast<int64_t>(data.size()));
     if (is_first && data.owner()->is_own()) continue;
+    if (const auto copy = is_first && begun ? begun->place_of(data) : std::nullopt) {
+      tensors.back().data = *copy;
+      continue;
+    }
     foreign.push_back(tensors.size() - 1);
     sources.push_back(data);
   }
   auto copies = std::make_unique<Copies>(std::move(sources));
   for (size_t i = 0; i < foreign.size(); ++i) tensors[foreign[i]].data = copies->places()[i];
-  PythonState result{nb::list(), nb::cast(std::move(copies))};
+  PythonState result;
+  if (begun) result.copies.append(nb::cast(std::move(begun)));
+  result.copies.append(nb::cast(std::move(copies)));
   BufferTable buffers;
   for (size_t i = 0; i < state.size(); ++i) {
     result.entries.append(

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/copies.h"
 #include "formats/state_tensor.h"
+#include "ir/graph.h"
 
 namespace tonnx::python_binding {
 
@@ -67,11 +69,14 @@ nanobind::tuple describe_tensor(const Tensor& tensor, BufferTable& buffers);
 /// The entries of a state dict in Python, and the copies that must be there before anybody looks at them.
 struct PythonState {
   nanobind::list entries;  // (name, tensor, transposed, trainable)
-  nanobind::object copies;
+  nanobind::list copies;
 };
 
-/// `mapped`: the weights are views of the file. Otherwise each is in memory of its own.
-PythonState state_of(const std::vector<StateTensor>& state, bool mapped);
+/// Copies what most likely are the weights of a model, while others look at it: the constants of its graph that lie in files.
+std::unique_ptr<Copies> begin_copies(const Graph& graph);
+
+/// `mapped`: the weights are views of the file. Otherwise each is in memory of its own, copied now unless that was begun.
+PythonState state_of(const std::vector<StateTensor>& state, bool mapped, std::unique_ptr<Copies> begun);
 
 /// Weights of a module in Python, as they are written to files: (name, dtype, sizes, memory, transposed, trainable).
 std::vector<StateTensor> state_tensors(const std::vector<nanobind::tuple>& entries);

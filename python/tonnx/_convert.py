@@ -138,13 +138,9 @@ def _convert_program(
     if target is not None:
         _core.convert_file(source, os.fspath(target), opset, external_data, list(allow_ops), source_lines)
         return None
-    from tonnx._build import build
-
     title = _title(source)
     code, state, copies = _core.Program.read_file(source).source_and_state(title, list(allow_ops), mmap)
-    model = build(code, title, state, [])
-    copies.wait()
-    return model
+    return _built(code, title, state, [], copies)
 
 
 class Unsupported(NamedTuple):
@@ -187,12 +183,25 @@ def _lower(conversion: _core.Conversion) -> _registry.ExternalModules:
 
 
 def _to_module(conversion: _core.Conversion, title: str, mmap: bool) -> nn.Module:
-    from tonnx._build import build
-
+    if not mmap:
+        conversion.copy_weights()
     external = _lower(conversion)
     source, state, copies = conversion.source_and_state(title, external.states(), mmap)
-    model = build(source, title, state, external.modules)  # while the weights are copied
-    copies.wait()
+    return _built(source, title, state, external.modules, copies)
+
+
+def _built(
+    source: str,
+    title: str,
+    state: list[_core.StateEntry],
+    external: list[nn.Module],
+    copies: list[_core.Copies],
+) -> nn.Module:
+    from tonnx._build import build
+
+    model = build(source, title, state, external)  # while the weights are copied
+    for part in copies:
+        part.wait()
     return model
 
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{1} << 21;
-constexpr size_t kPiece = size_t{1} << 24;      // that a thread copies at a time
+constexpr size_t kPiece = size_t{1} << 22;      // that a thread copies at a time
 constexpr size_t kPerThread = size_t{1} << 28;  // less is not worth another thread
 constexpr size_t kMaxThreads = 8;
 
@@ -78,6 +78,7 @@ Copies::Copies(std::vector<Bytes> sources) : sources_(std::move(sources)) {
     const size_t size = sources_[i].size();
     const auto part = std::make_shared<const RegionPart>(region, at, size);
     places_[i] = Bytes(part, part->begin(), size);
+    index_.emplace(sources_[i].data(), i);
     for (size_t offset = 0; offset < size; offset += kPiece)
       pieces_.push_back({i, offset, std::min(kPiece, size - offset)});
     at += round_up(size, kAlignment);
@@ -92,6 +93,12 @@ Copies::Copies(std::vector<Bytes> sources) : sources_(std::move(sources)) {
 }
 
 Copies::~Copies() { wait(); }
+
+std::optional<Bytes> Copies::place_of(const Bytes& source) const {
+  const auto at = index_.find(source.data());
+  if (at == index_.end() || places_[at->second].size() != source.size()) return std::nullopt;
+  return places_[at->second];
+}
 
 void Copies::copy_pieces() {
   for (size_t i = next_++; i < pieces_.size(); i = next_++) {

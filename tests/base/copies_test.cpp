@@ -52,6 +52,17 @@ TEST(Copies, AreThereWhenTheyGoOutOfScope) {
   EXPECT_EQ(places[0].view(), source.view());
 }
 
+TEST(Copies, AreFoundByTheirSources) {
+  const Bytes first = numbered(100, 1), second = numbered(100, 1);
+  Copies copies({first, second});
+  copies.wait();
+  ASSERT_TRUE(copies.place_of(second));
+  EXPECT_EQ(copies.place_of(second)->data(), copies.places()[1].data());
+  EXPECT_FALSE(copies.place_of(second.slice(0, 50)));
+  EXPECT_FALSE(copies.place_of(second.slice(50, 50)));
+  EXPECT_FALSE(copies.place_of(numbered(100, 1)));
+}
+
 TEST(Copies, OfNothing) {
   EXPECT_TRUE(Copies({}).places().empty());
   EXPECT_EQ(Copies({Bytes(), Bytes()}).places().size(), 2U);
