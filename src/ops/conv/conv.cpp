@@ -89,6 +89,7 @@ Value* convolved(const OnnxNode& n, AtenBuilder& aten, Value* x, Value* weight, 
 namespace {
 
 void infer_conv(InferNode& n) {
+  n.learn_rank("X", n.find_rank("W"));
   n.set(0, n.dtype("X"), conv_shape(n));
   const Shape *x = n.find_shape("X"), *weight = n.find_shape("W");
   if (x && weight && x->size() > 2 && weight->size() > 2) n.same((*x)[1], (*weight)[1] * Dim(group_of(n)));
@@ -167,6 +168,7 @@ std::optional<std::vector<int64_t>> find_transposed_pads(const NodeView& n) {
 namespace {
 
 void infer_conv_transpose(InferNode& n) {
+  n.learn_rank("X", n.find_rank("W"));
   const Shape* x = n.find_shape("X");
   const Shape* weight = n.find_shape("W");
   const auto kernel = find_kernel(n);
@@ -212,7 +214,10 @@ Values lower_conv_transpose(const OnnxNode& n, AtenBuilder& aten) {
     output_padding.push_back(cuts[i].output_padding);
     added.emplace_back(0, cuts[i].added);
   }
-  const bool adds = std::any_of(cuts.begin(), cuts.end(), [](const Cut& cut) { return cut.added > 0; });
+  // of an input whose size only the run tells, output_shape may ask for more than there is, too
+  const auto may_lack = [&](const Cut& cut) { return !cut.end.is_constant() && n.has("output_shape"); };
+  const bool adds =
+      std::any_of(cuts.begin(), cuts.end(), [&](const Cut& cut) { return cut.added > 0 || may_lack(cut); });
   Value* bias = n.find_input("B");
   const char* names[] = {"conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input"};
   Value* y = aten(names[rank - 1], n.input("X"), n.input("W"), adds ? nullptr : bias, t.window.strides, padding,
@@ -226,7 +231,9 @@ Values lower_conv_transpose(const OnnxNode& n, AtenBuilder& aten) {
     if (end && *end > 0) stop = -*end;
     if (!end && t.out.empty()) fail_unsupported("the sizes of the input are not known");
     if (!end) stop = aten.add(start, n.int_arg(t.out[i]));
-    y = aten("slice.Tensor", y, static_cast<int64_t>(i + 2), start, stop);
+    const auto dim = static_cast<int64_t>(i + 2);
+    y = aten("slice.Tensor", y, dim, start, stop);
+    if (may_lack(cut)) added[i].second = aten.sub(n.int_arg(t.out[i]), aten("sym_size.int", y, dim));
   }
   if (!adds) return y;
   y = pad_spatial(aten, y, added);

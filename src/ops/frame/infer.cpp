@@ -112,6 +112,18 @@ void InferNode::keep_elements(std::string_view input) {
   }
 }
 
+void InferNode::learn_rank(std::string_view input, std::optional<int64_t> rank) {
+  if (!rank || *rank < 0 || *rank > kMaxRank) return;
+  for (Value* value : node_->inputs()) {
+    // what another graph has may be of many ranks, and of this one only where this graph runs
+    if (value == nullptr || value != this->value(input) || value->graph != node_->graph) continue;
+    if (!value->type.is_tensor() || value->type.shape) return;
+    value->type.shape.emplace();
+    for (int64_t i = 0; i < *rank; ++i) value->type.shape->push_back(fresh());
+    return;
+  }
+}
+
 std::optional<Shape> InferNode::fresh_shape(std::string_view list) {
   const Shape* shape = find_shape(list);
   if (shape == nullptr || shape->size() != 1 || !shape->at(0).is_constant()) return std::nullopt;

@@ -52,6 +52,8 @@ class InferNode : public NodeView {
   /// The operator takes no tensors in which these sizes differ: throws InvalidModel where they do, and otherwise gives
   /// the one to go on with.
   Dim same(const Dim& a, const Dim& b);
+  /// The operator takes only tensors of that rank: an input of which nothing was known has so many sizes.
+  void learn_rank(std::string_view input, std::optional<int64_t> rank);
   /// As many sizes that nothing is known of as the input, a list of integers, has elements; nothing where that is not
   /// known.
   std::optional<Shape> fresh_shape(std::string_view list);

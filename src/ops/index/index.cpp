@@ -48,9 +48,13 @@ Value* index_from_front(const OnnxNode& n, AtenBuilder& aten, std::string_view i
   return aten("remainder.Scalar", index, size);
 }
 
-int64_t index_depth(const NodeView& n, std::string_view indices) {
+std::optional<int64_t> find_index_depth(const NodeView& n, std::string_view indices) {
   const Shape* shape = n.find_shape(indices);
-  const auto depth = shape && !shape->empty() ? shape->back().constant() : std::nullopt;
+  return shape && !shape->empty() ? shape->back().constant() : std::nullopt;
+}
+
+int64_t index_depth(const NodeView& n, std::string_view indices) {
+  const auto depth = find_index_depth(n, indices);
   if (!depth) fail_unsupported("the last size of '{}' is not known", indices);
   require(*depth >= 1 && *depth <= kMaxRank, "the last size of '{}' is {}", indices, *depth);
   return *depth;
@@ -164,7 +168,7 @@ void infer_gather_elements(InferNode& n) {
 }
 
 Values lower_gather_elements(const OnnxNode& n, AtenBuilder& aten) {
-  const int64_t dim = n.axis("axis", "data");
+  const int64_t dim = n.axis_of_any_rank("axis", "data");
   const DType dtype = n.dtype("data"), kernel = kernel_type(dtype);
   Value* index = index_from_front(n, aten, "indices", n.size("data", dim));
   return cast(aten, aten("gather", cast(aten, n.input("data"), dtype, kernel), dim, index), kernel, dtype);
@@ -187,6 +191,9 @@ void infer_gather_nd(InferNode& n) {
 
 Values lower_gather_nd(const OnnxNode& n, AtenBuilder& aten) {
   const int64_t batch = n.i("batch_dims");
+  if (batch == 0 && !find_index_depth(n, "indices")) {
+    return aten("tonnx::index_each", n.input("data"), n.input("indices"));
+  }
   const int64_t index_rank = n.rank("indices") - 1, depth = index_depth(n, "indices");
   require(batch >= 0 && batch <= index_rank && (batch == 0 || batch + depth <= n.rank("data")),
           "batch_dims {} is out of range", batch);
@@ -290,6 +297,11 @@ std::string index_text(const Emission& e) {
 
 std::string emit_index(const Emission& e) { return e.text("self", precedence::kAtom) + "[" + index_text(e) + "]"; }
 
+/// What lies along the last dimension of the indices is one for each of the first dimensions, however many they are.
+std::string emit_index_each(const Emission& e) {
+  return fmt::format("{}[{}.unbind(-1)]", e.text("self", precedence::kAtom), e.text("indices", precedence::kAtom));
+}
+
 std::string emit_embedding(const Emission& e) {
   return fmt::format("F.embedding({}, {})", e.text("indices"), e.text("weight"));
 }
@@ -379,6 +391,7 @@ constexpr OnnxOp kIndexOnnx[] = {
 };
 
 constexpr AtenOp kIndexAten[] = {
+    {.sig = "tonnx::index_each(Tensor self, Tensor indices) -> Tensor", .emit = emit_index_each},
     {.sig = "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
      .types = types_index_select,
      .python = "torch.index_select",

@@ -12,7 +12,8 @@ Value* index_from_front(const OnnxNode& n, AtenBuilder& aten, std::string_view i
 
 /// The indices of each dimension: what lies along the last dimension of the input, taken apart.
 std::vector<Value*> index_columns(const OnnxNode& n, AtenBuilder& aten, std::string_view indices);
-/// How many there are. Throws Unsupported where that is not known.
+/// How many there are, where that is known; or throws Unsupported where it is not.
+std::optional<int64_t> find_index_depth(const NodeView& n, std::string_view indices);
 int64_t index_depth(const NodeView& n, std::string_view indices);
 
 /// The tensor whose sizes the value is, where their number is not known; null elsewhere.

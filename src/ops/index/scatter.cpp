@@ -40,7 +40,7 @@ Value* scatter(AtenBuilder& aten, Value* x, int64_t dim, Value* index, Value* up
 }
 
 Values lower_scatter_elements(const OnnxNode& n, AtenBuilder& aten) {
-  const int64_t dim = n.axis("axis", "data");
+  const int64_t dim = n.axis_of_any_rank("axis", "data");
   const DType dtype = n.dtype("data"), kernel = kernel_type(dtype);
   Value* x = cast(aten, n.input("data"), dtype, kernel);
   Value* updates = cast(aten, n.input("updates"), dtype, kernel);
@@ -87,6 +87,10 @@ Values lower_scatter_nd(const OnnxNode& n, AtenBuilder& aten) {
   Value* updates = cast(aten, n.input("updates"), dtype, kernel);
   const std::string reduction = aten_reduction(n);
   const bool puts = reduction.empty() || reduction == "sum";
+  if (puts && !find_index_depth(n, "indices")) {
+    Value* y = aten("tonnx::index_put_each", x, n.input("indices"), updates, reduction == "sum");
+    return cast(aten, y, kernel, dtype);
+  }
   if (puts) {
     return cast(aten, aten("index_put", x, index_columns(n, aten, "indices"), updates, reduction == "sum"), kernel,
                 dtype);
@@ -117,6 +121,12 @@ Values lower_tensor_scatter(const OnnxNode& n, AtenBuilder& aten) {
   index = aten("expand_as", index, update);
   Value* cache = cast(aten, n.input("past_cache"), dtype, kernel);
   return cast(aten, aten("scatter.src", cache, dim, index, update), kernel, dtype);
+}
+
+std::string emit_index_put_each(const Emission& e) {
+  return fmt::format("torch.index_put({}, {}.unbind(-1), {}{})", e.text("self"),
+                     e.text("indices", precedence::kAtom), e.text("values"),
+                     e.flag("accumulate") ? ", accumulate=True" : "");
 }
 
 std::string emit_index_put(const Emission& e) {
@@ -207,6 +217,8 @@ constexpr AtenOp kScatterAten[] = {
      .types = types_as_self,
      .python = "torch.scatter_reduce",
      .raise = raise_scatter_reduce},
+    {.sig = "tonnx::index_put_each(Tensor self, Tensor indices, Tensor values, bool accumulate=False) -> Tensor",
+     .emit = emit_index_put_each},
     {.sig = "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
      .types = types_as_self,
      .emit = emit_index_put,

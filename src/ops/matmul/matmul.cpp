@@ -59,6 +59,7 @@ const Shape* matrix_shape(const NodeView& n, const char* name) {
 }
 
 void infer_gemm(InferNode& n) {
+  for (const char* name : {"A", "B"}) n.learn_rank(name, 2);
   const Shape* a = matrix_shape(n, "A");
   const Shape* b = matrix_shape(n, "B");
   Shape shape;

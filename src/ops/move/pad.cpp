@@ -42,6 +42,9 @@ std::vector<int64_t> axes_or_all(const std::optional<std::vector<int64_t>>& give
 // Pad
 
 void infer_pad(InferNode& n) {
+  if (const auto pads = n.find_dims("pads"); pads && !n.has("axes") && pads->size() % 2 == 0) {
+    n.learn_rank("data", static_cast<int64_t>(pads->size() / 2));
+  }
   const Shape* data = n.find_shape("data");
   if (data == nullptr) return n.set(0, n.dtype("data"), std::nullopt);
   Shape shape = *data;
@@ -271,6 +274,9 @@ void down_pad_19(OnnxEdit& edit) {
 // CenterCropPad
 
 void infer_center_crop_pad(InferNode& n) {
+  if (const auto target = n.find_dims("shape"); target && !n.has("axes")) {
+    n.learn_rank("input_data", static_cast<int64_t>(target->size()));
+  }
   const Shape* data = n.find_shape("input_data");
   if (data == nullptr) return n.set(0, n.dtype("input_data"), std::nullopt);
   Shape shape = *data;

@@ -21,6 +21,7 @@ namespace tonnx {
 namespace {
 
 void infer_pool(InferNode& n) {
+  if (const auto kernel = n.find_ints("kernel_shape")) n.learn_rank("X", static_cast<int64_t>(kernel->size()) + 2);
   const Shape* x = n.find_shape("X");
   std::optional<Shape> shape;
   if (x != nullptr) {
@@ -269,26 +270,33 @@ void infer_global_pool(InferNode& n) {
   n.set(0, n.dtype("X"), std::move(shape));
 }
 
-std::vector<int64_t> spatial_dims(const NodeView& n) {
+std::vector<int64_t> spatial_dims(int64_t rank) {
   std::vector<int64_t> dims;
-  for (int64_t dim = 2; dim < n.rank("X"); ++dim) dims.push_back(dim);
+  for (int64_t dim = 2; dim < rank; ++dim) dims.push_back(dim);
   return dims;
 }
 
+/// The same where only the run tells the rank.
+Value* spatial_dims_at_run_time(const OnnxNode& n, AtenBuilder& aten) { return aten("tonnx::axes", n.input("X"), 2); }
+
 Values lower_global_average_pool(const OnnxNode& n, AtenBuilder& aten) {
-  const std::vector<int64_t> dims = spatial_dims(n);
+  const auto rank = n.find_rank("X");
+  if (!rank) return aten("mean.dim", n.input("X"), spatial_dims_at_run_time(n, aten), true);
+  const std::vector<int64_t> dims = spatial_dims(*rank);
   if (dims.empty()) return n.input("X");
   if (dims.size() == 2) return aten("adaptive_avg_pool2d", n.input("X"), std::vector<int64_t>{1, 1});
   return aten("mean.dim", n.input("X"), dims, true);
 }
 
 Values lower_global_max_pool(const OnnxNode& n, AtenBuilder& aten) {
-  const std::vector<int64_t> dims = spatial_dims(n);
+  const auto rank = n.find_rank("X");
+  if (!rank) return aten("amax", n.input("X"), spatial_dims_at_run_time(n, aten), true);
+  const std::vector<int64_t> dims = spatial_dims(*rank);
   return dims.empty() ? n.input("X") : aten("amax", n.input("X"), dims, true);
 }
 
 Values lower_global_lp_pool(const OnnxNode& n, AtenBuilder& aten) {
-  const std::vector<int64_t> dims = spatial_dims(n);
+  const std::vector<int64_t> dims = spatial_dims(n.rank("X"));
   const int64_t p = order_of(n);
   return dims.empty() ? aten("abs", n.input("X")) : aten("linalg_vector_norm", n.input("X"), p, dims, true);
 }

@@ -14,6 +14,7 @@ namespace tonnx {
 namespace {
 
 void infer_recurrent(InferNode& n) {
+  n.learn_rank("X", 3);
   const std::string direction = n.s("direction");
   const auto hidden_size = find_hidden(n);
   const Dim hidden = hidden_size ? Dim(*hidden_size) : n.fresh();

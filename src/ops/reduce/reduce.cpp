@@ -192,7 +192,7 @@ class Reduction {
       if (axes_.at->empty()) return std::vector<int64_t>{0};  // a scalar, which aten reduces along "dimension 0"
       return *axes_.at;
     }
-    if (axes_.all) n_.rank("data");  // throws: the dimensions cannot be named
+    if (axes_.all) return aten_("tonnx::axes", n_.input("data"));
     return n_.int_list("axes");
   }
 

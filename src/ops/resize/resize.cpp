@@ -201,6 +201,12 @@ std::optional<IntArg> ResizeLowering::find_out(const ResizeAxis& axis) {
 namespace {
 
 void infer_resize(InferNode& n) {
+  if (!n.has("axes")) {
+    for (const char* name : {"scales", "sizes"}) {
+      const Shape* shape = is_given(n, name) ? n.find_shape(name) : nullptr;
+      if (shape && shape->size() == 1) n.learn_rank("X", shape->front().constant());
+    }
+  }
   const Shape* shape = n.find_shape("X");
   if (shape == nullptr) return n.set(0, n.dtype("X"), std::nullopt);
   Shape result = *shape;

@@ -171,6 +171,7 @@ std::optional<std::vector<int64_t>> order_of(const NodeView& n) {
 }
 
 void infer_transpose(InferNode& n) {
+  if (const auto perm = n.find_ints("perm")) n.learn_rank("data", static_cast<int64_t>(perm->size()));
   const Shape* from = n.find_shape("data");
   const auto order = order_of(n);
   if (!order) return n.set(0, n.dtype("data"), std::nullopt);
@@ -183,7 +184,7 @@ void infer_transpose(InferNode& n) {
 Values lower_transpose(const OnnxNode& n, AtenBuilder& aten) {
   Value* x = n.input("data");
   const auto order = order_of(n);
-  if (!order) fail_unsupported("the rank of 'data' is not known");
+  if (!order) return aten("permute", x, aten("tonnx::reversed_axes", x));
   std::vector<int64_t> moved;
   for (size_t i = 0; i < order->size(); ++i) {
     if ((*order)[i] != static_cast<int64_t>(i)) moved.push_back(static_cast<int64_t>(i));

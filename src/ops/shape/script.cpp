@@ -38,6 +38,20 @@ constexpr std::string_view kBroadcastShapes = R"(def broadcast_shapes(x: Tensor,
     torch.append(result, n)
   return result
 )";
+constexpr std::string_view kAxes = R"(def axes(x: Tensor,
+    start: int) -> List[int]:
+  result = annotate(List[int], [])
+  for i in range(torch.dim(x) - start):
+    torch.append(result, start + i)
+  return result
+)";
+constexpr std::string_view kReversedAxes = R"(def reversed_axes(x: Tensor) -> List[int]:
+  rank = torch.dim(x)
+  result = annotate(List[int], [])
+  for i in range(rank):
+    torch.append(result, rank - i - 1)
+  return result
+)";
 
 }  // namespace
 
@@ -67,6 +81,12 @@ std::string script_shape(ScriptNode& n) {
 std::string script_copied_zeros(ScriptNode& n) {
   return n.call_own("copied_zeros", kCopiedZeros, {n.list("list"), n.text("self")});
 }
+
+std::string script_axes(ScriptNode& n) {
+  return n.call_own("axes", kAxes, {n.text("self"), n.args().has("start") ? n.text("start") : "0"});
+}
+
+std::string script_reversed_axes(ScriptNode& n) { return n.call_own("reversed_axes", kReversedAxes, {n.text("self")}); }
 
 std::string script_broadcast_shapes(ScriptNode& n) {
   return n.call_own("broadcast_shapes", kBroadcastShapes, {n.text("self"), n.list("shape")});

@@ -11,6 +11,8 @@ std::string script_tolist(ScriptNode& n);
 std::string script_list_item(ScriptNode& n);
 std::string script_shape(ScriptNode& n);
 std::string script_copied_zeros(ScriptNode& n);
+std::string script_axes(ScriptNode& n);
+std::string script_reversed_axes(ScriptNode& n);
 std::string script_broadcast_shapes(ScriptNode& n);
 std::string script_power(ScriptNode& n);
 std::string script_same_number(ScriptNode& n);

@@ -173,7 +173,10 @@ Values lower_flatten(const OnnxNode& n, AtenBuilder& aten) {
   Value* x = n.input("input");
   const auto rank = n.find_rank("input");
   const auto axis = flatten_axis(n);
-  if (!axis) fail_unsupported("the rank of 'input' is not known, and the axis counts from its back");
+  if (!axis) {  // counted from the back of a tensor whose rank only the run tells
+    Value* rows = aten("flatten.using_ints", x, n.i("axis"));
+    return aten("reshape", rows, IntArgs{-1, aten("sym_size.int", rows, -1)});
+  }
   if (*axis == 0) return aten("unsqueeze", aten("flatten.using_ints", x), 0);
   if (rank && *axis == *rank) return aten("unsqueeze", aten("flatten.using_ints", x), 1);
   if (*axis > 1) x = aten("flatten.using_ints", x, 0, *axis - 1);
@@ -242,6 +245,7 @@ Values lower_expand(const OnnxNode& n, AtenBuilder& aten) {
 
 void infer_tile(InferNode& n) {
   const auto repeats = n.find_dims("repeats");
+  if (repeats) n.learn_rank("input", static_cast<int64_t>(repeats->size()));
   const Shape* from = n.find_shape("input");
   if (from == nullptr) return n.set(0, n.dtype("input"), n.fresh_shape("repeats"));
   require(!repeats || repeats->size() == from->size(), "{} repeats for {} dimensions", repeats ? repeats->size() : 0,

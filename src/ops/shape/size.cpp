@@ -45,6 +45,15 @@ std::string emit_broadcast_shapes(const Emission& e) {
   return fmt::format("torch.broadcast_shapes({}.shape, {})", e.text("self", precedence::kAtom), e.text("shape"));
 }
 
+std::string emit_axes(const Emission& e) {
+  const std::string rank = e.text("self", precedence::kAtom) + ".dim()";
+  return fmt::format("list(range({}{}))", e.has("start") ? e.text("start") + ", " : "", rank);
+}
+
+std::string emit_reversed_axes(const Emission& e) {
+  return fmt::format("list(range({}.dim()))[::-1]", e.text("self", precedence::kAtom));
+}
+
 std::string emit_max(const Emission& e) { return "torch.sym_max(" + e.text("a") + ", " + e.text("b") + ")"; }
 std::string emit_min(const Emission& e) { return "torch.sym_min(" + e.text("a") + ", " + e.text("b") + ")"; }
 
@@ -122,6 +131,10 @@ constexpr AtenOp kSizeAten[] = {
     {.sig = "tonnx::broadcast_shapes(Tensor self, int[] shape) -> int[]",
      .emit = emit_broadcast_shapes,
      .script = script_broadcast_shapes},
+    {.sig = "tonnx::axes(Tensor self, int? start=None) -> int[]", .emit = emit_axes, .script = script_axes},
+    {.sig = "tonnx::reversed_axes(Tensor self) -> int[]",
+     .emit = emit_reversed_axes,
+     .script = script_reversed_axes},
     {.sig = "aten::sym_numel(Tensor self) -> SymInt",
      .types = types_count,
      .python = ".numel",

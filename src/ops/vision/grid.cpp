@@ -42,6 +42,8 @@ void infer_grid_sample(InferNode& n) {
   place_of(kModes, n.s("mode"), "the mode");
   place_of(kPaddings, n.s("padding_mode"), "padding_mode");
   find_spatial_rank(n);
+  n.learn_rank("X", n.find_rank("grid"));
+  n.learn_rank("grid", n.find_rank("X"));
   const Shape *x = n.find_shape("X"), *grid = n.find_shape("grid");
   if (!x || !grid) return n.set(0, n.dtype("X"), std::nullopt);
   Shape result{(*x)[0], (*x)[1]};
@@ -239,6 +241,7 @@ std::vector<int64_t> deform_kernel(const NodeView& n) {
 }
 
 void infer_deform_conv(InferNode& n) {
+  for (const char* name : {"X", "offset"}) n.learn_rank(name, n.find_rank("W"));
   const Shape *x = n.find_shape("X"), *weight = n.find_shape("W"), *offset = n.find_shape("offset");
   for (const Shape* shape : {x, weight, offset}) {
     require(!shape || shape->size() >= 3, "an input has {} dimensions", shape ? shape->size() : 0);
