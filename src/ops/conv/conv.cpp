@@ -96,6 +96,8 @@ void infer_conv(InferNode& n) {
 }
 
 Values lower_conv(const OnnxNode& n, AtenBuilder& aten) {
+  (void)group_of(n);
+  if (Value* empty = find_empty(n, aten, n.dtype("X"))) return empty;
   return convolved(n, aten, n.input("X"), n.input("W"), n.find_input("B"));
 }
 

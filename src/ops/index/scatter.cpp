@@ -124,9 +124,8 @@ Values lower_tensor_scatter(const OnnxNode& n, AtenBuilder& aten) {
 }
 
 std::string emit_index_put_each(const Emission& e) {
-  return fmt::format("torch.index_put({}, {}.unbind(-1), {}{})", e.text("self"),
-                     e.text("indices", precedence::kAtom), e.text("values"),
-                     e.flag("accumulate") ? ", accumulate=True" : "");
+  return fmt::format("torch.index_put({}, {}.unbind(-1), {}{})", e.text("self"), e.text("indices", precedence::kAtom),
+                     e.text("values"), e.flag("accumulate") ? ", accumulate=True" : "");
 }
 
 std::string emit_index_put(const Emission& e) {

@@ -103,14 +103,22 @@ Window window_of(const NodeView& n) {
 Shape window_shape(const Shape& x, const Window& window, const Dim& channels) {
   Shape result{x[0], channels};
   for (size_t i = 0; i < window.rank(); ++i) {
-    const Dim padded = x[i + 2] + window.begin[i] + window.end[i];
-    if (padded.is_constant() && window.extent(i).is_constant()) {
-      require(*padded.constant() >= *window.extent(i).constant() || window.ceil_mode,
-              "a window of {} does not fit into a size of {}", window.extent(i).text(), padded.text());
-    }
+    const Dim padded = x[i + 2] + window.begin[i] + window.end[i], room = padded - window.extent(i);
+    // a window that lacks one stride fits no time; with other strides runtimes count once what the standard does not
+    require(!room.is_constant() || *room.constant() >= 0 || room.is(-window.strides[i]) || window.ceil_mode,
+            "a window of {} does not fit into a size of {}", window.extent(i).text(), padded.text());
     result.push_back(window.count(i, x[i + 2]));
   }
   return result;
+}
+
+Value* find_empty(const OnnxNode& n, AtenBuilder& aten, DType dtype) {
+  const auto& shape = n.output_type().shape;
+  if (!shape || shape->size() < 2) return nullptr;
+  if (std::none_of(shape->begin() + 2, shape->end(), [](const Dim& size) { return size.is(0); })) return nullptr;
+  IntArgs sizes;
+  for (const Dim& size : *shape) sizes.push_back(n.int_arg(size));
+  return aten("zeros", sizes, Kw{"dtype", dtype});
 }
 
 std::pair<IntArg, IntArg> pad_arguments(const OnnxNode& n, AtenBuilder& aten, const Window& window, size_t i) {

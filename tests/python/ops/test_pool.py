@@ -176,3 +176,19 @@ def test_contradictions(op: str, attributes: dict) -> None:
     with pytest.raises(tonnx.Error) as error:
         tonnx.convert(one_node(op, {"X": X[2]}, 22, **attributes))
     assert error.value.kind == "invalid_model"
+
+
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "LpPool"])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_a_window_that_does_not_fit_gives_nothing(operator: str, stride: int) -> None:
+    options = {"kernel_shape": [3, 3], "strides": [stride, 1]}
+    check(operator, {"X": array(2, 3, 3 - stride, 5)}, 18, **options)
+    with pytest.raises(tonnx.Error, match="a window of 3 does not fit"):
+        tonnx.convert(one_node(operator, {"X": array(1, 3, 3 - 2 * stride if stride == 1 else 2, 5)}, 18, **options))
+
+
+def test_nothing_has_no_indices() -> None:
+    x = array(1, 2, 2, 5)
+    model = one_node("MaxPool", {"X": x}, 12, outputs=2, kernel_shape=[3, 3])
+    values, indices = tonnx.convert(model)(torch.from_numpy(x))
+    assert values.shape == indices.shape == (1, 2, 0, 3) and indices.dtype == torch.int64
