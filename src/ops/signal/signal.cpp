@@ -139,6 +139,7 @@ Values lower_dft(const OnnxNode& n, AtenBuilder& aten) {
     const IntArg all = aten("sym_size.int", y, dim);
     y = aten("narrow", y, dim, 0, aten.add(aten.floor_div(all, 2), 1));
   }
+  if (inverse && !complex) y = aten("resolve_conj", y);  // PyTorch only says that it is one, and views no such tensor
   return cast(aten, aten("view_as_real", y), wide, dtype);
 }
 
