@@ -20,6 +20,7 @@ from tonnx._export.dynamic import DynamicShapes, relaxed
 from tonnx._export.open_capture import capture_open
 from tonnx._export.open_sizes import Call
 from tonnx._export.questions import is_own_file
+from tonnx._export.recurrent import recurrent_layers_whole
 from tonnx._export.structures import register_structures
 
 Program = torch.export.ExportedProgram
@@ -132,7 +133,7 @@ def capture(
     """Traces the module; where the first way fails, the other ways that may succeed."""
     _register_torchvision_shapes()
     tracer = Tracer(module, method)
-    with _forward_replaced(module, method):
+    with _forward_replaced(module, method), recurrent_layers_whole():
         if not any(shapes.axes.values()):
             return tracer.trace((tuple(args), dict(kwargs)), shapes, strict=True)
         return capture_open(tracer.trace, method or module, args, kwargs, shapes)

@@ -111,6 +111,7 @@ extern const OpFamily kAtenCallOps;
 extern const OpFamily kAtenFactorOps;
 extern const OpFamily kAtenFftOps;
 extern const OpFamily kAtenVisionOps;
+extern const OpFamily kAtenPackedOps;
 extern const OpFamily kAtenRecurrentOps;
 extern const OpFamily kAtenGridOps;
 extern const OpFamily kAtenResizeOps;
@@ -224,6 +225,7 @@ constexpr const OpFamily* kFamilies[] = {
     &kAtenFactorOps,
     &kAtenFftOps,
     &kAtenVisionOps,
+    &kAtenPackedOps,
     &kAtenRecurrentOps,
     &kAtenGridOps,
     &kAtenResizeOps,
