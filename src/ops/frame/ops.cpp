@@ -113,6 +113,7 @@ extern const OpFamily kAtenFftOps;
 extern const OpFamily kAtenVisionOps;
 extern const OpFamily kAtenPackedOps;
 extern const OpFamily kAtenRecurrentOps;
+extern const OpFamily kAtenGroupedOps;
 extern const OpFamily kAtenGridOps;
 extern const OpFamily kAtenResizeOps;
 
@@ -227,6 +228,7 @@ constexpr const OpFamily* kFamilies[] = {
     &kAtenVisionOps,
     &kAtenPackedOps,
     &kAtenRecurrentOps,
+    &kAtenGroupedOps,
     &kAtenGridOps,
     &kAtenResizeOps,
 };
