@@ -111,6 +111,7 @@ extern const OpFamily kAtenCallOps;
 extern const OpFamily kAtenFactorOps;
 extern const OpFamily kAtenFftOps;
 extern const OpFamily kAtenVisionOps;
+extern const OpFamily kAtenOverlapOps;
 extern const OpFamily kAtenPackedOps;
 extern const OpFamily kAtenRecurrentOps;
 extern const OpFamily kAtenGroupedOps;
@@ -226,6 +227,7 @@ constexpr const OpFamily* kFamilies[] = {
     &kAtenFactorOps,
     &kAtenFftOps,
     &kAtenVisionOps,
+    &kAtenOverlapOps,
     &kAtenPackedOps,
     &kAtenRecurrentOps,
     &kAtenGroupedOps,
