@@ -90,6 +90,27 @@ nb::dict node_object(const Node& node, BufferTable& buffers) {
   return result;
 }
 
+/// Domain, operator and version of each node that a converter of the user's own takes.
+using ExternalKeys = std::vector<std::tuple<std::string, std::string, int64_t>>;
+std::vector<ExternalNode> external_of(const ExternalKeys& keys) {
+  std::vector<ExternalNode> nodes;
+  for (const auto& [domain, op, version] : keys) nodes.push_back({domain, op, version});
+  return nodes;
+}
+
+/// Numbers, and the names of sizes that are open.
+nb::list sizes_object(const Shape& shape) {
+  nb::list sizes;
+  for (const Dim& dim : shape) {
+    if (const auto number = dim.constant()) {
+      sizes.append(*number);
+    } else {
+      sizes.append(text_object(dim.text()));
+    }
+  }
+  return sizes;
+}
+
 nb::tuple source_and_state_of(const PythonModule& module, bool mapped, std::unique_ptr<Copies> begun) {
   const PythonState state = state_of(module.state, mapped, std::move(begun));
   return nb::make_tuple(module.source, state.entries, state.copies);
@@ -104,6 +125,12 @@ class Conversion {
 
   /// For a module whose weights are its own: they are copied while the model is converted.
   void copy_weights() { copies_ = begin_copies(*model_.graph); }
+
+  bool has_external(std::vector<ExternalNode> external) const {
+    LoweringOptions options = options_;
+    options.external = std::move(external);
+    return !tonnx::external_nodes(model_, options).empty();
+  }
 
   void prepare(std::vector<ExternalNode> external) {
     options_.external = std::move(external);
@@ -124,8 +151,13 @@ class Conversion {
   nb::dict graph() {
     nb::dict result;
     nb::list inputs, outputs, nodes;
+    nb::dict types;
     for (const Value* value : model_.graph->inputs()) {
-      if (!value->constant && !value->sparse) inputs.append(text_object(value->name));
+      if (value->constant || value->sparse) continue;
+      inputs.append(text_object(value->name));
+      if (value->type.is_tensor() && value->type.shape)
+        types[text_object(value->name)] =
+            nb::make_tuple(text_object(name_of(value->type.dtype)), sizes_object(*value->type.shape));
     }
     for (const Value* value : model_.graph->outputs()) outputs.append(text_object(value->name));
     for (const Node& node : *model_.graph) nodes.append(node_object(node, buffers_));
@@ -137,6 +169,7 @@ class Conversion {
     }
     result["name"] = text_object(model_.graph->name);
     result["inputs"] = nb::tuple(inputs);
+    result["input_types"] = types;
     result["outputs"] = nb::tuple(outputs);
     result["nodes"] = nodes;
     result["initializers"] = initializers;
@@ -504,12 +537,9 @@ NB_MODULE(_core, m) {
              return result;
            })
       .def("copy_weights", &Conversion::copy_weights)
-      .def("prepare",
-           [](Conversion& self, const std::vector<std::tuple<std::string, std::string, int64_t>>& external) {
-             std::vector<ExternalNode> nodes;
-             for (const auto& [domain, op, version] : external) nodes.push_back({domain, op, version});
-             self.prepare(std::move(nodes));
-           })
+      .def("has_external",
+           [](Conversion& self, const ExternalKeys& external) { return self.has_external(external_of(external)); })
+      .def("prepare", [](Conversion& self, const ExternalKeys& external) { self.prepare(external_of(external)); })
       .def("lower",
            [](Conversion& self,
               const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>>& mappings) {

@@ -113,6 +113,8 @@ def convert(
             return _to_module(conversion, title, mmap)
         if Path(path).suffix in (".py", ".safetensors", ".pth"):
             _to_python(conversion, path)
+        elif Path(path).suffix in (".pt2", ".pt") and conversion.has_external(_registry.registered()):
+            _to_traced(conversion, title, path, dynamic or {})
         else:
             conversion.write(path, opset, external_data, _dynamic_list(dynamic or {}))
     return None
@@ -203,6 +205,21 @@ def _built(
     for part in copies:
         part.wait()
     return model
+
+
+def _to_traced(
+    conversion: _core.Conversion, title: str, path: str, dynamic: Mapping[str, Mapping[int, Dynamic]]
+) -> None:
+    from tonnx._traced_program import write_traced
+
+    if dynamic:
+        raise Error(
+            "a model with layers of registered converters has the open sizes of its own inputs: declare others in an "
+            ".onnx file first, and convert that",
+            "unsupported",
+        )
+    graph = conversion.graph()
+    write_traced(_to_module(conversion, title, False), graph["input_types"], graph["inputs"], path)
 
 
 def _to_python(conversion: _core.Conversion, path: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tonnx import _core
 from tonnx._error import Error
 from tonnx._literal import is_dotted_name, literal
+from tonnx._main_code import code_of_main
 
 if TYPE_CHECKING:
     import numpy
@@ -81,11 +82,15 @@ Converter = Callable[[OnnxNode, OnnxGraph], OperationConverterResult]
 _converters: dict[tuple[str, str, int], Converter] = {}
 
 
-def add_converter(operation_type: str, version: int, domain: str = "") -> Callable[[Converter], Converter]:
+def add_converter(
+    operation_type: str, version: int, domain: str = "", *, override: bool = False
+) -> Callable[[Converter], Converter]:
     """Registers the decorated function for an operator; it goes before tonnx's own conversion of that operator.
 
     `version` is the opset version that the operator's definition came with, or the version of the domain that the model
-    imports where the operator is not of the standard.
+    imports where the operator is not of the standard. A second function for the same operator is an error, unless
+    `override` says that it takes the place of the first, or it is the same one again: a cell of a notebook that ran
+    twice, or a module that was loaded anew.
     """
     key = ("" if domain == "ai.onnx" else domain, operation_type, version)
     versions = _core.standard_versions(operation_type) if not key[0] else []
@@ -94,12 +99,22 @@ def add_converter(operation_type: str, version: int, domain: str = "") -> Callab
         raise ValueError(f"{operation_type} was not defined in opset {version}; it was in: {there}")
 
     def register(converter: Converter) -> Converter:
-        if key in _converters:
-            raise ValueError(f"a converter for {operation_type} version {version} of '{domain}' is already registered")
+        before = _converters.get(key)
+        if before is not None and not override and not _is_again(before, converter):
+            raise ValueError(
+                f"a converter for {operation_type} version {version} of '{domain}' is already registered; "
+                "override=True puts another in its place"
+            )
         _converters[key] = converter
         return converter
 
     return register
+
+
+def _is_again(before: Converter, converter: Converter) -> bool:
+    """Whether a function is the one of before, defined again; lambdas have no names to tell by."""
+    names = [(getattr(f, "__module__", None), getattr(f, "__qualname__", "<lambda>")) for f in (before, converter)]
+    return names[0] == names[1] and not names[0][1].endswith("<lambda>")
 
 
 def onnx_mapping_from_node(node: OnnxNode) -> OnnxMapping:
@@ -123,7 +138,7 @@ class ExternalModules:
         imports, calls = [], []
         for module in self.modules:
             kind = type(module)
-            if kind.__module__ == "__main__" or "<locals>" in kind.__qualname__:
+            if "<locals>" in kind.__qualname__:
                 raise Error(
                     f"{kind.__qualname__} cannot be imported by generated code: "
                     "define it at the top of a module of its own",
@@ -133,7 +148,8 @@ class ExternalModules:
                 if not is_dotted_name(name):
                     raise Error(f"generated code cannot import '{name}', which is no name", "unsupported")
             outer = kind.__qualname__.split(".")[0]
-            imports.append(f"from {kind.__module__} import {outer}")
+            is_main = kind.__module__ == "__main__"  # nobody can import from there but the script itself
+            imports.append(code_of_main(outer) if is_main else f"from {kind.__module__} import {outer}")
             calls.append(f"{kind.__qualname__}({_arguments_of(module)})")
         return imports, calls
 

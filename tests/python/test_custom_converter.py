@@ -181,3 +181,66 @@ def test_generated_code_imports_the_class_from_where_it_lives(tmp_path: Path) ->
     done = subprocess.run([sys.executable, "-c", run], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str((-(x.relu() * 2 - 1)).tolist())
+
+
+def test_override_replaces_a_converter(fresh_domain: str) -> None:
+    register = {"operation_type": "Affine", "version": 1, "domain": fresh_domain}
+    tonnx.add_converter(**register)(lambda node, graph: result(Affine(1, 1), node))
+    tonnx.add_converter(**register, override=True)(lambda node, graph: result(Affine(3, 0), node))
+    x = torch.tensor([[1.0, -2.0, 3.0]])
+    torch.testing.assert_close(tonnx.convert(affine_model(fresh_domain))(x), -(x.relu() * 3))
+
+
+def test_a_cell_that_runs_again_replaces_its_converter(fresh_domain: str) -> None:
+    x = torch.tensor([[1.0, -2.0, 3.0]])
+    for scale in (1.0, 5.0):
+
+        @tonnx.add_converter(operation_type="Affine", version=1, domain=fresh_domain)
+        def convert_affine(
+            node: tonnx.OnnxNode, graph: tonnx.OnnxGraph, scale: float = scale
+        ) -> tonnx.OperationConverterResult:
+            return result(Affine(scale, 0), node)
+
+        torch.testing.assert_close(tonnx.convert(affine_model(fresh_domain))(x), -(x.relu() * scale))
+
+
+MAIN = (
+    USER_MODULE.replace("x * self.scale + self.shift", "twice(x) * HALF * self.scale + math.floor(self.shift)").replace(
+        "class Affine", "HALF = 0.5\n\n\ndef twice(x):\n    return x * 2\n\n\nclass Affine"
+    )
+    + "\ntonnx.convert('model.onnx', 'model.py')\n"
+)
+
+
+def test_generated_code_has_the_classes_of_a_script(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import math\n" + MAIN)
+    onnx.save(affine_model("my.domain"), tmp_path / "model.onnx")
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "script.py").unlink()
+    run = "import torch; from model import Model; print(Model.load()(torch.tensor([[1.0, -2.0, 3.0]])).tolist())"
+    done = subprocess.run([sys.executable, "-c", run], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    x = torch.tensor([[1.0, -2.0, 3.0]])
+    assert done.stdout.strip() == str((-(x.relu() * 2 - 1)).tolist())
+
+
+def test_what_generated_code_cannot_say_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import math\n" + MAIN.replace("HALF = 0.5", "HALF = torch.tensor(0.5)"))
+    onnx.save(affine_model("my.domain"), tmp_path / "model.onnx")
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert "'HALF' of __main__ cannot be written into generated code" in done.stderr
+    assert not (tmp_path / "model.py").exists()
+
+
+@pytest.mark.parametrize("ending", ["pt2", "pt"])
+def test_programs_have_the_layers_of_converters(fresh_domain: str, tmp_path: Path, ending: str) -> None:
+    tonnx.add_converter(operation_type="Affine", version=1, domain=fresh_domain)(
+        lambda node, graph: result(Affine(node.attributes["scale"], node.attributes["shift"]), node)
+    )
+    target = tmp_path / f"model.{ending}"
+    tonnx.convert(affine_model(fresh_domain), target)
+    model = torch.export.load(target).module() if ending == "pt2" else torch.jit.load(target)
+    for rows in (1, 2, 5):
+        x = torch.randn(rows, 3)
+        torch.testing.assert_close(model(x), -(x.relu() * 2 - 1))

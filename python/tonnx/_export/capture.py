@@ -8,7 +8,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -17,10 +17,13 @@ from torch import nn
 from tonnx._error import Error
 from tonnx._export.data_sizes import is_question_on_data, sizes_assumed
 from tonnx._export.dynamic import DynamicShapes, relaxed
+from tonnx._export.grouped import grouped_products_of_any_type
 from tonnx._export.open_capture import capture_open
 from tonnx._export.open_sizes import Call
 from tonnx._export.questions import is_own_file
+from tonnx._export.recurrent import recurrent_layers_whole
 from tonnx._export.structures import register_structures
+from tonnx._export.tensor_access import tensor_access_followed
 
 Program = torch.export.ExportedProgram
 
@@ -132,7 +135,10 @@ def capture(
     """Traces the module; where the first way fails, the other ways that may succeed."""
     _register_torchvision_shapes()
     tracer = Tracer(module, method)
-    with _forward_replaced(module, method):
+    with ExitStack() as stack:
+        stack.enter_context(_forward_replaced(module, method))
+        for followed in (recurrent_layers_whole, grouped_products_of_any_type, tensor_access_followed):
+            stack.enter_context(followed())
         if not any(shapes.axes.values()):
             return tracer.trace((tuple(args), dict(kwargs)), shapes, strict=True)
         return capture_open(tracer.trace, method or module, args, kwargs, shapes)

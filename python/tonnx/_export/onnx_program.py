@@ -14,6 +14,7 @@ from tonnx import _core
 from tonnx._difference import apart
 from tonnx._error import Error, nearest, translated
 from tonnx._export.names import InterfaceNames
+from tonnx._orders import has_open_orders, orders_chosen
 from tonnx._runtime import open_session
 
 if TYPE_CHECKING:
@@ -146,7 +147,9 @@ def verify(
 ) -> None:
     """Runs both models on the example; values that differ are an error that says where, and by how much."""
     got = run(model, program.tensors(args, kwargs))
-    expected = [_as_tensor(v) for v in pytree.tree_leaves(reference(*args, **kwargs)) if _is_value(v)]
+    with orders_chosen(has_open_orders(program.exported_program.graph_module)):
+        results = reference(*args, **kwargs)
+    expected = [_as_tensor(v) for v in pytree.tree_leaves(results) if _is_value(v)]
     if len(got) != len(expected):
         raise Error(f"the ONNX model gives {len(got)} outputs, and PyTorch {len(expected)}", "verification")
     worst: tuple[float, str] | None = None

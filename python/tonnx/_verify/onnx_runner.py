@@ -55,6 +55,8 @@ class OnnxRunner(ChunkRunner):
             shape = [size if isinstance(size, int) or size else None for size in value.shape]
             self.inputs.append(Input(value.name, ONNX_TYPES[value.type], shape))
         self._find_hints()
+        if _orders_chosen(all_nodes(self._graph())):
+            self._session = self._open_again(self._model)
 
     def _graph(self) -> Any:
         """The graph, without external data."""
@@ -207,6 +209,19 @@ class OnnxRunner(ChunkRunner):
         if self._depth is None:
             self._depth = Depth.deepest(depths(steps_of(self._graph(), self.inputs)[0]))
         return self._depth
+
+
+def _orders_chosen(nodes: Iterable[Any]) -> bool:
+    """Has TopK sort where it may give any order (as _orders.py does in PyTorch); says whether it might have somewhere.
+
+    Unique is not among them: ONNX says which order it has.
+    """
+    found = False
+    for node in nodes:
+        for attribute in node.attribute if node.op_type == "TopK" and node.domain in ("", "ai.onnx") else ():
+            if attribute.name == "sorted" and attribute.i == 0:
+                attribute.i, found = 1, True
+    return found
 
 
 def steps_of(graph: Any, inputs: Sequence[Input], *, is_inner: bool = False) -> tuple[list[Step], dict[int, str]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from tonnx._error import Error
+from tonnx._orders import orders_chosen
 from tonnx._verify.influence import Sum, influence, leaves
 from tonnx._verify.runners import ChunkRunner, Depth, Input, Step, Tolerances, Value, layer_of_weight, short
 from tonnx._verify.torch_runner import coarsest, depth_of_weights, is_plain, named_outputs, value_of
@@ -30,6 +32,7 @@ class ScriptRunner(ChunkRunner):
                 raise Error(f"input '{argument.name}' of '{path}' is a {argument.type}, no tensor", "unsupported")
             self.inputs.append(Input(argument.name))
         self.precision = coarsest(self._module.state_dict().values())
+        self._has_open_orders = re.search(r"\b(topk|_unique2?)\b", str(self._module.inlined_graph)) is not None
         self._graph: Any = None
         self._weights: list[Any] = []
         self._places: list[tuple[int, int]] = []  # node and output of each step: names change in a copy of the graph
@@ -37,7 +40,7 @@ class ScriptRunner(ChunkRunner):
     def _guarded(self, function: Any, feeds: Sequence[np.ndarray]) -> Any:
         tensors = [torch.from_numpy(array.copy()) for array in feeds]
         try:
-            with torch.no_grad():
+            with torch.no_grad(), orders_chosen(self._has_open_orders):
                 return function(*tensors)
         except Exception as e:
             raise Error(f"PyTorch cannot run '{self.path}': {short(e)}", "invalid_model") from None

@@ -25,6 +25,7 @@ from torch.utils import _pytree as pytree
 
 from tonnx import _core
 from tonnx._error import Error, translated
+from tonnx._orders import choose_orders, orders_chosen
 from tonnx._verify.influence import Sum, influence, leaves
 from tonnx._verify.runners import (
     Depth,
@@ -83,6 +84,7 @@ class TorchRunner(Runner):
     """A model whose every operator passes by: each value is looked at when it is made, and let go."""
 
     output_names: Sequence[str] = ()
+    has_open_orders = False  # that are chosen while it runs
 
     @abstractmethod
     def walk(self, tensors: list[torch.Tensor], see: See) -> Any:
@@ -99,7 +101,7 @@ class TorchRunner(Runner):
 
     def _guarded(self, work: Callable[[], Any]) -> Any:
         try:
-            with torch.no_grad():
+            with torch.no_grad(), orders_chosen(self.has_open_orders):
                 return work()
         except Error:
             raise
@@ -301,6 +303,7 @@ class ProgramRunner(TorchRunner):
                 copy.seek(0)
                 self._program = torch.export.load(copy)
                 _refuse_other_functions(self._program.graph_module, self.path)
+                choose_orders(self._program.graph_module)
                 self._module = self._program.module()
             except Error:
                 raise
@@ -389,7 +392,9 @@ class ModuleRunner(TorchRunner):
         sys.modules[name] = module
         try:
             # not imported: that would leave a __pycache__ behind, and trust one that is there
-            exec(compile(Path(path).read_bytes(), module.__file__, "exec"), module.__dict__)
+            code = Path(path).read_bytes()
+            exec(compile(code, module.__file__, "exec"), module.__dict__)
+            self.has_open_orders = b"sorted=False" in code
             kind = module.Model
             self._model: nn.Module = (kind.load() if hasattr(kind, "load") else kind()).eval()
         except Exception as e:

@@ -13,9 +13,16 @@ namespace {
   fail_unsupported("argument '{}' is not {}", name, wanted);
 }
 
+/// The two parts of a complex number; null where the argument is none.
+const std::vector<double>* complex_number(const AttrValue& value) {
+  const auto* parts = value.get<std::vector<double>>();
+  return parts && parts->size() == 2 ? parts : nullptr;
+}
+
 /// The element type that PyTorch gives a number.
 DType dtype_of_number(const AttrValue& value) {
   if (value.get<bool>()) return DType::Bool;
+  if (complex_number(value)) return DType::Complex64;
   return value.get<double>() ? DType::Float32 : DType::Int64;
 }
 
@@ -73,6 +80,7 @@ Value* AtenNode::raised(const AttrValue& argument) const {
   }
   if (const auto* i = argument.get<int64_t>()) return onnx.integer(DType::Int64, *i);
   if (const auto number = number_of(argument)) return onnx.number(dtype_of_number(argument), *number);
+  if (const auto* parts = complex_number(argument)) return onnx.numbers(DType::Float64, {2}, *parts);
   return nullptr;
 }
 

@@ -118,7 +118,8 @@ class AtenNode {
   /// Whether it is a tensor, and not a number.
   bool is_tensor(std::string_view name) const;
 
-  /// The ONNX tensor of an argument. A number is a constant without dimensions, of the type that PyTorch gives it.
+  /// The ONNX tensor of an argument. A number is a constant without dimensions, of the type that PyTorch gives it; a
+  /// complex one is a pair of float64.
   Value* input(std::string_view name) const;
   Value* find_input(std::string_view name) const;  // null where None
   CheckedList<Value*> inputs(std::string_view name) const;

@@ -111,7 +111,10 @@ extern const OpFamily kAtenCallOps;
 extern const OpFamily kAtenFactorOps;
 extern const OpFamily kAtenFftOps;
 extern const OpFamily kAtenVisionOps;
+extern const OpFamily kAtenOverlapOps;
+extern const OpFamily kAtenPackedOps;
 extern const OpFamily kAtenRecurrentOps;
+extern const OpFamily kAtenGroupedOps;
 extern const OpFamily kAtenGridOps;
 extern const OpFamily kAtenResizeOps;
 
@@ -224,7 +227,10 @@ constexpr const OpFamily* kFamilies[] = {
     &kAtenFactorOps,
     &kAtenFftOps,
     &kAtenVisionOps,
+    &kAtenOverlapOps,
+    &kAtenPackedOps,
     &kAtenRecurrentOps,
+    &kAtenGroupedOps,
     &kAtenGridOps,
     &kAtenResizeOps,
 };

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ops/math/raise.h"
+#include "ops/signal/raise.h"
 
 namespace tonnx {
 namespace {
@@ -110,7 +111,8 @@ constexpr AtenOp kAtenCompareAten[] = {
 
 Values raise_comparison(const AtenNode& n, OnnxBuilder& onnx, std::string_view op) {
   const DType dtype = n.promoted({"self", "other"});
-  if (info(dtype).kind == 'c') n.cannot("comparisons of complex numbers");
+  if (is_complex(dtype) && op == "Equal") return raise_complex_equal(n, onnx);
+  if (is_complex(dtype)) n.cannot("comparisons of complex numbers");
   return onnx(op, {n.input_as("self", dtype), n.input_as("other", dtype)});
 }
 

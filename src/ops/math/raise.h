@@ -59,6 +59,7 @@ Values raise_rounded(const AtenNode& n, OnnxBuilder& onnx) {
 }
 Values raise_trunc(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_sign(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_reciprocal(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_rsqrt(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_square(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_exp2(const AtenNode& n, OnnxBuilder& onnx);

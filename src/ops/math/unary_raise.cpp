@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "ops/math/raise.h"
+#include "ops/signal/raise.h"
 
 namespace tonnx {
 namespace {
@@ -270,12 +271,17 @@ Values raise_sign(const AtenNode& n, OnnxBuilder& onnx) {
   return n.dtype("self") == DType::Bool ? n.input("self") : onnx("Sign", {n.input("self")});
 }
 
+Values raise_reciprocal(const AtenNode& n, OnnxBuilder& onnx) {
+  if (is_complex(n.dtype("self"))) return raise_complex_reciprocal(n, onnx);
+  return raise_elementwise(n, onnx, "Reciprocal");
+}
+
 Values raise_rsqrt(const AtenNode& n, OnnxBuilder& onnx) {
   return onnx("Reciprocal", {onnx("Sqrt", {n.input_as("self", n.output_dtype())})});
 }
 
 Values raise_square(const AtenNode& n, OnnxBuilder& onnx) {
-  if (is_complex(n.dtype("self"))) n.cannot("squares of complex numbers");
+  if (is_complex(n.dtype("self"))) return raise_complex_square(n, onnx);
   Value* x = n.input("self");
   return n.dtype("self") == DType::Bool ? onnx.cast(x, n.output_dtype()) : onnx("Mul", {x, x});
 }

@@ -2,6 +2,7 @@
 #include "ops/recurrent/raise.h"
 
 #include "base/budget.h"
+#include "ops/recurrent/projected_raise.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {
@@ -69,8 +70,9 @@ class Recurrent {
     return made;
   }
 
-  /// One layer over [time, batch, features]: the outputs of the ONNX operator. An initial state may be null.
-  Values layer(Value* x, const std::vector<Weights>& directions, Value* h, Value* c) {
+  /// One layer over [time, batch, features]: the outputs of the ONNX operator. An initial state may be null, and so may
+  /// the lengths of the sequences, which are int32.
+  Values layer(Value* x, const std::vector<Weights>& directions, Value* h, Value* c, Value* lengths = nullptr) {
     const auto joined = [&](Value* Weights::*part) -> Value* {
       std::vector<Value*> parts;
       for (const Weights& each : directions) {
@@ -89,7 +91,7 @@ class Recurrent {
         if (given.name == "activations") given.value = std::vector<std::string>{"Relu", "Relu"};
       }
     }
-    std::vector<Value*> inputs{x, joined(&Weights::input), joined(&Weights::state), joined(&Weights::bias), nullptr, h};
+    std::vector<Value*> inputs{x, joined(&Weights::input), joined(&Weights::state), joined(&Weights::bias), lengths, h};
     const bool is_lstm = std::string_view(kind_.op) == "LSTM";
     if (is_lstm) inputs.push_back(c);
     return onnx_.all(is_lstm ? 3 : 2, kind_.op, inputs, std::move(attributes));
@@ -113,20 +115,20 @@ class Recurrent {
 
 }  // namespace
 
-Values raise_recurrent(const AtenNode& n, OnnxBuilder& onnx) {
+Values raise_layers(const AtenNode& n, OnnxBuilder& onnx, Value* x, Value* lengths, bool batch_first) {
   const bool is_lstm = n.node().op == Symbol("lstm");
-  const bool has_biases = n.flag("has_biases"), batch_first = n.flag("batch_first"), both = n.flag("bidirectional");
+  const bool has_biases = n.flag("has_biases"), both = n.flag("bidirectional");
   if (n.flag("train") && n.f("dropout") != 0) n.cannot("dropout between the layers of a recurrent network");
   n.ignore({"dropout"});
   const auto layers = static_cast<size_t>(n.i("num_layers")), directions = size_t{both ? 2U : 1U};
   const CheckedList<Value*> params = n.inputs("params");
-  const size_t per_direction = has_biases ? 4 : 2;
-  if (params.size() != layers * directions * per_direction)
-    n.cannot("a recurrent layer with projections, which no ONNX operator has");
+  const size_t plain = has_biases ? 4 : 2, cells = layers * directions;
+  const bool is_projected = is_lstm && params.size() == cells * (plain + 1);
+  const size_t per_direction = is_projected ? plain + 1 : plain;
+  require(params.size() == cells * per_direction, "a recurrent layer has {} weights, not {}", params.size(),
+          cells * per_direction);
   const CheckedList<Value*> states = is_lstm ? n.inputs("hx") : CheckedList<Value*>{n.input("hx")};
   Recurrent recurrent(n, onnx);
-  Value* x = n.input("input");
-  if (batch_first) x = onnx.transpose(x, {1, 0, 2});
   const auto state_of = [&](size_t which, size_t layer) -> Value* {
     Value* all = states.at(which);
     if (is_zero(all)) return nullptr;
@@ -137,12 +139,19 @@ Values raise_recurrent(const AtenNode& n, OnnxBuilder& onnx) {
   std::vector<Value*> last[2];
   for (size_t layer = 0; layer < layers; ++layer) {
     std::vector<Weights> weights;
+    std::vector<ProjectedWeights> projected;
     for (size_t d = 0; d < directions; ++d) {
       Value* const* param = params.data() + (layer * directions + d) * per_direction;
-      weights.push_back(
-          recurrent.weights(param[0], param[1], has_biases ? param[2] : nullptr, has_biases ? param[3] : nullptr));
+      Value *bias_input = has_biases ? param[2] : nullptr, *bias_state = has_biases ? param[3] : nullptr;
+      if (is_projected) {
+        projected.push_back({param[0], param[1], bias_input, bias_state, param[plain]});
+      } else {
+        weights.push_back(recurrent.weights(param[0], param[1], bias_input, bias_state));
+      }
     }
-    const Values y = recurrent.layer(x, weights, state_of(0, layer), is_lstm ? state_of(1, layer) : nullptr);
+    Value *h = state_of(0, layer), *c = is_lstm ? state_of(1, layer) : nullptr;
+    const Values y =
+        is_projected ? projected_layer(onnx, x, projected, h, c, lengths) : recurrent.layer(x, weights, h, c, lengths);
     x = recurrent.features(y[0], batch_first && layer + 1 == layers);
     for (size_t i = 1; i < y.size(); ++i) last[i - 1].push_back(y[i]);
   }
@@ -150,6 +159,12 @@ Values raise_recurrent(const AtenNode& n, OnnxBuilder& onnx) {
   for (size_t i = 0; i < states.size(); ++i)
     results.push_back(n.wants_output(i + 1) ? onnx.concat(last[i], 0) : nullptr);
   return results;
+}
+
+Values raise_recurrent(const AtenNode& n, OnnxBuilder& onnx) {
+  const bool batch_first = n.flag("batch_first");
+  Value* x = n.input("input");
+  return raise_layers(n, onnx, batch_first ? onnx.transpose(x, {1, 0, 2}) : x, nullptr, batch_first);
 }
 
 namespace {
@@ -171,14 +186,8 @@ Values raise_cell(const AtenNode& n, OnnxBuilder& onnx) {
   return results;
 }
 
-constexpr std::string_view kPacked = "ONNX has no packed sequences; pad them, and do not pack";
-
 #define CELL(op) \
   "aten::" op "(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"
-#define PACKED(op)                                                                                             \
-  "aten::" op                                                                                                  \
-  ".data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float " \
-  "dropout, bool train, bool bidirectional) -> (Tensor, Tensor)"
 
 constexpr AtenOp kAtenRecurrentAten[] = {
     {.sig = "aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
@@ -188,17 +197,8 @@ constexpr AtenOp kAtenRecurrentAten[] = {
     {.sig = CELL("gru_cell"), .python = "torch.gru_cell", .raise = raise_cell},
     {.sig = CELL("rnn_tanh_cell"), .python = "torch.rnn_tanh_cell", .raise = raise_cell},
     {.sig = CELL("rnn_relu_cell"), .python = "torch.rnn_relu_cell", .raise = raise_cell},
-    {.sig = "aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int "
-            "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)",
-     .low_precision = true,
-     .python = "torch.lstm",
-     .note = kPacked},
-    {.sig = PACKED("gru"), .low_precision = true, .python = "torch.gru", .note = kPacked},
-    {.sig = PACKED("rnn_tanh"), .low_precision = true, .python = "torch.rnn_tanh", .note = kPacked},
-    {.sig = PACKED("rnn_relu"), .low_precision = true, .python = "torch.rnn_relu", .note = kPacked},
 };
 
-#undef PACKED
 #undef CELL
 
 }  // namespace

@@ -18,9 +18,8 @@ DType part_type(DType dtype) {
   return dtype == DType::Complex128 || dtype == DType::Float64 ? DType::Float64 : DType::Float32;
 }
 
-/// The argument as a pair, with 0 as its imaginary part where it is real, and of the rank of the result.
-Value* pair_of(const AtenNode& n, OnnxBuilder& onnx, std::string_view name) {
-  const DType dtype = part_type(n.output_dtype());
+/// The argument as a pair, with 0 as its imaginary part where it is real.
+Value* pair_of(const AtenNode& n, OnnxBuilder& onnx, std::string_view name, DType dtype) {
   if (is_complex(n.dtype(name))) return onnx.cast(n.input(name), dtype);
   Value* real = n.input_as(name, dtype);
   return pair(real, onnx("Sub", {real, real}), onnx);
@@ -74,9 +73,10 @@ constexpr AtenOp kAtenComplexAten[] = {
 Values raise_complex_binary(const AtenNode& n, OnnxBuilder& onnx) {
   const std::string_view op = n.node().op.view();
   const DType dtype = part_type(n.output_dtype());
-  Value* a = pair_of(n, onnx, "self");
-  if (op == "add" || op == "sub") {
-    Value* b = pair_of(n, onnx, "other");
+  const bool is_swapped = op == "rsub";
+  Value* a = pair_of(n, onnx, is_swapped ? "other" : "self", dtype);
+  if (op == "add" || op == "sub" || is_swapped) {
+    Value* b = pair_of(n, onnx, is_swapped ? "self" : "other", dtype);
     if (n.f("alpha") != 1) b = onnx("Mul", {b, n.input_as("alpha", dtype)});
     return onnx(op == "add" ? "Add" : "Sub", {a, b});
   }
@@ -86,9 +86,25 @@ Values raise_complex_binary(const AtenNode& n, OnnxBuilder& onnx) {
     if (n.rank("other") > 0) factor = onnx.unsqueeze(factor, {n.rank("other")});
     return onnx(op == "mul" ? "Mul" : "Div", {a, factor});
   }
-  Value* b = pair_of(n, onnx, "other");
+  Value* b = pair_of(n, onnx, "other", dtype);
   if (op == "mul") return product(a, b, onnx);
   return quotient(a, b, onnx);
+}
+
+Values raise_complex_equal(const AtenNode& n, OnnxBuilder& onnx) {
+  const DType dtype = part_type(n.promoted({"self", "other"}));
+  Value *a = pair_of(n, onnx, "self", dtype), *b = pair_of(n, onnx, "other", dtype);
+  const auto agrees = [&](int64_t which) { return onnx("Equal", {part(a, which, onnx), part(b, which, onnx)}); };
+  return onnx("And", {agrees(0), agrees(1)});
+}
+
+Values raise_complex_reciprocal(const AtenNode& n, OnnxBuilder& onnx) {
+  Value* x = n.input("self");
+  return quotient(onnx.numbers(OnnxBuilder::dtype(x), {2}, {1, 0}), x, onnx);
+}
+
+Values raise_complex_square(const AtenNode& n, OnnxBuilder& onnx) {
+  return product(n.input("self"), n.input("self"), onnx);
 }
 
 /// x / (1 + exp(-x))

@@ -141,3 +141,36 @@ def test_few_nodes():
     export_checks.check(lambda x: x**2 + 1, X, nodes=2)
     export_checks.check(lambda x: torch.clamp(x, 0, 1), X, nodes=1)
     export_checks.check(lambda x: x.to(torch.float32) * 1.5, X, nodes=1)
+
+
+COMPLEX_NUMBERS = {
+    "x - 1j": lambda x: x - 1j,
+    "x + (2 - 1j)": lambda x: x + (2 - 1j),
+    "x * (1 + 2j)": lambda x: x * (1 + 2j),
+    "x / 2j": lambda x: x / 2j,
+    "1j - x": lambda x: 1j - x,
+    "2j / x": lambda x: 2j / x,
+    "x ** 2": lambda x: x**2,
+    "sub with alpha": lambda x: torch.sub(x, 1j, alpha=2),
+}
+
+
+@pytest.mark.parametrize("is_complex", [False, True], ids=["real", "complex"])
+@pytest.mark.parametrize("name", COMPLEX_NUMBERS)
+def test_complex_numbers(name, is_complex):
+    function = COMPLEX_NUMBERS[name]
+
+    def forward(x, y):
+        z = function(torch.complex(x, y) if is_complex else x)
+        return torch.view_as_real(z) if z.is_complex() else z
+
+    export_checks.check(forward, torch.rand(3, 4) + 1, torch.randn(3, 4))
+
+
+def test_complex_numbers_are_compared():
+    def forward(x, y):
+        z = torch.complex(x, y)
+        return z == 1j, z != 1j, z == torch.complex(y, x), x == 1j
+
+    x = torch.tensor([0.0, 1.0, 0.0, 2.0])
+    export_checks.check(forward, x, torch.tensor([1.0, 0.0, 2.0, 2.0]))

@@ -1,0 +1,84 @@
+"""Ways to get at tensors that torch.export does not follow by itself: `x.data`, lists of booleans, an empty last dict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+import tonnx
+from tonnx._runtime import open_session
+
+X = torch.randn(4, 3)
+
+
+class Calls(nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.function(self, x)
+
+
+def written(m: Calls, x: torch.Tensor) -> torch.Tensor:
+    y = x.clone()
+    y[[True, False, True, False]] = 0
+    return y
+
+
+def clamped(m: Calls, x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    y.data.clamp_(0)
+    return y + 1
+
+
+CASES: dict[str, Callable[..., Any]] = {
+    "data of an input": lambda m, x: x.data + 1,
+    "data of weights": lambda m, x: x @ m.linear.weight.data.t() + m.linear.bias.data,
+    "written through data": clamped,
+    "booleans": lambda m, x: x[[True, False, True, False]],
+    "booleans behind": lambda m, x: x[:, [True, False, True]],
+    "booleans beside numbers": lambda m, x: x[[True, False, True, True], [0, 1, 2]],
+    "booleans behind a new axis": lambda m, x: x[None, [True, False, True, False], 1:],
+    "booleans behind dots": lambda m, x: x[..., [True, False, True]],
+    "written at booleans": written,
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_followed(name: str) -> None:
+    model = Calls(CASES[name]).eval()
+    session = open_session(bytes(tonnx.export(model, X)))
+    x = torch.randn(4, 3)
+    with torch.no_grad():
+        expected = pytree.tree_leaves(model(x.clone()))
+    for ours, theirs in zip(session.run(None, {"x": x.numpy()}), expected, strict=True):
+        torch.testing.assert_close(torch.as_tensor(ours), theirs)
+
+
+def test_booleans_of_the_model_give_a_known_size() -> None:
+    program = tonnx.export(Calls(CASES["booleans"]), X)
+    sizes = program.model_proto.graph.output[0].type.tensor_type.shape.dim
+    assert [size.dim_value for size in sizes] == [2, 3]
+
+
+def test_tensors_are_as_before_afterwards() -> None:
+    tonnx.export(Calls(CASES["booleans"]), X)
+    assert not {"data", "__getitem__", "__setitem__"} & set(vars(torch.Tensor))
+
+
+class Optional(nn.Module):
+    def forward(self, x, extra=None):
+        return x + extra["a"] if extra else x + 1
+
+
+@pytest.mark.parametrize("model", [Optional(), nn.Linear(3, 2)])
+def test_an_empty_last_dict_is_no_argument(model: nn.Module) -> None:
+    program = tonnx.export(model, (X, {}), verify=True)
+    assert len(program.model_proto.graph.input) == 1
