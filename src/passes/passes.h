@@ -45,6 +45,9 @@ void recognise_aten_layer_norm(Graph& graph);
 /// aten: a constant that is added to each channel of a convolution becomes its bias.
 void fold_conv_bias(Graph& graph);
 
+/// aten: a branch that takes a dimension away where its size is 1, and leaves it elsewhere, becomes squeeze.
+void recognise_squeezes(Graph& graph);
+
 /// aten: what moves dimensions and is undone at once goes away.
 void cancel_moves(Graph& graph);
 

@@ -39,9 +39,14 @@ Value* decision(OnnxBuilder& onnx, Value* x) {
 Values raise_cond(const AtenNode& n, OnnxBuilder& onnx) {
   const std::vector<Value*> operands = n.operands("operands");
   Node* node = onnx.node("If", {decision(onnx, n.input("pred"))});
-  onnx.add_body(*node, "then_branch", [&](Graph&) { return onnx.inline_graph(*n.graph("true_graph"), operands); });
-  onnx.add_body(*node, "else_branch", [&](Graph&) { return onnx.inline_graph(*n.graph("false_graph"), operands); });
-  return outputs_of(n, onnx, *node);
+  const GraphPtr yes = n.graph("true_graph"), no = n.graph("false_graph");
+  onnx.add_body(*node, "then_branch", [&](Graph&) { return onnx.inline_graph(*yes, operands); });
+  onnx.add_body(*node, "else_branch", [&](Graph&) { return onnx.inline_graph(*no, operands); });
+  Values results = outputs_of(n, onnx, *node);
+  for (size_t i = 0; i < n.node().outputs().size(); ++i) {
+    if (yes->outputs()[i]->type.rank() != no->outputs()[i]->type.rank()) results[i]->type.shape.reset();
+  }
+  return results;
 }
 
 /// Inputs of a graph inside a node, named and typed as those of the aten graph that it is made of.
