@@ -58,7 +58,9 @@ def test_squeeze_of_open_sizes(axes: tuple[int, ...]) -> None:
     squeeze = helper.make_node("Squeeze", ["x", "axes"] if axes else ["x"], ["s"])
     nodes = [squeeze, helper.make_node("Relu", ["s"], ["y"])]
     rank = 3 - len(axes) if axes else 2
-    model = make_model(nodes, [floats("x", "a", "b", 12)], [floats("y", *[None] * rank)], [ints("axes", *axes)] if axes else [])
+    model = make_model(
+        nodes, [floats("x", "a", "b", 12)], [floats("y", *[None] * rank)], [ints("axes", *axes)] if axes else []
+    )
     sizes = {(1,): [(5, 1), (3, 1)], (): [(5, 1)], (0, 1): [(1, 1)]}[axes]
     if axes:
         check(model, *({"x": array(*size, 12)} for size in sizes))
@@ -135,3 +137,38 @@ def test_branches_of_different_ranks() -> None:
     model = make_model(nodes, [floats("x", 2, 3, 4)], [out], [zero])
     x = np.abs(array(2, 3, 4))
     check(model, {"x": x}, {"x": -x})
+
+
+def collecting_loop() -> onnx.ModelProto:
+    """A Loop that stacks what it computes in each turn; how many turns, and how wide, the run tells."""
+    body = helper.make_graph(
+        [helper.make_node("Mul", ["a", "half"], ["a_next"]), helper.make_node("Add", ["a_next", "bias"], ["row"])],
+        "body",
+        [
+            helper.make_tensor_value_info("i", TensorProto.INT64, []),
+            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+            floats("a", "batch", 4),
+        ],
+        [
+            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+            floats("a_next", "batch", 4),
+            floats("row", "batch", 4),
+        ],
+    )
+    nodes = [helper.make_node("Loop", ["n", "", "x"], ["last", "rows"], body=body)]
+    n = helper.make_tensor_value_info("n", TensorProto.INT64, [])
+    constants = [
+        numpy_helper.from_array(np.float32(0.5), "half"),
+        numpy_helper.from_array(np.arange(4, dtype=np.float32), "bias"),
+    ]
+    outputs = [floats("last", "batch", 4), floats("rows", "turns", "batch", 4)]
+    return make_model(nodes, [n, floats("x", "batch", 4)], outputs, constants)
+
+
+def test_a_loop_stacks_its_rows() -> None:
+    model = collecting_loop()
+    back = check(model, *({"n": np.array(turns), "x": array(3, 4)} for turns in (1, 5)))
+    (loop,) = [node for node in back.graph.node if node.op_type == "Loop"]
+    body = loop.attribute[0].g
+    assert "Concat" not in ops(body)  # ONNX Runtime dies of one with an empty list
+    assert len(body.output) > len(body.input) - 1  # there are rows besides what is carried

@@ -26,6 +26,11 @@ bool agree(const Item& outer, const Value& inner) {
   return a.dtype == b.dtype && (outer.is_of_any_rank || a.shape->size() == b.shape->size() + outer.stacked);
 }
 
+/// One dimension of no elements: what is joined with it keeps its own dimensions.
+bool is_empty_list(const Type& type) {
+  return type.is_tensor() && type.shape->size() == 1 && type.shape->front().is(0);
+}
+
 void check_values(const Items& outer, const std::vector<Value*>& inner, std::string_view graph, const char* what) {
   require(outer.size() == inner.size(), "the graph '{}' has {} {}, and {} are due", graph, inner.size(), what,
           outer.size());
@@ -48,7 +53,8 @@ class GraphsCheck {
       for (Item& item : given) item.is_of_any_rank = true;  // of one of them, as ONNX allows
       for (const char* branch : {"true_graph", "false_graph"}) check(branch, operands, given);
     } else if (op == "while_loop") {
-      const Items carried = items("carried_inputs");
+      Items carried = items("carried_inputs");
+      for (Item& item : carried) item.is_of_any_rank = item.value && is_empty_list(item.value->type);
       const Items all = joined(carried, items("additional_inputs"));
       check("body_fn", all, carried);
       check_values(all, graph("cond_fn").inputs(), "cond_fn", "inputs");

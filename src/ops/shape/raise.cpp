@@ -24,8 +24,8 @@ Values raise_unsqueeze(const AtenNode& n, OnnxBuilder& onnx) {
   return onnx.unsqueeze(n.input("self"), {AtenNode::normalized(n.i("dim"), n.rank("self") + 1)});
 }
 
-/// Of the dimensions that are named, or of all, those whose size is 1. What the program says of the result tells whether
-/// a size that is not known is 1 as well.
+/// Of the dimensions that are named, or of all, those whose size is 1. What the program says of the result tells
+/// whether a size that is not known is 1 as well.
 Values raise_squeeze(const AtenNode& n, OnnxBuilder& onnx) {
   std::vector<int64_t> dims;
   if (n.node().overload.empty()) {
