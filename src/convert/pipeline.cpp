@@ -210,6 +210,7 @@ void set_custom_opsets(Model& model, const std::map<std::string, int64_t>& versi
 Model onnx_of(const Program& program, const ExportOptions& options) {
   Model model = raise(program.model, program.output_names, options.raising);
   set_custom_opsets(model, options.custom_opsets);
+  simplify_raised(*model.graph, options.raising.opset);
   change_opset(model, options.raising.opset);
   if (!options.raising.training)
     fuse_normalisations(*model.graph);  // last: large weights are only scaled as they are written
