@@ -221,8 +221,9 @@ Model onnx_of(const Program& program, const ExportOptions& options) {
   return model;
 }
 
-void make_functional(Program& program) {
+void make_functional(Program& program, bool rolls_loops) {
   functionalize(*program.model.graph);
+  if (rolls_loops) roll_loops(*program.model.graph);  // before iterations differ in what nobody uses
   remove_dead_code(*program.model.graph);
   // operators that wrote, and other names of operators, have a schema only now
   pt2::check_program(*program.model.graph);
