@@ -201,7 +201,8 @@ class Conversion {
 /// A program of PyTorch's that is to become ONNX, any number of times.
 class LiveProgram {
  public:
-  LiveProgram(nb::bytes json, const std::map<std::string, std::tuple<uintptr_t, size_t, nb::object>>& storages) {
+  LiveProgram(nb::bytes json, const std::map<std::string, std::tuple<uintptr_t, size_t, nb::object>>& storages,
+              bool rolls_loops) {
     const Bytes text = bytes_of(std::move(json));
     std::map<std::string, Bytes> bytes;
     for (const auto& [name, storage] : storages) bytes.emplace(name, bytes_of(storage));
@@ -209,7 +210,7 @@ class LiveProgram {
     for (const auto& [name, storage] : bytes) input_bytes_ += storage.size();
     const BudgetScope scope;
     program_ = read_live_program(text, bytes);
-    make_functional(program_);
+    make_functional(program_, rolls_loops);
   }
 
   explicit LiveProgram(const std::string& path) : input_bytes_(std::filesystem::file_size(path)) {
@@ -474,9 +475,8 @@ NB_MODULE(_core, m) {
   m.attr("default_opset") = RaiseOptions().opset;
   nb::class_<LiveProgram>(m, "Program")
       .def_static("read",
-                  [](nb::bytes json, const std::map<std::string, std::tuple<uintptr_t, size_t, nb::object>>& storages) {
-                    return LiveProgram(std::move(json), storages);
-                  })
+                  [](nb::bytes json, const std::map<std::string, std::tuple<uintptr_t, size_t, nb::object>>& storages,
+                     bool rolls_loops) { return LiveProgram(std::move(json), storages, rolls_loops); })
       .def_static("read_file", [](const std::string& path) { return LiveProgram(path); })
       .def("source_and_state", &LiveProgram::source_and_state)
       .def("unsupported", [](LiveProgram& self, int64_t) { return self.unsupported(); })

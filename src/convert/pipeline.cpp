@@ -210,6 +210,7 @@ void set_custom_opsets(Model& model, const std::map<std::string, int64_t>& versi
 Model onnx_of(const Program& program, const ExportOptions& options) {
   Model model = raise(program.model, program.output_names, options.raising);
   set_custom_opsets(model, options.custom_opsets);
+  simplify_raised(*model.graph, options.raising.opset);
   change_opset(model, options.raising.opset);
   if (!options.raising.training)
     fuse_normalisations(*model.graph);  // last: large weights are only scaled as they are written
@@ -220,8 +221,9 @@ Model onnx_of(const Program& program, const ExportOptions& options) {
   return model;
 }
 
-void make_functional(Program& program) {
+void make_functional(Program& program, bool rolls_loops) {
   functionalize(*program.model.graph);
+  if (rolls_loops) roll_loops(*program.model.graph);  // before iterations differ in what nobody uses
   remove_dead_code(*program.model.graph);
   // operators that wrote, and other names of operators, have a schema only now
   pt2::check_program(*program.model.graph);

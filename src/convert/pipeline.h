@@ -49,8 +49,9 @@ struct ExportOptions {
   std::map<std::string, int64_t> custom_opsets;  // versions of the domains that the nodes of symbolics are of
 };
 
-/// Nothing writes to a tensor any more; what nobody uses goes away.
-void make_functional(Program& program);
+/// Nothing writes to a tensor any more; what nobody uses goes away. Loops that a trace wrote out are loops again where
+/// that is asked for.
+void make_functional(Program& program, bool rolls_loops = false);
 /// Brings a functional program to the form that generated code is written from.
 void ready_for_python(Program& program, const AllowedOps& allowed = {});
 /// A program of PyTorch, made functional, as ONNX.

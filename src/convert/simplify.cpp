@@ -260,21 +260,33 @@ void import_domains_of_functions(Model& model) {
 
 }  // namespace
 
-void simplify_for_lowering(Graph& graph, const std::function<bool(const Node&)>& leave_alone) {
+namespace {
+
+/// Runs passes over a graph at the newest opset whose types are known; nothing that the other opset lacks is made.
+void run_passes(Graph& graph, int64_t opset, bool Pass::*is_wanted,
+                const std::function<bool(const Node&)>& leave_alone) {
   constexpr int kRounds = 3;
   OnnxInference inference({.rewrites = false, .leave_alone = leave_alone, .fold = {}});
-  Rewriter rewriter(kNewestOpset, {.bring_down = [](Node&) { return true; },
-                                   .infer = [&](Node& node) { inference.visit(node); },
-                                   .may_grow = [](int64_t added, int64_t removed) { return added <= removed; }});
+  Rewriter rewriter(opset, {.bring_down = [](Node&) { return true; },
+                            .infer = [&](Node& node) { inference.visit(node); },
+                            .may_grow = [](int64_t added, int64_t removed) { return added <= removed; }});
   for (int round = 0; round < kRounds; ++round) {
     bool is_changed = false;
     for (const Pass& pass : simplify_passes()) {
-      if (!pass.before_lowering) continue;
+      if (!(pass.*is_wanted)) continue;
       is_changed |= run_pass(pass, graph, rewriter) > 0;
     }
     if (!is_changed) break;
   }
 }
+
+}  // namespace
+
+void simplify_for_lowering(Graph& graph, const std::function<bool(const Node&)>& leave_alone) {
+  run_passes(graph, kNewestOpset, &Pass::before_lowering, leave_alone);
+}
+
+void simplify_raised(Graph& graph, int64_t opset) { run_passes(graph, opset, &Pass::after_raising, {}); }
 
 void require_known_passes(const SimplifyOptions& options) { chosen_passes(options); }
 

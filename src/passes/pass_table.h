@@ -39,6 +39,8 @@ struct Pass {
   /// Whether a model is simplified by it before it is lowered too. Not by what changes weights, which people know by
   /// their names, or writes sizes in a form that PyTorch reads worse.
   bool before_lowering = false;
+  /// Whether a model that comes from PyTorch is simplified by it.
+  bool after_raising = false;
   std::string_view peers = {};  // what onnxsim and onnxslim call it, with commas between
 };
 
@@ -78,6 +80,10 @@ bool recognise_layer_norm(Node& node, Rewriter& rewriter);
 bool recognise_channel_norm(Node& node, Rewriter& rewriter);
 bool recognise_attention(Node& node, Rewriter& rewriter);
 bool recognise_rms_norm(Node& node, Rewriter& rewriter);
+bool recognise_dynamic_quantization(Node& node, Rewriter& rewriter);
+bool recognise_quantization(Node& node, Rewriter& rewriter);
+bool recognise_qlinear(Node& node, Rewriter& rewriter);
+bool recognise_integer_products(Node& node, Rewriter& rewriter);
 
 // Rules of a graph
 bool split_slices(Graph& graph, Rewriter& rewriter);

@@ -33,6 +33,9 @@ void fuse_normalisations(Graph& graph);
 /// the names of the inputs and initializers that the graph writes to: nobody outside of it sees these writes any more.
 std::vector<std::string> functionalize(Graph& graph);
 
+/// aten: iterations over the rows of a tensor that a trace wrote out, with all that they give to each other, become scan.
+void roll_loops(Graph& graph);
+
 /// aten: a matrix product with a constant, and the sum with a constant vector behind it, become linear.
 void recognise_linear(Graph& graph);
 
@@ -44,6 +47,9 @@ void recognise_aten_layer_norm(Graph& graph);
 
 /// aten: a constant that is added to each channel of a convolution becomes its bias.
 void fold_conv_bias(Graph& graph);
+
+/// aten: a branch that takes a dimension away where its size is 1, and leaves it elsewhere, becomes squeeze.
+void recognise_squeezes(Graph& graph);
 
 /// aten: what moves dimensions and is undone at once goes away.
 void cancel_moves(Graph& graph);

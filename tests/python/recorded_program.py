@@ -22,7 +22,7 @@ class RecordedProgram:
         self.storages = storages
 
     @staticmethod
-    def read(program: bytes, storages: dict[str, tuple[int, int, object]]) -> RecordedProgram:
+    def read(program: bytes, storages: dict[str, tuple[int, int, object]], rolls_loops: bool) -> RecordedProgram:
         RecordedProgram.last = RecordedProgram(json.loads(program), storages)
         return RecordedProgram.last
 

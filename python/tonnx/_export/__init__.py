@@ -32,6 +32,7 @@ from tonnx._export.onnx_program import Leaves, OnnxProgram, WriteOptions
 from tonnx._export.onnx_program import verify as verify_program
 from tonnx._export.program import program_json
 from tonnx._export.structures import register_structures
+from tonnx._generated import find_generated
 
 _DEFAULT_OPSET: int = _core.default_opset
 
@@ -109,7 +110,11 @@ def export(
         )
         with onnx_export_flag():  # symbolics may ask for it
             leaves = partial(leaves_of, tracing.forward or model)
-            program = _program_of(exported, tracing.functions, shapes, input_names, output_names, options, leaves)
+            # the loops of a model that was made from ONNX were loops there
+            rolls_loops = isinstance(model, nn.Module) and find_generated(model) is not None
+            program = _program_of(
+                exported, tracing.functions, shapes, input_names, output_names, options, leaves, rolls_loops
+            )
         if verbose:
             print(program.text())
         if path is not None:
@@ -294,6 +299,7 @@ def _program_of(
     output_names: Sequence[str] | None,
     options: WriteOptions,
     leaves: Leaves,
+    rolls_loops: bool,
 ) -> OnnxProgram:
     opset = options.opset or _DEFAULT_OPSET
     names = InterfaceNames(exported, input_names, output_names)
@@ -302,8 +308,13 @@ def _program_of(
         "output_names": names.output_leaves,
         "symbols": symbol_names(exported, names, shapes),
     }
+
+    def read(exported: torch.export.ExportedProgram) -> _core.Program:
+        source = program_json(exported, extra, opset, functions, options.source_lines)
+        return _core.Program.read(*source, rolls_loops)
+
     with translated():
-        program = _core.Program.read(*program_json(exported, extra, opset, functions, options.source_lines))
+        program = read(exported)
         missing = program.unsupported(opset)
         tried: set[str] = set()
         while missing and not {row[0] for row in missing} <= tried:
@@ -312,7 +323,7 @@ def _program_of(
             if simpler is None:
                 break
             exported = simpler
-            program = _core.Program.read(*program_json(exported, extra, opset, functions, options.source_lines))
+            program = read(exported)
             missing = program.unsupported(opset)
     if missing:
         raise Error(unsupported_text(missing, exported), "unsupported")

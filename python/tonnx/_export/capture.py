@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from tonnx._error import Error
+from tonnx._export.branches import failing_branches_left_out
 from tonnx._export.data_sizes import is_question_on_data, sizes_assumed
 from tonnx._export.dynamic import DynamicShapes, relaxed
 from tonnx._export.grouped import grouped_products_of_any_type
@@ -184,8 +185,14 @@ class Tracer:
             looser = relaxed(shapes)
             if looser is not None:
                 yield lambda: self._traced(example, looser)
+        if not any(shapes.axes.values()):
+            yield lambda: self._traced_without_failing_branches(example, shapes)
         if strict:
             yield lambda: self._traced(example, shapes, strict=True)
+
+    def _traced_without_failing_branches(self, example: Call, shapes: DynamicShapes) -> Program:
+        with failing_branches_left_out():
+            return self._traced(example, shapes)
 
     def _traced_with_assumed_sizes(self, failure: Exception, example: Call, shapes: DynamicShapes) -> Program:
         with sizes_assumed(failure):

@@ -10,10 +10,11 @@ namespace tonnx::pt2 {
 namespace {
 
 /// What a graph inside a node is called with, or gives: a value, whose dimensions may be one more than the graph sees,
-/// or a number.
+/// or any others, or a number.
 struct Item {
   const Value* value = nullptr;
   size_t stacked = 0;
+  bool is_of_any_rank = false;
 };
 using Items = std::vector<Item>;
 
@@ -21,7 +22,13 @@ bool agree(const Item& outer, const Value& inner) {
   if (outer.value == nullptr) return !inner.type.is_tensor();
   const Type &a = outer.value->type, &b = inner.type;
   if (a.kind != b.kind) return false;
-  return !a.is_tensor() || (a.dtype == b.dtype && a.shape->size() == b.shape->size() + outer.stacked);
+  if (!a.is_tensor()) return true;
+  return a.dtype == b.dtype && (outer.is_of_any_rank || a.shape->size() == b.shape->size() + outer.stacked);
+}
+
+/// One dimension of no elements: what is joined with it keeps its own dimensions.
+bool is_empty_list(const Type& type) {
+  return type.is_tensor() && type.shape->size() == 1 && type.shape->front().is(0);
 }
 
 void check_values(const Items& outer, const std::vector<Value*>& inner, std::string_view graph, const char* what) {
@@ -42,9 +49,12 @@ class GraphsCheck {
     const std::string_view op = node_.op.view();
     if (op == "cond") {
       const Items operands = items("operands");
-      for (const char* branch : {"true_graph", "false_graph"}) check(branch, operands, results());
+      Items given = results();
+      for (Item& item : given) item.is_of_any_rank = true;  // of one of them, as ONNX allows
+      for (const char* branch : {"true_graph", "false_graph"}) check(branch, operands, given);
     } else if (op == "while_loop") {
-      const Items carried = items("carried_inputs");
+      Items carried = items("carried_inputs");
+      for (Item& item : carried) item.is_of_any_rank = item.value && is_empty_list(item.value->type);
       const Items all = joined(carried, items("additional_inputs"));
       check("body_fn", all, carried);
       check_values(all, graph("cond_fn").inputs(), "cond_fn", "inputs");

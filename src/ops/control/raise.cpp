@@ -1,6 +1,11 @@
 // raise.cpp - PyTorch's operators that take graphs, torch.cond, while_loop, scan and map, as ONNX.
 #include "ops/move/raise.h"
 
+#include <algorithm>
+
+#include "base/error.h"
+#include "ir/clone.h"
+
 namespace tonnx {
 namespace {
 
@@ -39,9 +44,14 @@ Value* decision(OnnxBuilder& onnx, Value* x) {
 Values raise_cond(const AtenNode& n, OnnxBuilder& onnx) {
   const std::vector<Value*> operands = n.operands("operands");
   Node* node = onnx.node("If", {decision(onnx, n.input("pred"))});
-  onnx.add_body(*node, "then_branch", [&](Graph&) { return onnx.inline_graph(*n.graph("true_graph"), operands); });
-  onnx.add_body(*node, "else_branch", [&](Graph&) { return onnx.inline_graph(*n.graph("false_graph"), operands); });
-  return outputs_of(n, onnx, *node);
+  const GraphPtr yes = n.graph("true_graph"), no = n.graph("false_graph");
+  onnx.add_body(*node, "then_branch", [&](Graph&) { return onnx.inline_graph(*yes, operands); });
+  onnx.add_body(*node, "else_branch", [&](Graph&) { return onnx.inline_graph(*no, operands); });
+  Values results = outputs_of(n, onnx, *node);
+  for (size_t i = 0; i < n.node().outputs().size(); ++i) {
+    if (yes->outputs()[i]->type.rank() != no->outputs()[i]->type.rank()) results[i]->type.shape.reset();
+  }
+  return results;
 }
 
 /// Inputs of a graph inside a node, named and typed as those of the aten graph that it is made of.
@@ -55,27 +65,129 @@ std::vector<Value*> add_inputs(Graph& graph, const Graph& aten, size_t first, si
   return made;
 }
 
+/// Where a loop does nothing with a carried value but to append one row in each turn, and begins with none, the rows
+/// are stacked by the Loop itself.
+class Stacks {
+ public:
+  explicit Stacks(const AtenNode& n) : body_(std::make_shared<Graph>()) {
+    const Graph& body = *n.graph("body_fn");
+    ValueMap map;
+    for (Value* input : body.inputs()) map[input] = body_->add_input(input->name, input->type);
+    clone_nodes(body, *body_, nullptr, map);
+    for (size_t k = 0; k < body.outputs().size(); ++k) {
+      Value* result = copy_of(body.outputs()[k], map);
+      Value* row = k < body_->inputs().size() && begins_empty(n, k) && is_unused(*n.graph("cond_fn"), k)
+                       ? appended(result, *body_->inputs()[k])
+                       : nullptr;
+      if (row == nullptr && k < body_->inputs().size() && begins_empty(n, k)) require_rank(n, k, *body_->inputs()[k]);
+      (row ? stacked_ : carried_).push_back(k);
+      body_->add_output(row ? row : result);
+    }
+    if (!stacked_.empty()) remove_unused();
+  }
+
+  const Graph& body() const { return *body_; }
+  const std::vector<size_t>& carried() const { return carried_; }
+  const std::vector<size_t>& stacked() const { return stacked_; }
+  /// First those that are carried, then those that are stacked.
+  std::vector<size_t> order() const {
+    std::vector<size_t> all = carried_;
+    all.insert(all.end(), stacked_.begin(), stacked_.end());
+    return all;
+  }
+
+ private:
+  static const Node* made_by(const Value* value, std::string_view op) {
+    const Node* node = value->producer;
+    return node && node->domain == Symbol("aten") && node->op == Symbol(op) ? node : nullptr;
+  }
+
+  static const Type* initial_type(const AtenNode& n, size_t k) {
+    const auto* list = n.node().find_attribute("carried_inputs")->value.get<AttrList>();
+    const auto* operand = list && k < list->size() ? (*list)[k].get<Operand>() : nullptr;
+    return operand ? &n.node().input(operand->index)->type : nullptr;
+  }
+
+  static bool begins_empty(const AtenNode& n, size_t k) {
+    const Type* type = initial_type(n, k);
+    return type && type->is_tensor() && type->shape && !type->shape->empty() && type->shape->front().is(0);
+  }
+
+  /// Only PyTorch joins an empty list with tensors of more dimensions; a runtime of ONNX may even die of it.
+  static void require_rank(const AtenNode& n, size_t k, const Value& inside) {
+    if (initial_type(n, k)->rank() != inside.type.rank())
+      fail_unsupported("'{}' begins as an empty list and is {} in the loop, which ONNX cannot say", inside.name,
+                       text_of(inside.type));
+  }
+
+  static bool is_unused(const Graph& graph, size_t k) {
+    return k < graph.inputs().size() && graph.inputs()[k]->uses.empty();
+  }
+
+  /// `row` of cat([all, row.unsqueeze(0)]), where nobody else looks at `all`.
+  static Value* appended(const Value* result, const Value& all) {
+    if (const Node* copy = made_by(result, "clone")) result = copy->input(0);
+    const Node* cat = made_by(result, "cat");
+    const Attribute* dim = cat ? cat->find_attribute("dim") : nullptr;
+    const auto* at = dim ? dim->value.get<int64_t>() : nullptr;
+    if (cat == nullptr || (dim && (at == nullptr || *at != 0)) || all.uses.size() != 1) return nullptr;
+    if (cat->inputs().size() != 2 || cat->input(0) != &all) return nullptr;
+    const Node* rows = made_by(cat->input(1), "unsqueeze");
+    const Attribute* axis = rows ? rows->find_attribute("dim") : nullptr;
+    const auto* front = axis ? axis->value.get<int64_t>() : nullptr;
+    return front && *front == 0 ? rows->input(0) : nullptr;
+  }
+
+  void remove_unused() {
+    for (Node* node = body_->last(); node != nullptr;) {
+      Node* before = node->previous;
+      const bool is_used = std::any_of(node->outputs().begin(), node->outputs().end(),
+                                       [](const Value* value) { return value && !value->uses.empty(); });
+      if (!is_used) body_->erase(node);
+      node = before;
+    }
+  }
+
+  GraphPtr body_;
+  std::vector<size_t> carried_, stacked_;
+};
+
+std::vector<Value*> chosen(const std::vector<Value*>& values, const std::vector<size_t>& which) {
+  std::vector<Value*> result;
+  for (const size_t k : which) result.push_back(values.at(k));
+  return result;
+}
+
 /// The condition is asked before the first turn, and after each.
 Values raise_while_loop(const AtenNode& n, OnnxBuilder& onnx) {
-  const GraphPtr cond = n.graph("cond_fn"), body = n.graph("body_fn");
+  const GraphPtr cond = n.graph("cond_fn");
   const std::vector<Value*> carried = n.operands("carried_inputs"), more = n.operands("additional_inputs");
+  const size_t count = n.graph("body_fn")->outputs().size();
+  require(count == carried.size(), "a loop carries {} values, and its body gives {}", carried.size(), count);
+  const Stacks stacks(n);
   const auto goes_on = [&](const std::vector<Value*>& state) {
     const std::vector<Value*> results = onnx.inline_graph(*cond, joined(state, more));
     require(results.size() == 1, "the condition of a loop gives {} values", results.size());
     return decision(onnx, results[0]);
   };
   std::vector<Value*> inputs{nullptr, goes_on(carried)};
-  Node* node = onnx.node("Loop", joined(inputs, carried));
+  Node* node = onnx.node("Loop", joined(inputs, chosen(carried, stacks.carried())));
   onnx.add_body(*node, "body", [&](Graph& graph) {
     graph.add_input(graph.unique_name("iteration"), Type::tensor(DType::Int64, Shape{}));
     graph.add_input(graph.unique_name("goes_on"), Type::tensor(DType::Bool, Shape{}));
-    const std::vector<Value*> state = add_inputs(graph, *body, 0, carried.size());
-    const std::vector<Value*> next = onnx.inline_graph(*body, joined(state, more));
-    require(next.size() == carried.size(), "a loop carries {} values, and its body gives {}", carried.size(),
-            next.size());
-    return joined({goes_on(next)}, next);
+    std::vector<Value*> state = carried;
+    for (const size_t k : stacks.carried()) state[k] = add_inputs(graph, stacks.body(), k, 1).front();
+    const std::vector<Value*> next = onnx.inline_graph(stacks.body(), joined(state, more));
+    for (const size_t k : stacks.carried()) state[k] = next[k];
+    return joined({goes_on(state)}, chosen(next, stacks.order()));
   });
-  return outputs_of(n, onnx, *node);
+  const std::vector<size_t> order = stacks.order();
+  std::vector<Value*> results(order.size());
+  for (const size_t k : order) {
+    const Value* output = n.node().output(k);
+    results[k] = onnx.add_output_to(*node, output ? output->name : "unused", output ? onnx_type(output) : Type{});
+  }
+  return Values(std::move(results));
 }
 
 /// `f` of what is carried, of one part of each tensor, and of the rest; what it gives beyond what it carries is

@@ -15,6 +15,7 @@
 #include "ops/math/raise.h"
 #include "ops/reduce/eval.h"
 #include "ops/reduce/raise.h"
+#include "ops/reduce/run_time_axis.h"
 #include "ops/reduce/types.h"
 
 namespace tonnx {
@@ -37,13 +38,11 @@ bool is_empty(const NodeView& n, std::string_view input) {
 /// be among them or not, which makes no difference.
 std::optional<std::vector<int64_t>> declared_axes(const NodeView& n) {
   const Shape* data = n.find_shape("data");
-  const Value* output = n.node().output(0);
-  if (!n.flag("keepdims") || !data || !output || !output->type.shape || output->type.shape->size() != data->size()) {
-    return std::nullopt;
-  }
+  const MaybeShape declared = declared_shape(n);
+  if (!n.flag("keepdims") || !data || !declared || declared->size() != data->size()) return std::nullopt;
   std::vector<int64_t> axes;
   for (size_t d = 0; d < data->size(); ++d) {
-    const Dim& size = (*output->type.shape)[d];
+    const Dim& size = (*declared)[d];
     if (!size.is_constant() || !(*data)[d].is_constant()) return std::nullopt;
     if (size.is(1))
       axes.push_back(static_cast<int64_t>(d));
@@ -336,7 +335,8 @@ constexpr OnnxOp kReduceOnnx[] = {
      .infer = infer_fold<std::plus<Dim>>,
      .eval = eval_reduce_sum,
      .same = same_where_shape_stays,
-     .lower = lower_reduce_sum},
+     .lower = lower_reduce_sum,
+     .expand = expand_reduce},
     {.sig = REDUCE("ReduceMean"),
      .since = 1,
      .traits = kReduces,
@@ -344,7 +344,8 @@ constexpr OnnxOp kReduceOnnx[] = {
      .infer = infer_reduce,
      .eval = eval_reduce_mean,
      .same = same_where_shape_stays,
-     .lower = lower_reduce_mean},
+     .lower = lower_reduce_mean,
+     .expand = expand_reduce},
     {.sig = REDUCE("ReduceProd"),
      .since = 1,
      .traits = kReduces,
@@ -353,7 +354,8 @@ constexpr OnnxOp kReduceOnnx[] = {
      .infer = infer_fold<std::multiplies<Dim>>,
      .eval = eval_reduce_prod,
      .same = same_where_shape_stays,
-     .lower = lower_reduce_prod},
+     .lower = lower_reduce_prod,
+     .expand = expand_reduce},
     {.sig = REDUCE("ReduceMax"),
      .since = 1,
      .traits = kReduces,
@@ -362,7 +364,8 @@ constexpr OnnxOp kReduceOnnx[] = {
      .infer = infer_fold<Largest>,
      .eval = eval_reduce_max,
      .same = same_where_shape_stays,
-     .lower = lower_reduce_max},
+     .lower = lower_reduce_max,
+     .expand = expand_reduce},
     {.sig = REDUCE("ReduceMin"),
      .since = 1,
      .traits = kReduces,
@@ -371,7 +374,8 @@ constexpr OnnxOp kReduceOnnx[] = {
      .infer = infer_fold<Smallest>,
      .eval = eval_reduce_min,
      .same = same_where_shape_stays,
-     .lower = lower_reduce_min},
+     .lower = lower_reduce_min,
+     .expand = expand_reduce},
     {.sig = REDUCE("ReduceSumSquare"),
      .since = 1,
      .traits = kReduces,
@@ -379,7 +383,8 @@ constexpr OnnxOp kReduceOnnx[] = {
      .history = kReduceHistory,
      .infer = infer_reduce,
      .eval = eval_reduce_sum_square,
-     .lower = lower_reduce_sum_square},
+     .lower = lower_reduce_sum_square,
+     .expand = expand_reduce},
     {.sig = REDUCE("ReduceL1"),
      .since = 1,
      .traits = kReduces,
@@ -387,28 +392,32 @@ constexpr OnnxOp kReduceOnnx[] = {
      .history = kReduceHistory,
      .infer = infer_reduce,
      .eval = eval_reduce_l1,
-     .lower = lower_reduce_l1},
+     .lower = lower_reduce_l1,
+     .expand = expand_reduce},
     {.sig = REDUCE("ReduceL2"),
      .since = 1,
      .traits = kReduces,
      .history = kReduceHistory,
      .infer = infer_reduce,
      .eval = eval_reduce_l2,
-     .lower = lower_reduce_l2},
+     .lower = lower_reduce_l2,
+     .expand = expand_reduce},
     {.sig = REDUCE("ReduceLogSum"),
      .since = 1,
      .traits = kReduces,
      .history = kLogHistory,
      .infer = infer_reduce,
      .eval = eval_reduce_log_sum,
-     .lower = lower_reduce_log_sum},
+     .lower = lower_reduce_log_sum,
+     .expand = expand_reduce},
     {.sig = REDUCE("ReduceLogSumExp"),
      .since = 1,
      .traits = kReduces,
      .history = kLogHistory,
      .infer = infer_reduce,
      .eval = eval_reduce_log_sum_exp,
-     .lower = lower_reduce_log_sum_exp},
+     .lower = lower_reduce_log_sum_exp,
+     .expand = expand_reduce},
 };
 #undef REDUCE
 

@@ -7,6 +7,7 @@
 #include "ops/frame/opset_step.h"
 #include "ops/move/raise.h"
 #include "ops/move/types.h"
+#include "ops/reduce/run_time_axis.h"
 #include "ops/scan/eval.h"
 #include "ops/scan/raise.h"
 #include "ops/scan/types.h"
@@ -63,13 +64,15 @@ constexpr OnnxOp kScanOnnx[] = {
      .history = kCumSumHistory,
      .infer = infer_same_as_first,
      .eval = eval_cum_sum,
-     .lower = lower_cum_sum},
+     .lower = lower_cum_sum,
+     .expand = expand_cumulative},
     {.sig = "CumProd(T x, T2 axis, *, int exclusive=0, int reverse=0) -> T y",
      .since = 26,
      .runtime = {kWideInts},
      .infer = infer_same_as_first,
      .eval = eval_cum_prod,
-     .lower = lower_cum_prod},
+     .lower = lower_cum_prod,
+     .expand = expand_cumulative},
 };
 
 constexpr AtenOp kScanAten[] = {

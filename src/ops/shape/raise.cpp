@@ -24,8 +24,8 @@ Values raise_unsqueeze(const AtenNode& n, OnnxBuilder& onnx) {
   return onnx.unsqueeze(n.input("self"), {AtenNode::normalized(n.i("dim"), n.rank("self") + 1)});
 }
 
-/// Of the dimensions that are named, or of all, those whose size is 1. A size that is not known is another: PyTorch
-/// itself decided so.
+/// Of the dimensions that are named, or of all, those whose size is 1. What the program says of the result tells
+/// whether a size that is not known is 1 as well.
 Values raise_squeeze(const AtenNode& n, OnnxBuilder& onnx) {
   std::vector<int64_t> dims;
   if (n.node().overload.empty()) {
@@ -35,7 +35,11 @@ Values raise_squeeze(const AtenNode& n, OnnxBuilder& onnx) {
     dims = n.dims("dim", "self");
   }
   const Shape& shape = n.shape("self");
-  std::erase_if(dims, [&](int64_t dim) { return shape.empty() || !shape[static_cast<size_t>(dim)].is(1); });
+  if (shape.empty()) dims.clear();
+  const auto size = [&](int64_t dim) -> const Dim& { return shape[static_cast<size_t>(dim)]; };
+  std::erase_if(dims, [&](int64_t dim) { return size(dim).is_constant() && !size(dim).is(1); });
+  const size_t gone = shape.size() - std::min(shape.size(), n.output_type().shape->size());
+  if (dims.size() != gone) std::erase_if(dims, [&](int64_t dim) { return !size(dim).is_constant(); });
   std::sort(dims.begin(), dims.end());
   return onnx.squeeze(n.input("self"), dims);
 }

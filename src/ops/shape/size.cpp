@@ -63,7 +63,7 @@ constexpr AtenOp kSizeAten[] = {
      .python = ".size",
      .script = script_renamed<"size">,
      .raise = raise_sym_size},
-    {.sig = "aten::dim(Tensor self) -> int", .python = ".dim"},
+    {.sig = "aten::dim(Tensor self) -> int", .types = types_dim, .python = ".dim"},
     {.sig = "_operator::add(SymInt a, SymInt b) -> SymInt",
      .types = types_sum_of_numbers,
      .python = "+",

@@ -22,8 +22,9 @@ void types_squeeze(TypeNode& n) {
       const auto rank = static_cast<int64_t>(shape.size()), at = static_cast<int64_t>(i);
       const bool is_asked =
           !given || std::any_of(given->begin(), given->end(), [&](int64_t d) { return d == at || d == at - rank; });
-      if (is_asked && !given && !shape[i].is_constant()) return std::nullopt;
-      if (!is_asked || !(shape[i].is(1) || !shape[i].is_constant())) result.push_back(shape[i]);
+      // a size that only the run tells is 1 where it is named, and another where all are meant, as in torch.export
+      const bool is_gone = is_asked && (shape[i].is(1) || (given && !shape[i].is_constant()));
+      if (!is_gone) result.push_back(shape[i]);
     }
     return result;
   });
@@ -197,6 +198,10 @@ void types_size(TypeNode& n) {
 
 void types_count(TypeNode& n) {
   if (const Shape* shape = n.shape("self")) n.set_number(count_of(*shape));
+}
+
+void types_dim(TypeNode& n) {
+  if (const Shape* shape = n.shape("self")) n.set_number(Dim(static_cast<int64_t>(shape->size())));
 }
 
 void types_same_number(TypeNode& n) {

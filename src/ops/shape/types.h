@@ -22,6 +22,7 @@ void types_tile(TypeNode& n);
 // Sizes, and arithmetic on numbers `a` and `b`, as expressions.
 void types_size(TypeNode& n);
 void types_count(TypeNode& n);
+void types_dim(TypeNode& n);
 void types_same_number(TypeNode& n);
 void types_negative(TypeNode& n);
 void types_sum_of_numbers(TypeNode& n);

@@ -75,6 +75,9 @@ void remove_unused_nodes(Graph& graph) {
 
 namespace {
 
+constexpr int64_t kMaxUnrolled = 50000;  // nodes that all loops of a model may become
+constexpr int kMaxRounds = 8;
+
 void require_exported(const Graph& graph) {
   for (const Node& node : graph) {
     const bool is_list = node.op == Symbol("list") && graph.owner == nullptr;
@@ -88,7 +91,12 @@ void require_exported(const Graph& graph) {
 void to_exported(Graph& graph) {
   infer_aten_types(graph, "a");
   fold_numbers(graph);
-  unroll_loops(graph);
+  // what a branch gives is known once it is decided, and may decide others
+  int64_t budget = kMaxUnrolled;
+  for (int round = 0; round < kMaxRounds && unroll_loops(graph, budget); ++round) {
+    infer_aten_types(graph, fmt::format("a{}", round));
+    fold_numbers(graph);
+  }
   infer_aten_types(graph, "b");
   fold_numbers(graph);
   resolve_lists(graph);

@@ -12,7 +12,8 @@ void to_exported(Graph& graph);
 // The steps of it.
 
 /// Loops that run a known number of times become that many copies, and branches that are decided go away.
-void unroll_loops(Graph& graph);
+/// `budget`: how many nodes may still be made. Says whether anything changed.
+bool unroll_loops(Graph& graph, int64_t& budget);
 /// Sequences whose elements are known become these elements; those among the outputs stay as `tonnx::list`.
 void resolve_lists(Graph& graph);
 /// Lists of integers, tensors of sizes and the like.

@@ -14,8 +14,6 @@
 namespace tonnx {
 namespace {
 
-constexpr int64_t kMaxUnrolled = 50000;  // nodes that all loops of a model may become
-
 bool is_own(const Node& node, std::string_view op) { return node.domain == Symbol("tonnx") && node.op == Symbol(op); }
 
 GraphPtr branch_graph(const Node& node, std::string_view name) {
@@ -147,10 +145,8 @@ void inline_branch(Graph& graph, Node& node, bool condition) {
 
 }  // namespace
 
-namespace {
-
-/// `budget`: how many nodes may still be made.
-void unroll_loops(Graph& graph, int64_t& budget) {
+bool unroll_loops(Graph& graph, int64_t& budget) {
+  bool is_changed = false;
   for (Node* node = graph.first(); node != nullptr;) {
     Node* before = node->previous;
     bool is_gone = false;
@@ -169,19 +165,14 @@ void unroll_loops(Graph& graph, int64_t& budget) {
       }
     }
     if (is_gone) {
+      is_changed = true;
       node = before ? before->next : graph.first();
       continue;
     }
-    for (const GraphPtr& inner : subgraphs_of(*node)) unroll_loops(*inner, budget);
+    for (const GraphPtr& inner : subgraphs_of(*node)) is_changed = unroll_loops(*inner, budget) || is_changed;
     node = node->next;
   }
-}
-
-}  // namespace
-
-void unroll_loops(Graph& graph) {
-  int64_t budget = kMaxUnrolled;
-  unroll_loops(graph, budget);
+  return is_changed;
 }
 
 namespace {

@@ -1,0 +1,20 @@
+// run_time_axis.h - operators along axes that only the run tells.
+#pragma once
+#include "ops/frame/op_def.h"
+
+namespace tonnx {
+
+/// The shape that the file declares for what the node gives: for itself, or for what one operator after the other makes
+/// of each of its elements.
+MaybeShape declared_shape(const NodeView& n);
+
+// Expansions: one such operator for each axis that it may be, between which the run chooses. PyTorch has no operator
+// along an axis that is a tensor; torch.export can trace none that reads it. They say no where the axes are known, or
+// where the shape of the result depends on them.
+
+/// Reduce*: the axes are the second input; it must be known how many there are.
+bool expand_reduce(const NodeView& n, OnnxEdit& edit);
+/// CumSum, CumProd: the axis is the second input.
+bool expand_cumulative(const NodeView& n, OnnxEdit& edit);
+
+}  // namespace tonnx
