@@ -17,7 +17,8 @@ using AxisSet = std::vector<int64_t>;  // ascending
 /// How many axes there are, where nobody knows yet which; 0 where they are known, or even their number is not.
 int64_t count_of_axes(const NodeView& n, std::string_view name) {
   const Shape* shape = n.find_shape(name);
-  if (!n.has(name) || n.find_const_ints(name) || shape == nullptr || shape->size() > 1) return 0;
+  if (!n.has(name) || n.value(name)->constant || n.find_const_ints(name) || !shape || shape->size() > 1) return 0;
+  if (!contains(kWideInts, n.dtype(name))) return 0;
   return shape->empty() ? 1 : shape->front().constant().value_or(0);
 }
 
