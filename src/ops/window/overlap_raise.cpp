@@ -44,7 +44,7 @@ Values raise_unfold_backward(const AtenNode& n, OnnxBuilder& onnx) {
   sum = onnx.slice(padded(onnx, sum, rank - 1, 0, missing), rank - 1, 0, wanted);
   std::vector<int64_t> back;
   for (int64_t i = 0; i < rank; ++i) back.push_back(i < dim ? i : i == dim ? rank - 1 : i - 1);
-  return onnx.transpose(sum, back);
+  return onnx.expand(onnx.transpose(sum, back), n.output_shape());  // an inverse STFT has one window for a whole batch
 }
 
 constexpr AtenOp kAtenOverlapAten[] = {

@@ -1,0 +1,63 @@
+"""Windows that overlap, added up: inverse STFTs and the gradient of unfold, PyTorch -> ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.export import Dim
+
+import tonnx
+from tonnx._runtime import open_session
+
+
+def same(function: Callable[..., Any], session: Any, x: torch.Tensor) -> None:
+    (got,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+    torch.testing.assert_close(torch.as_tensor(got), function(x), rtol=1e-4, atol=1e-4)
+
+
+ROUND_TRIPS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "a quarter": ({"n_fft": 64, "hop_length": 16, "window": torch.hann_window(64)}, {}),
+    "to a length": ({"n_fft": 64, "hop_length": 16, "window": torch.hann_window(64)}, {"length": 390}),
+    "not centred": ({"n_fft": 64, "hop_length": 32, "window": torch.ones(64), "center": False}, {}),
+    "uneven": ({"n_fft": 64, "hop_length": 20, "win_length": 50, "window": torch.hann_window(50)}, {}),
+    "both sides": (
+        {"n_fft": 64, "hop_length": 32, "window": torch.hamming_window(64), "normalized": True, "onesided": False},
+        {},
+    ),
+}
+
+
+def round_trip(name: str) -> Callable[[torch.Tensor], torch.Tensor]:
+    options, more = ROUND_TRIPS[name]
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        return torch.istft(torch.stft(x, **options, return_complex=True), **options, **more)
+
+    return forward
+
+
+@pytest.mark.parametrize("opset", [17, None])
+@pytest.mark.parametrize("name", ROUND_TRIPS)
+def test_istft(name: str, opset: int | None) -> None:
+    forward, x = round_trip(name), torch.randn(2, 400)
+    same(forward, open_session(bytes(tonnx.export(forward, x, opset_version=opset))), x)
+
+
+def test_istft_of_open_length() -> None:
+    forward = round_trip("a quarter")
+    program = tonnx.export(forward, torch.randn(2, 400), dynamic_shapes=({0: Dim.DYNAMIC, 1: Dim.DYNAMIC},))
+    session = open_session(bytes(program))
+    for sizes in [(2, 400), (1, 160), (3, 555)]:
+        same(forward, session, torch.randn(sizes))
+
+
+@pytest.mark.parametrize(("dim", "size", "step"), [(0, 4, 2), (1, 3, 1), (2, 5, 3), (-1, 2, 4), (1, 6, 6)])
+def test_gradient_of_unfold(dim: int, size: int, step: int) -> None:
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.aten.unfold_backward(x.unfold(dim, size, step), x.shape, dim % 3, size, step)
+
+    x = torch.randn(8, 7, 11)
+    same(forward, open_session(bytes(tonnx.export(forward, x))), x)
