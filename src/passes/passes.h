@@ -33,7 +33,8 @@ void fuse_normalisations(Graph& graph);
 /// the names of the inputs and initializers that the graph writes to: nobody outside of it sees these writes any more.
 std::vector<std::string> functionalize(Graph& graph);
 
-/// aten: iterations over the rows of a tensor that a trace wrote out, with all that they give to each other, become scan.
+/// aten: iterations over the rows of a tensor that a trace wrote out, with all that they give to each other, become
+/// scan.
 void roll_loops(Graph& graph);
 
 /// aten: a matrix product with a constant, and the sum with a constant vector behind it, become linear.

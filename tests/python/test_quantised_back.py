@@ -169,3 +169,17 @@ def test_sums_that_floats_round_stay_floats() -> None:
 
     tonnx.export(Net(), (torch.ones(2, 2000, dtype=torch.uint8),), "net.onnx")
     assert "MatMulInteger" not in ops(onnx.load("net.onnx").graph)
+
+
+def test_pixels_are_filtered_as_floats() -> None:
+    class Sobel(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            kernel = torch.tensor([[1.0, 0, -1], [2, 0, -2], [1, 0, -1]])
+            self.kernel = torch.nn.Parameter(kernel.reshape(1, 1, 3, 3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.conv2d(x.to(torch.float32), self.kernel)
+
+    tonnx.export(Sobel(), (torch.zeros(1, 1, 8, 8, dtype=torch.uint8),), "net.onnx")
+    assert ops(onnx.load("net.onnx").graph) == {"Cast": 1, "Conv": 1}

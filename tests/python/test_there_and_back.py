@@ -53,17 +53,12 @@ def ints(name: str, *values: int) -> onnx.TensorProto:
     return numpy_helper.from_array(np.array(values, np.int64), name)
 
 
-@pytest.mark.parametrize("axes", [(1,), (), (0, 1)])
-def test_squeeze_of_open_sizes(axes: tuple[int, ...]) -> None:
-    squeeze = helper.make_node("Squeeze", ["x", "axes"] if axes else ["x"], ["s"])
-    nodes = [squeeze, helper.make_node("Relu", ["s"], ["y"])]
-    rank = 3 - len(axes) if axes else 2
-    model = make_model(
-        nodes, [floats("x", "a", "b", 12)], [floats("y", *[None] * rank)], [ints("axes", *axes)] if axes else []
-    )
-    sizes = {(1,): [(5, 1), (3, 1)], (): [(5, 1)], (0, 1): [(1, 1)]}[axes]
-    if axes:
-        check(model, *({"x": array(*size, 12)} for size in sizes))
+@pytest.mark.parametrize(("axes", "sizes"), [((1,), [(5, 1), (3, 1)]), ((0, 1), [(1, 1)])])
+def test_squeeze_of_open_sizes(axes: tuple[int, ...], sizes: list[tuple[int, int]]) -> None:
+    nodes = [helper.make_node("Squeeze", ["x", "axes"], ["s"]), helper.make_node("Relu", ["s"], ["y"])]
+    result = floats("y", *[None] * (3 - len(axes)))
+    model = make_model(nodes, [floats("x", "a", "b", 12)], [result], [ints("axes", *axes)])
+    check(model, *({"x": array(*size, 12)} for size in sizes))
 
 
 def test_squeeze_without_axes_leaves_open_sizes() -> None:

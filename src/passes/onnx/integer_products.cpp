@@ -151,12 +151,17 @@ bool find_qlinear(Node& node, Rewriter& rewriter) {
   return false;
 }
 
+/// Whether somebody quantised these numbers: pixels are numbers of 8 bits too, and are filtered as floats.
+bool is_quantised(const Centered& x) {
+  return x.zero_point != nullptr || x.number != 0 || producer_with(x.x, kQuantizes) != nullptr;
+}
+
 /// 2. Products of numbers of 8 bits as floats, without a bias: MatMulInteger, ConvInteger
 bool find_integer_product(Node& node, Rewriter& rewriter) {
   const bool is_conv = is_onnx(node, kConv);
   if (is_conv && node.input(2) != nullptr) return false;
   const auto found = as_product(&node, is_conv);  // ONNX Runtime convolves unsigned numbers only
-  if (!found || (is_conv && found->x.x->type.dtype != DType::UInt8)) return false;
+  if (!found || !is_quantised(found->x) || (is_conv && found->x.x->type.dtype != DType::UInt8)) return false;
   Graph& graph = *node.graph;
   const Weights& weights = found->weights;
   NewNode made{.op = is_conv ? "ConvInteger" : "MatMulInteger", .attributes = window_of(node)};
