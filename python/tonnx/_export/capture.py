@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.export.graph_signature import InputKind, TensorArgument
 
 from tonnx._error import Error
 from tonnx._export.branches import failing_branches_left_out
@@ -216,7 +217,26 @@ def _traced_script(module: torch.jit.ScriptModule, example: Call) -> Program:
     from torch._export.converter import TS2EPConverter
 
     args, kwargs = example
-    return TS2EPConverter(module, args, kwargs).convert()
+    program = TS2EPConverter(module, args, kwargs).convert()
+    schema: Any = module.forward.schema  # type: ignore[attr-defined]
+    _give_names(program, [argument.name for argument in schema.arguments[1:]])
+    return program
+
+
+def _give_names(program: Program, names: list[str]) -> None:
+    """The inputs are called as the arguments are: PyTorch puts a number behind those that Python has functions of."""
+    specs = [s for s in program.graph_signature.input_specs if s.kind is InputKind.USER_INPUT]
+    nodes = {node.name: node for node in program.graph.nodes}
+    if len(specs) != len(names) or not all(isinstance(spec.arg, TensorArgument) for spec in specs):
+        return
+    for spec, name in zip(specs, names):
+        node = nodes.get(spec.arg.name)
+        if node is not None and name not in nodes:
+            node.name = node.target = spec.arg.name = name
+    program.graph_module.recompile()
+    call = program.module_call_graph[0].signature if program.module_call_graph else None
+    if call is not None and call.forward_arg_names is not None and len(call.forward_arg_names) == len(names):
+        call.forward_arg_names = names
 
 
 _NOISE = re.compile(
