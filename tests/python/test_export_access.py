@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -71,6 +72,7 @@ def test_booleans_of_the_model_give_a_known_size() -> None:
 def test_tensors_are_as_before_afterwards() -> None:
     tonnx.export(Calls(CASES["booleans"]), X)
     assert not {"data", "__getitem__", "__setitem__"} & set(vars(torch.Tensor))
+    assert not ctypes.pythonapi.PySequence_Check(ctypes.py_object(torch.ones(())))
 
 
 class Optional(nn.Module):
@@ -82,3 +84,8 @@ class Optional(nn.Module):
 def test_an_empty_last_dict_is_no_argument(model: nn.Module) -> None:
     program = tonnx.export(model, (X, {}), verify=True)
     assert len(program.model_proto.graph.input) == 1
+
+
+def test_inputs_of_a_script_are_called_as_its_arguments() -> None:
+    program = tonnx.export(torch.jit.script(nn.Sequential(nn.Linear(3, 2), nn.ReLU())), torch.ones(1, 3), verify=True)
+    assert program.input_names == ["input"]

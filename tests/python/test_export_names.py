@@ -197,8 +197,3 @@ def test_unknown_arguments_are_errors_and_those_without_effect_are_noted() -> No
         tonnx.export(nn.ReLU(), torch.rand(2), report=True)
     with pytest.raises(TypeError, match="a model is an nn.Module"):
         tonnx.export(3, torch.rand(2))  # type: ignore[arg-type]
-
-
-def test_inputs_of_a_script_are_called_as_its_arguments() -> None:
-    program = tonnx.export(torch.jit.script(nn.Sequential(nn.Linear(3, 2), nn.ReLU())), torch.ones(1, 3), verify=True)
-    assert program.input_names == ["input"]

@@ -8,7 +8,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -25,7 +25,7 @@ from tonnx._export.open_sizes import Call
 from tonnx._export.questions import is_own_file
 from tonnx._export.recurrent import recurrent_layers_whole
 from tonnx._export.structures import register_structures
-from tonnx._export.tensor_access import tensor_access_followed
+from tonnx._export.tensor_access import TensorAccessFollowed
 
 Program = torch.export.ExportedProgram
 
@@ -139,7 +139,7 @@ def capture(
     tracer = Tracer(module, method)
     with ExitStack() as stack:
         stack.enter_context(_forward_replaced(module, method))
-        for followed in (recurrent_layers_whole, grouped_products_of_any_type, tensor_access_followed):
+        for followed in (recurrent_layers_whole, grouped_products_of_any_type):
             stack.enter_context(followed())
         if not any(shapes.axes.values()):
             return tracer.trace((tuple(args), dict(kwargs)), shapes, strict=True)
@@ -168,7 +168,8 @@ class Tracer:
 
     def _traced(self, example: Call, shapes: DynamicShapes, strict: bool = False) -> Program:
         args, kwargs = example
-        return torch.export.export(self._module, args, kwargs, dynamic_shapes=shapes.shapes, strict=strict)
+        with nullcontext() if strict else TensorAccessFollowed():
+            return torch.export.export(self._module, args, kwargs, dynamic_shapes=shapes.shapes, strict=strict)
 
     def _other_ways(
         self, failure: Exception, example: Call, shapes: DynamicShapes, strict: bool

@@ -6,20 +6,13 @@ say, though they are part of the model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.overrides import TorchFunctionMode
 
-_data: Any = torch._C.TensorBase.data
-_get: Any = torch._C.TensorBase.__getitem__
-_set: Any = torch._C.TensorBase.__setitem__
-
-
-def _data_of(tensor: torch.Tensor) -> Any:
-    return tensor.detach() if isinstance(tensor, FakeTensor) else _data.__get__(tensor)
+_DATA: Any = torch.Tensor.data
 
 
 def _is_booleans(part: Any) -> bool:
@@ -42,23 +35,18 @@ def _with_places(tensor: torch.Tensor, index: Any) -> Any:
     return tuple(result) if isinstance(index, tuple) else result[0]
 
 
-def _item(tensor: torch.Tensor, index: Any) -> Any:
-    return _get(tensor, _with_places(tensor, index))
+class TensorAccessFollowed(TorchFunctionMode):
+    """Inside, both are followed.
 
+    Not by other methods of torch.Tensor for a while: once it has had a `__getitem__` of Python's own, it passes for
+    a sequence, and others, torch.onnx among them, ask for its length.
+    """
 
-def _set_item(tensor: torch.Tensor, index: Any, value: Any) -> None:
-    _set(tensor, _with_places(tensor, index), value)
-
-
-@contextmanager
-def tensor_access_followed() -> Iterator[None]:
-    """Inside, both are followed."""
-    kind: Any = torch.Tensor
-    kind.data = property(_data_of, _data.__set__, _data.__delete__)
-    kind.__getitem__ = _item
-    kind.__setitem__ = _set_item
-    try:
-        yield
-    finally:
-        for name in ("data", "__getitem__", "__setitem__"):
-            delattr(kind, name)
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in (torch.Tensor.__getitem__, torch.Tensor.__setitem__):
+            tensor, index, *value = args
+            args = (tensor, _with_places(tensor, index), *value)
+        elif getattr(func, "__self__", None) is _DATA and func.__name__ == "__get__":
+            if isinstance(args[0], FakeTensor):
+                return args[0].detach()
+        return func(*args, **(kwargs or {}))
