@@ -148,6 +148,7 @@ void down_gemm_needs_c(OnnxEdit& edit) {
 std::string parse_term(std::string_view text) {
   std::string term;
   for (size_t i = 0; i < text.size(); ++i) {
+    require(static_cast<int64_t>(term.size()) <= kMaxRank, "a term of the equation has more than {} letters", kMaxRank);
     if (std::isalpha(static_cast<unsigned char>(text[i]))) {
       term += text[i];
     } else if (text.substr(i, 3) == "..." && term.find('.') == std::string::npos) {
@@ -182,8 +183,9 @@ Equation parse_equation(std::string text) {
   for (const std::string& term : equation.terms) all += term;
   std::sort(all.begin(), all.end());
   if (all.find('.') != std::string::npos) equation.result = ".";
-  for (const char c : all) {
-    if (c != '.' && std::count(all.begin(), all.end(), c) == 1) equation.result += c;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const bool is_first = i == 0 || all[i - 1] != all[i], is_last = i + 1 == all.size() || all[i + 1] != all[i];
+    if (all[i] != '.' && is_first && is_last) equation.result += all[i];
   }
   return equation;
 }
