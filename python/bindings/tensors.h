@@ -72,10 +72,12 @@ struct PythonState {
   nanobind::list copies;
 };
 
-/// Copies what most likely are the weights of a model, while others look at it: the constants of its graph that lie in files.
+/// Copies what most likely are the weights of a model, while others look at it: the constants of its graph that lie in
+/// files.
 std::unique_ptr<Copies> begin_copies(const Graph& graph);
 
-/// `mapped`: the weights are views of the file. Otherwise each is in memory of its own, copied now unless that was begun.
+/// `mapped`: the weights are views of the file. Otherwise each is in memory of its own, copied now unless that was
+/// begun.
 PythonState state_of(const std::vector<StateTensor>& state, bool mapped, std::unique_ptr<Copies> begun);
 
 /// Weights of a module in Python, as they are written to files: (name, dtype, sizes, memory, transposed, trainable).
