@@ -2,7 +2,6 @@
 #include "base/copies.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -42,7 +41,8 @@ class Region {
   uint8_t* begin_;
 };
 
-/// A part of a region, whose pages go back to the system when it is released, whatever else of the region is in use.
+/// A part of a region, whose huge pages go back to the system when it is released, whatever else of the region is in
+/// use. What shares one with its neighbours stays: to take it apart costs more than a copy.
 class RegionPart : public ByteOwner {
  public:
   RegionPart(std::shared_ptr<const Region> region, uint8_t* begin, size_t size)
@@ -50,9 +50,9 @@ class RegionPart : public ByteOwner {
   RegionPart(const RegionPart&) = delete;
   RegionPart& operator=(const RegionPart&) = delete;
   ~RegionPart() override {
-    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    const size_t first = round_up(reinterpret_cast<uintptr_t>(begin_), page) - reinterpret_cast<uintptr_t>(begin_);
-    const size_t whole = size_ < first ? 0 : (size_ - first) / page * page;
+    const auto at = reinterpret_cast<uintptr_t>(begin_);
+    const size_t first = round_up(at, kHugePage) - at;
+    const size_t whole = size_ < first ? 0 : (size_ - first) / kHugePage * kHugePage;
     if (whole > 0) madvise(begin_ + first, whole, MADV_DONTNEED);
   }
   bool is_own() const override { return true; }

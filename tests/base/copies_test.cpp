@@ -83,7 +83,7 @@ TEST(Copies, GiveTheirMemoryBackOneByOne) {
   const uint8_t* first = places[0].data();
   EXPECT_GT(pages_in_memory(first, 8'000'000), 1900U);
   places[0] = Bytes();
-  EXPECT_LE(pages_in_memory(first, 8'000'000), 2U);  // those at its ends are those of its neighbours too
+  EXPECT_LE(pages_in_memory(first, 8'000'000), 1024U);  // the huge ones at its ends are those of its neighbours too
   EXPECT_EQ(places[1].view(), numbered(8'000'000, 2).view());
 }
 
