@@ -170,3 +170,19 @@ def test_packed_sequences_where_no_size_is_open() -> None:
     model = PACKED["gru"].eval()
     values = (torch.randn(3, 5, 4), torch.tensor([2, 5, 4]))
     tonnx.export(model, values, verify=True)
+
+
+def test_inputs_of_another_size_are_refused_as_ever() -> None:
+    """Also where the size of a layer is given only by its weights."""
+
+    class Bare(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.LSTM(3, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            state = x.new_zeros(1, x.shape[1], 4)
+            return torch.lstm(x, (state, state), self.layer._flat_weights, True, 1, 0.0, False, False, False)[0]
+
+    with pytest.raises(tonnx.Error, match="Expected 3, got 5"):
+        tonnx.export(Bare(), torch.randn(2, 1, 5))

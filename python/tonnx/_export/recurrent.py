@@ -30,6 +30,7 @@ def _of_layer(
 ) -> tuple[torch.Tensor, ...]:  # fmt: skip
     states = list(hx) if isinstance(hx, list | tuple) else [hx]
     _require_steps(input.shape[1 if batch_first else 0])
+    _require_features(input.shape[2], params[0].shape[1])
     output = input.new_empty([*input.shape[:2], _output_size(states, bidirectional)])
     return (output, *map(torch.empty_like, states))
 
@@ -37,6 +38,11 @@ def _of_layer(
 def _require_steps(count: Any) -> None:
     if isinstance(count, int) and count == 0:  # as the layers themselves say it
         raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+
+
+def _require_features(given: Any, expected: Any) -> None:
+    if isinstance(given, int) and isinstance(expected, int) and given != expected:
+        raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {expected}, got {given}")
 
 
 class _Packed:
