@@ -80,10 +80,12 @@ std::optional<Shape> conv_shape(const NodeView& n, const ConvNames& names) {
 
 Value* convolved(const OnnxNode& n, AtenBuilder& aten, Value* x, Value* weight, Value* bias, const ConvNames& names) {
   const Window window = window_of(n, get_kernel(n, names), names.x);
+  const int64_t groups = group_of(n);
+  if (Value* empty = find_empty(n, aten, x)) return empty;
   const auto padding = window.symmetric_pads();
   if (!padding) x = pad_spatial(n, aten, x, window);
   return aten(fmt::format("conv{}d", window.rank()), x, weight, bias, window.strides,
-              padding.value_or(std::vector<int64_t>(window.rank(), 0)), window.dilations, group_of(n));
+              padding.value_or(std::vector<int64_t>(window.rank(), 0)), window.dilations, groups);
 }
 
 namespace {
@@ -96,8 +98,6 @@ void infer_conv(InferNode& n) {
 }
 
 Values lower_conv(const OnnxNode& n, AtenBuilder& aten) {
-  (void)group_of(n);
-  if (Value* empty = find_empty(n, aten, n.dtype("X"))) return empty;
   return convolved(n, aten, n.input("X"), n.input("W"), n.find_input("B"));
 }
 

@@ -139,8 +139,8 @@ Value* onnx_indices(const OnnxNode& n, AtenBuilder& aten, Value* indices, const 
 Values lower_max_pool(const OnnxNode& n, AtenBuilder& aten) {
   Window window = window_of(n);
   n.i("storage_order");
-  if (Value* empty = find_empty(n, aten, n.dtype("X")))
-    return {empty, n.wants_output(1) ? find_empty(n, aten, DType::Int64) : nullptr};
+  if (Value* empty = find_empty(n, aten, n.input("X")))
+    return {empty, n.wants_output(1) ? aten("to.dtype", empty, DType::Int64) : nullptr};
   // PyTorch counts the elements of a channels-last image in the type of the image: no more than 255 of them
   const DType given = n.dtype("X");
   const DType dtype = given == DType::UInt8 || given == DType::Int8 ? DType::Float32 : given;
@@ -222,7 +222,7 @@ Values lower_average_pool(const OnnxNode& n, AtenBuilder& aten) {
   const Window window = window_of(n);
   n.i("count_include_pad");
   const DType dtype = n.dtype("X"), kernel = average_type(dtype, window.rank());
-  if (Value* empty = find_empty(n, aten, dtype)) return empty;
+  if (Value* empty = find_empty(n, aten, n.input("X"))) return empty;
   return cast(aten, average_of_windows(n, aten, cast(aten, n.input("X"), dtype, kernel), window), kernel, dtype);
 }
 
@@ -246,7 +246,7 @@ Values lower_lp_pool(const OnnxNode& n, AtenBuilder& aten) {
   Window window = window_of(n);
   const int64_t p = order_of(n);
   const DType dtype = n.dtype("X"), kernel = average_type(dtype, window.rank());
-  if (Value* empty = find_empty(n, aten, dtype)) return empty;
+  if (Value* empty = find_empty(n, aten, n.input("X"))) return empty;
   Value* x = power(aten, cast(aten, n.input("X"), dtype, kernel), p);
   if ((window.rank() == 2 || window.rank() == 3) && !window.is_dilated()) {
     auto padding = find_padding(window, false);

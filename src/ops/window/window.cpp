@@ -112,13 +112,13 @@ Shape window_shape(const Shape& x, const Window& window, const Dim& channels) {
   return result;
 }
 
-Value* find_empty(const OnnxNode& n, AtenBuilder& aten, DType dtype) {
+Value* find_empty(const OnnxNode& n, AtenBuilder& aten, Value* x) {
   const auto& shape = n.output_type().shape;
   if (!shape || shape->size() < 2) return nullptr;
   if (std::none_of(shape->begin() + 2, shape->end(), [](const Dim& size) { return size.is(0); })) return nullptr;
   IntArgs sizes;
   for (const Dim& size : *shape) sizes.push_back(n.int_arg(size));
-  return aten("zeros", sizes, Kw{"dtype", dtype});
+  return aten("new_zeros", x, sizes);
 }
 
 std::pair<IntArg, IntArg> pad_arguments(const OnnxNode& n, AtenBuilder& aten, const Window& window, size_t i) {

@@ -45,8 +45,8 @@ inline constexpr int64_t kLargestWindow = (int64_t{1} << 31) - 1;
 
 /// The shape [N, channels, windows ...]; throws where X cannot have it.
 Shape window_shape(const Shape& x, const Window& window, const Dim& channels);
-/// The result where no window fits into the input, which PyTorch refuses; null elsewhere.
-Value* find_empty(const OnnxNode& n, AtenBuilder& aten, DType dtype);
+/// The result, of the type of `x`, where no window fits into the input, which PyTorch refuses; null elsewhere.
+Value* find_empty(const OnnxNode& n, AtenBuilder& aten, Value* x);
 
 /// The pads of one dimension as arguments.
 std::pair<IntArg, IntArg> pad_arguments(const OnnxNode& n, AtenBuilder& aten, const Window& window, size_t i);

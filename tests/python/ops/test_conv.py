@@ -132,3 +132,14 @@ def test_contradictions(op: str, attributes: dict) -> None:
 def test_four_dimensions() -> None:
     with pytest.raises(tonnx.Error, match="no convolution over 4 dimensions"):
         tonnx.convert(one_node("Conv", {"X": array(1, 2, 3, 3, 3, 3), "W": array(2, 2, 2, 2, 2, 2)}, 22))
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_window_that_does_not_fit_gives_nothing(bias: bool) -> None:
+    """All attributes are given: each is looked at, though none matters."""
+    inputs = {"X": np.ones((1, 4, 2, 5), np.float32), "W": np.ones((6, 2, 3, 3), np.float32)}
+    if bias:
+        inputs["B"] = np.ones(6, np.float32)
+    attributes = {"kernel_shape": [3, 3], "strides": [1, 1], "pads": [0] * 4, "dilations": [1, 1], "group": 2}
+    module = tonnx.convert(one_node("Conv", inputs, 11, tuple(inputs)[1:], **attributes))
+    assert module(torch.ones(1, 4, 2, 5)).shape == (1, 6, 0, 3)
