@@ -258,10 +258,6 @@ void import_domains_of_functions(Model& model) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 /// Runs passes over a graph at the newest opset whose types are known; nothing that the other opset lacks is made.
 void run_passes(Graph& graph, int64_t opset, bool Pass::*is_wanted,
                 const std::function<bool(const Node&)>& leave_alone) {

@@ -8,7 +8,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -137,10 +137,7 @@ def capture(
     """Traces the module; where the first way fails, the other ways that may succeed."""
     _register_torchvision_shapes()
     tracer = Tracer(module, method)
-    with ExitStack() as stack:
-        stack.enter_context(_forward_replaced(module, method))
-        for followed in (recurrent_layers_whole, grouped_products_of_any_type):
-            stack.enter_context(followed())
+    with _forward_replaced(module, method), recurrent_layers_whole(), grouped_products_of_any_type():
         if not any(shapes.axes.values()):
             return tracer.trace((tuple(args), dict(kwargs)), shapes, strict=True)
         return capture_open(tracer.trace, method or module, args, kwargs, shapes)

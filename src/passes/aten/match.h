@@ -24,6 +24,12 @@ inline Value* operand(const Node& node, std::string_view argument) {
   return at ? node.input(at->index) : nullptr;
 }
 
+/// The integer that an argument is; null where it is none.
+inline const int64_t* find_int(const Node& node, std::string_view argument) {
+  const Attribute* found = node.find_attribute(argument);
+  return found ? found->value.get<int64_t>() : nullptr;
+}
+
 /// Gives the node one more argument, which is a value.
 inline void add_operand(Node& node, std::string_view name, Value* value) {
   const auto index = static_cast<uint32_t>(node.inputs().size());

@@ -25,14 +25,9 @@ bool are_same(const AttrValue& a, const AttrValue& b) {
          agree(a.get<std::vector<std::string>>());
 }
 
-const int64_t* int_argument(const Node& node, std::string_view name) {
-  const Attribute* found = node.find_attribute(name);
-  return found ? found->value.get<int64_t>() : nullptr;
-}
-
 /// Which row of a tensor a node takes; nothing for other nodes.
 std::optional<int64_t> row_of(const Node& node) {
-  const int64_t *dim = int_argument(node, "dim"), *index = int_argument(node, "index");
+  const int64_t *dim = find_int(node, "dim"), *index = find_int(node, "index");
   const bool is_row = is_aten(node, "select", "int") && dim && *dim == 0 && index && *index >= 0;
   return is_row ? std::optional(*index) : std::nullopt;
 }
@@ -220,7 +215,7 @@ class Unrolled {
 
   bool is_stack_of(Node& node, const Place& place) {
     if (stacks_.contains(&node)) return stacks_[&node] == place;
-    const int64_t* dim = int_argument(node, "dim");
+    const int64_t* dim = find_int(node, "dim");
     if (!is_aten(node, "stack") || (dim && *dim != 0) || node.inputs().size() != count_ || !is_typed(node.output(0)))
       return false;
     for (size_t k = 0; k < count_; ++k) {

@@ -20,8 +20,7 @@ SizeTest size_test(const Value* condition) {
   const bool is_equal = test && test->op == Symbol("eq"), is_other = test && test->op == Symbol("ne");
   if (test == nullptr || test->domain != Symbol("_operator") || (!is_equal && !is_other)) return {nullptr, false};
   for (const auto& [size, one] : {std::pair{"a", "b"}, std::pair{"b", "a"}}) {
-    const Attribute* number = test->find_attribute(one);
-    const auto* i = number ? number->value.get<int64_t>() : nullptr;
+    const int64_t* i = find_int(*test, one);
     if (i != nullptr && *i == 1 && operand(*test, size) != nullptr) return {operand(*test, size), is_equal};
   }
   return {nullptr, false};
@@ -29,8 +28,7 @@ SizeTest size_test(const Value* condition) {
 
 bool is_size_of(const Value& size, const Value& x, int64_t dim) {
   const Node* node = size.producer;
-  const Attribute* given = is_aten(node, "sym_size", "int") ? node->find_attribute("dim") : nullptr;
-  const auto* at = given ? given->value.get<int64_t>() : nullptr;
+  const int64_t* at = is_aten(node, "sym_size", "int") ? find_int(*node, "dim") : nullptr;
   if (at != nullptr && *at == dim && operand(*node, "self") == &x) return true;
   const bool is_known = size.known_ints && size.known_ints->size() == 1 && x.type.shape && dim >= 0 &&
                         dim < static_cast<int64_t>(x.type.shape->size());
@@ -48,8 +46,7 @@ std::vector<const Node*> find_squeezes(const Node& node) {
   for (size_t i = 0; i < (*yes)->outputs().size(); ++i) {
     const Node* squeeze = (*yes)->outputs()[i]->producer;
     const Value* x = (*no)->outputs()[i];
-    const Attribute* given = is_aten(squeeze, "squeeze", "dim") ? squeeze->find_attribute("dim") : nullptr;
-    const auto* dim = given ? given->value.get<int64_t>() : nullptr;
+    const int64_t* dim = is_aten(squeeze, "squeeze", "dim") ? find_int(*squeeze, "dim") : nullptr;
     if (dim == nullptr || operand(*squeeze, "self") != x || !is_size_of(*test.size, *x, *dim)) return {};
     found.push_back(squeeze);
   }
