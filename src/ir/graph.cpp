@@ -334,6 +334,18 @@ std::vector<GraphPtr> subgraphs_of(const Node& node) {
   return graphs;
 }
 
+void remove_unused_nodes(Graph& graph) {
+  for (Node* node = graph.last(); node != nullptr;) {
+    Node* previous = node->previous;
+    if (std::none_of(node->outputs().begin(), node->outputs().end(), is_used)) {
+      graph.erase(node);
+    } else {
+      for (const GraphPtr& inner : subgraphs_of(*node)) remove_unused_nodes(*inner);
+    }
+    node = previous;
+  }
+}
+
 namespace {
 
 class Checker {

@@ -172,6 +172,8 @@ class Graph {
 
 /// The graphs among the node's attributes.
 std::vector<GraphPtr> subgraphs_of(const Node& node);
+/// Nodes whose results nobody uses go away; weights stay.
+void remove_unused_nodes(Graph& graph);
 
 /// The inputs that have no value of their own: a file of before IR version 4 lists its weights among the inputs.
 std::vector<Value*> inputs_without_values(const Graph& graph);

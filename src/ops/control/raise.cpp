@@ -83,7 +83,7 @@ class Stacks {
       (row ? stacked_ : carried_).push_back(k);
       body_->add_output(row ? row : result);
     }
-    if (!stacked_.empty()) remove_unused();
+    if (!stacked_.empty()) remove_unused_nodes(*body_);
   }
 
   const Graph& body() const { return *body_; }
@@ -136,16 +136,6 @@ class Stacks {
     const Attribute* axis = rows ? rows->find_attribute("dim") : nullptr;
     const auto* front = axis ? axis->value.get<int64_t>() : nullptr;
     return front && *front == 0 ? rows->input(0) : nullptr;
-  }
-
-  void remove_unused() {
-    for (Node* node = body_->last(); node != nullptr;) {
-      Node* before = node->previous;
-      const bool is_used = std::any_of(node->outputs().begin(), node->outputs().end(),
-                                       [](const Value* value) { return value && !value->uses.empty(); });
-      if (!is_used) body_->erase(node);
-      node = before;
-    }
   }
 
   GraphPtr body_;

@@ -59,20 +59,6 @@ void fold_numbers(Graph& graph) {
   }
 }
 
-void remove_unused_nodes(Graph& graph) {
-  for (Node* node = graph.last(); node != nullptr;) {
-    Node* previous = node->previous;
-    const bool is_used = std::any_of(node->outputs().begin(), node->outputs().end(),
-                                     [](const Value* value) { return value != nullptr && !value->uses.empty(); });
-    if (!is_used) {
-      graph.erase(node);
-    } else {
-      for (const GraphPtr& inner : subgraphs_of(*node)) remove_unused_nodes(*inner);
-    }
-    node = previous;
-  }
-}
-
 namespace {
 
 constexpr int64_t kMaxUnrolled = 50000;  // nodes that all loops of a model may become

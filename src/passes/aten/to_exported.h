@@ -25,7 +25,5 @@ void make_higher_order(Graph& graph);
 
 /// Integers that are known numbers are written as such where they are used.
 void fold_numbers(Graph& graph);
-/// Nodes whose results nobody uses; weights stay.
-void remove_unused_nodes(Graph& graph);
 
 }  // namespace tonnx
