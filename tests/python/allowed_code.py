@@ -11,6 +11,7 @@ import functools
 import keyword
 import re
 import zipfile
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 NAMES = Path(__file__).with_name("allowed_names.txt")
@@ -37,12 +38,15 @@ SCRIPT_WORDS = {
 EXPRESSIONS = (
     ast.Attribute, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.Dict, ast.DictComp, ast.GeneratorExp,
     ast.IfExp, ast.List, ast.ListComp, ast.Name, ast.Slice, ast.Starred, ast.Subscript, ast.Tuple, ast.UnaryOp,
-    ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.keyword, ast.comprehension,
+    ast.keyword, ast.comprehension, *ast.operator.__subclasses__(), *ast.unaryop.__subclasses__(),
+    *ast.boolop.__subclasses__(), *ast.cmpop.__subclasses__(),
 )  # fmt: skip
 STATEMENTS = (
     ast.Module, ast.ClassDef, ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign, ast.If,
     ast.For, ast.While, ast.Break, ast.With, ast.withitem, ast.Expr, ast.Import, ast.ImportFrom, ast.alias, ast.Pass,
 )  # fmt: skip
+ALLOWED = frozenset(EXPRESSIONS + STATEMENTS)
+CONTEXT = "ctx"  # load or store: the statement around tells
 
 
 class NotAllowed(AssertionError):
@@ -76,18 +80,35 @@ def is_plain(name: str) -> bool:
     )
 
 
+def children(node: ast.AST) -> Iterator[ast.AST]:
+    for field in node._fields:
+        if field == CONTEXT:
+            continue
+        value = getattr(node, field)
+        if isinstance(value, ast.AST):
+            yield value
+        elif isinstance(value, list):
+            yield from (item for item in value if isinstance(item, ast.AST))
+
+
+def all_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    todo = [tree]
+    while todo:
+        yield (node := todo.pop())
+        todo.extend(children(node))
+
+
 def declarations(tree: ast.AST) -> set[ast.Name]:
     """Attributes that a class of TorchScript declares: they are known as such only, and self.Tensor is no type."""
-    return {n.target for n in ast.walk(tree) if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
+    return {n.target for n in all_nodes(tree) if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
 
 
-def bound_names(tree: ast.AST) -> set[str]:
+def bound_names(tree: ast.AST, declared: Collection[ast.Name] = ()) -> set[str]:
     """Every name that the code itself gives a value: assigned, a parameter, or the name of a function."""
     names = set()
-    declared = declarations(tree)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            if node not in declared:
+    for node in all_nodes(tree):
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store) and node not in declared:
                 names.add(node.id)
         elif isinstance(node, ast.arg):
             names.add(node.arg)
@@ -96,7 +117,7 @@ def bound_names(tree: ast.AST) -> set[str]:
     return names
 
 
-class Checker(ast.NodeVisitor):
+class Checker:
     def __init__(self, tree: ast.Module, allow_ops: frozenset[str] = frozenset()) -> None:
         self.bound = bound_names(tree)
         self.allow_ops = allow_ops
@@ -105,11 +126,15 @@ class Checker(ast.NodeVisitor):
             require(is_plain(name), f"the name {name!r}")
             require(name not in MODULES | BUILTINS, f"{name!r} hides what the code needs")
 
+    def visit(self, node: ast.AST) -> None:
+        rule = getattr(self, f"visit_{type(node).__name__}", None)
+        (rule or self.generic_visit)(node)
+
     def generic_visit(self, node: ast.AST) -> None:
-        require(
-            isinstance(node, EXPRESSIONS + STATEMENTS), f"{type(node).__name__} in line {getattr(node, 'lineno', 0)}"
-        )
-        super().generic_visit(node)
+        if type(node) not in ALLOWED:
+            raise NotAllowed(f"{type(node).__name__} in line {getattr(node, 'lineno', 0)}")
+        for child in children(node):
+            self.visit(child)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         require(node.name == "Model" and ast.unparse(node.bases[0]) == "nn.Module", f"class {node.name}")
@@ -164,11 +189,12 @@ class ScriptChecker(Checker):
     """TorchScript is Python in its syntax, with words and types of its own."""
 
     def __init__(self, tree: ast.Module, allow_ops: frozenset[str] = frozenset()) -> None:
-        self.bound = bound_names(tree)
+        declared = declarations(tree)
+        self.bound = bound_names(tree, declared)
         self.allow_ops = allow_ops
         self.learned = None
-        for declared in declarations(tree):
-            require(is_plain(declared.id), f"the attribute {declared.id!r}")
+        for attribute in declared:
+            require(is_plain(attribute.id), f"the attribute {attribute.id!r}")
         for name in self.bound - {"__parameters__", "__buffers__", "__annotations__"}:
             require(is_plain(name), f"the name {name!r}")
             require(name not in SCRIPT_WORDS, f"{name!r} hides what the code needs")
@@ -177,9 +203,10 @@ class ScriptChecker(Checker):
         if isinstance(node, ast.AnnAssign):
             require(node.value is None and isinstance(node.target, ast.Name), "a value for an annotation")
         else:
-            require(isinstance(node, EXPRESSIONS + STATEMENTS), type(node).__name__)
+            require(type(node) in ALLOWED, type(node).__name__)
             require(not isinstance(node, ast.Import | ast.ImportFrom), "an import")
-        ast.NodeVisitor.generic_visit(self, node)
+        for child in children(node):
+            self.visit(child)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         require([ast.unparse(base) for base in node.bases] == ["Module"], f"class {node.name}")

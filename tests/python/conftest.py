@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
+import re
 import subprocess
 import sys
 import typing
@@ -63,6 +65,17 @@ def cli() -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
+NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """A new folder. Pytest's own fixture looks through the folders of all tests before for a free number."""
+    folder = tmp_path_factory.getbasetemp() / f"{next(NUMBERS)}-{re.sub(r'[^A-Za-z0-9]', '_', request.node.name)[:30]}"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
 @pytest.fixture(autouse=True)
 def in_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test works in an empty folder of its own, so that a stray output is seen and harms nobody."""
@@ -86,7 +99,7 @@ def same_random_numbers() -> None:
     """A test draws the same numbers, whichever tests ran before it in the same process."""
     import torch
 
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)  # torch.manual_seed keeps a trace of the stack for each kind of device
     for generator, state in GENERATORS:
         generator.bit_generator.state = state
 
@@ -105,10 +118,25 @@ def load_programs_quickly() -> None:
     typing.get_type_hints = get_type_hints
 
 
+def run_sessions_in_one_thread() -> None:
+    """A session of ONNX Runtime starts a thread for each core, which waits busily, beside tests that have the cores."""
+    import onnxruntime
+
+    original = onnxruntime.InferenceSession.__init__
+
+    def __init__(self: Any, model: Any, sess_options: Any = None, *args: Any, **kwargs: Any) -> None:
+        options = sess_options or onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        original(self, model, options, *args, **kwargs)
+
+    onnxruntime.InferenceSession.__init__ = __init__
+
+
 def pytest_configure(config: pytest.Config) -> None:
     import torch
 
     torch.set_num_threads(1)
+    run_sessions_in_one_thread()
     load_programs_quickly()
     check_all_code()
     if config.getoption("--list-untested-rows"):

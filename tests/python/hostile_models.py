@@ -697,20 +697,20 @@ def many_names_that_become_equal() -> onnx.ModelProto:
 
 @large
 def a_long_chain() -> onnx.ModelProto:
-    nodes = [helper.make_node("Relu" if i % 2 else "Neg", [f"{i}"], [f"{i + 1}"]) for i in range(50_000)]
-    return model(nodes, [value("0", 2)], [value("50000", 2)])
+    nodes = [helper.make_node("Relu" if i % 2 else "Neg", [f"{i}"], [f"{i + 1}"]) for i in range(20_000)]
+    return model(nodes, [value("0", 2)], [value("20000", 2)])
 
 
 @large
 def a_long_chain_backwards() -> onnx.ModelProto:
-    nodes = [helper.make_node("Relu" if i % 2 else "Neg", [f"{i}"], [f"{i + 1}"]) for i in range(50_000)]
-    return model(nodes[::-1], [value("0", 2)], [value("50000", 2)])
+    nodes = [helper.make_node("Relu" if i % 2 else "Neg", [f"{i}"], [f"{i + 1}"]) for i in range(20_000)]
+    return model(nodes[::-1], [value("0", 2)], [value("20000", 2)])
 
 
 @large
 def a_chain_of_transposes() -> onnx.ModelProto:
-    nodes = [helper.make_node("Transpose", [f"{i}"], [f"{i + 1}"], perm=[1, 2, 0]) for i in range(30_001)]
-    return model(nodes, [value("0", "a", "b", "c")], [value("30001", "d", "e", "f")])
+    nodes = [helper.make_node("Transpose", [f"{i}"], [f"{i + 1}"], perm=[1, 2, 0]) for i in range(15_001)]
+    return model(nodes, [value("0", "a", "b", "c")], [value("15001", "d", "e", "f")])
 
 
 @large
@@ -728,10 +728,10 @@ def a_node_with_many_inputs() -> onnx.ModelProto:
 
 @large
 def a_node_with_many_outputs() -> onnx.ModelProto:
-    outputs = [f"y{i}" for i in range(50_000)]
+    outputs = [f"y{i}" for i in range(20_000)]
     return model(
-        [helper.make_node("Split", ["x"], outputs, axis=0, num_outputs=50_000)],
-        [value("x", 50_000)],
+        [helper.make_node("Split", ["x"], outputs, axis=0, num_outputs=20_000)],
+        [value("x", 20_000)],
         [value(name, 1) for name in outputs],
     )
 
@@ -739,13 +739,13 @@ def a_node_with_many_outputs() -> onnx.ModelProto:
 @large
 def a_node_with_many_attributes() -> onnx.ModelProto:
     node = helper.make_node("Foo", ["x"], ["y"], domain="local")
-    node.attribute.extend(helper.make_attribute(f"a{i}", i) for i in range(50_000))
+    node.attribute.extend(helper.make_attribute(f"a{i}", i) for i in range(20_000))
     return model([node], [value("x", 2)], [value("y", 2)])
 
 
 @large
 def many_inputs() -> onnx.ModelProto:
-    inputs = [value(f"x{i}", 2) for i in range(30_000)]
+    inputs = [value(f"x{i}", 2) for i in range(15_000)]
     return model([helper.make_node("Sum", [i.name for i in inputs], ["y"])], inputs, [value("y", 2)])
 
 

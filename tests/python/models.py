@@ -176,7 +176,6 @@ def runtime_run(model: onnx.ModelProto | Path, feeds: dict[str, np.ndarray]) -> 
     """What ONNX Runtime computes: the oracle of the tests."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    options.intra_op_num_threads = 1
     source = str(model) if isinstance(model, Path) else model.SerializeToString()
     session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     return session.run(None, feeds)

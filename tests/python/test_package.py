@@ -55,6 +55,11 @@ import tonnx
 tonnx.convert(17)
 tonnx.convert("model.onnx", opzet=17)
 """
+STUBS = {  # in place of PyTorch: all of it takes a checker longer than anything else here
+    "mypy.ini": "[mypy]\nstrict = True\n[mypy-torch.*]\nfollow_imports = skip\n",
+    "torch/__init__.pyi": "from . import nn as nn\nclass Tensor: ...\ndef rand(*size: int) -> Tensor: ...\n",
+    "torch/nn/__init__.pyi": "class Module: ...\nclass Identity(Module): ...\n",
+}
 
 
 @pytest.fixture
@@ -160,9 +165,12 @@ def test_importing_does_not_import_pytorch_or_onnx() -> None:
 
 def test_type_hints(tmp_path: Path) -> None:
     assert files("tonnx").joinpath("py.typed").is_file()
+    for path, stub in STUBS.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(stub)
     (tmp_path / "typed.py").write_text(TYPED)
     (tmp_path / "mistyped.py").write_text(MISTYPED)
-    mypy = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "--config-file="]
+    mypy = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "--config-file=mypy.ini"]
     good = subprocess.run([*mypy, "typed.py"], capture_output=True, text=True, cwd=tmp_path)
     assert good.returncode == 0, good.stdout + good.stderr
     bad = subprocess.run([*mypy, "mistyped.py"], capture_output=True, text=True, cwd=tmp_path)

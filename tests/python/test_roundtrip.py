@@ -78,7 +78,6 @@ def runtime_outputs(path: Path, feeds: list[Any]) -> list[Any] | None:
     """What ONNX Runtime computes, or None where it cannot run the model."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    options.intra_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
