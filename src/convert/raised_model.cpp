@@ -130,6 +130,7 @@ void finish_raised(Model& model, const std::vector<Value*>& outputs, const std::
                    bool has_source_lines) {
   Graph& graph = *model.graph;
   add_outputs(graph, outputs, output_names);
+  share_nodes(graph);  // what is computed twice of constants is one constant
   make_initializers(graph, graph);
   share_nodes(graph);
   remove_dead_code(graph);
