@@ -179,12 +179,13 @@ class Conversion {
   PythonModule write(const PythonOptions& options) { return write_python(*lowered_, model_, options); }
 
   /// The modules that converters gave have their weights: those are told to the code, and not given back.
-  nb::tuple source_and_state(const std::string& title, const std::vector<std::vector<nb::tuple>>& external,
-                             bool mapped) {
+  nb::tuple source_and_state(const std::string& title, const std::vector<std::vector<nb::tuple>>& external, bool mapped,
+                             bool flat) {
     std::vector<std::vector<StateTensor>> states;
     states.reserve(external.size());
     for (const std::vector<nb::tuple>& entries : external) states.push_back(state_tensors(entries));
-    const PythonOptions options = memory_options(title, std::move(states));
+    PythonOptions options = memory_options(title, std::move(states));
+    options.flat = flat;
     PythonModule module = write(options);
     for (const ExternalModule& each : options.external) module.state.resize(module.state.size() - each.state.size());
     return source_and_state_of(module, mapped, std::move(copies_));
@@ -235,11 +236,13 @@ class LiveProgram {
   std::string text() const { return print(program_.model); }
 
   /// The module's code, and its weights; the program is of no other use afterwards.
-  nb::tuple source_and_state(const std::string& title, const std::vector<std::string>& allow_ops, bool mapped) {
+  nb::tuple source_and_state(const std::string& title, const std::vector<std::string>& allow_ops, bool mapped,
+                             bool flat) {
     const BudgetScope scope({}, input_bytes_);
     auto copies = mapped ? nullptr : begin_copies(*program_.model.graph);
     ready_for_python(program_, AllowedOps(allow_ops));
-    const PythonOptions options = memory_options(title);
+    PythonOptions options = memory_options(title);
+    options.flat = flat;
     const PythonModule module = write_python(*program_.model.graph, program_.model, options);
     return source_and_state_of(module, mapped, std::move(copies));
   }
@@ -442,7 +445,8 @@ NB_MODULE(_core, m) {
                                                                  {"dynamic", RouteOption::Dynamic},
                                                                  {"allow_ops", RouteOption::AllowOps},
                                                                  {"mmap", RouteOption::Mapped},
-                                                                 {"source_lines", RouteOption::SourceLines}};
+                                                                 {"source_lines", RouteOption::SourceLines},
+                                                                 {"flat", RouteOption::Flat}};
         std::vector<RouteOption> options;
         for (const std::string& name : given) options.push_back(names.at(name));
         route(source, target, options);
@@ -451,20 +455,21 @@ NB_MODULE(_core, m) {
   m.def(
       "convert_file",
       [](const std::string& source, const std::string& target, std::optional<int64_t> opset,
-         std::optional<bool> external_data, const std::vector<std::string>& allow_ops,
-         std::optional<bool> source_lines) {
+         std::optional<bool> external_data, const std::vector<std::string>& allow_ops, std::optional<bool> source_lines,
+         bool flat) {
         ConvertOptions options = options_of(opset, {}, external_data);
         options.source_lines = source_lines;
+        options.flat = flat;
         options.allow_ops = AllowedOps(allow_ops);
         convert_file(source, target, options);
       },
       nb::arg("source"), nb::arg("target"), nb::arg("opset").none(), nb::arg("external_data").none(),
-      nb::arg("allow_ops"), nb::arg("source_lines").none());
+      nb::arg("allow_ops"), nb::arg("source_lines").none(), nb::arg("flat"));
   m.def(
       "write_module",
       [](const std::string& path, const std::string& source, const std::vector<std::string>& imports,
          const std::vector<std::string>& constructors, const std::vector<nb::tuple>& state) {
-        PythonOptions options = file_options(path);
+        PythonOptions options = file_options(path, /*flat=*/false);
         for (size_t i = 0; i < constructors.size(); ++i) options.external.push_back({imports[i], constructors[i], {}});
         PythonModule module;
         module.state = state_tensors(state);
@@ -552,8 +557,9 @@ NB_MODULE(_core, m) {
       .def("source_and_state", &Conversion::source_and_state)
       .def("write_python",
            [](Conversion& self, const std::string& path, const std::vector<std::string>& imports,
-              const std::vector<std::string>& constructors, const std::vector<std::vector<nb::tuple>>& states) {
-             PythonOptions options = file_options(path);
+              const std::vector<std::string>& constructors, const std::vector<std::vector<nb::tuple>>& states,
+              bool flat) {
+             PythonOptions options = file_options(path, flat);
              for (size_t i = 0; i < constructors.size(); ++i)
                options.external.push_back({imports[i], constructors[i], state_tensors(states[i])});
              write_python_files(self.write(options), path);

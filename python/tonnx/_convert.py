@@ -35,6 +35,7 @@ def convert(
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     allow_ops: Sequence[str] = (),
     mmap: bool = False,
+    flat: bool = False,
     limits: Limits | None = None,
 ) -> nn.Module: ...
 
@@ -50,6 +51,7 @@ def convert(
     dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
     allow_ops: Sequence[str] = (),
     source_lines: bool | None = None,
+    flat: bool = False,
     limits: Limits | None = None,
 ) -> None: ...
 
@@ -65,6 +67,7 @@ def convert(
     allow_ops: Sequence[str] = (),
     mmap: bool = False,
     source_lines: bool | None = None,
+    flat: bool = False,
     limits: Limits | None = None,
 ) -> nn.Module | None:
     """Converts a model between ONNX and PyTorch.
@@ -87,6 +90,8 @@ def convert(
     weights change, and if it is cut short the system ends the process. Without it the weights are copied once, and the
     module does not depend on the file.
     `source_lines=False` is for a `.pt2` that becomes ONNX: its nodes do not say which line of the model they come from.
+    `flat` is for code, in memory or as `.py`, and for its weights: one class that has all layers as its own attributes,
+    in place of modules inside modules as the file's names have them.
     `limits` allows the conversion more, or less, than follows from the size of the model: `{"memory": "1G"}`.
     """
     options = {
@@ -97,22 +102,23 @@ def convert(
         "allow_ops": bool(allow_ops),
         "mmap": mmap,
         "source_lines": source_lines is not None,
+        "flat": flat,
     }
     with translated(), budget(limits):
         path = "" if target is None else os.fspath(target)
         origin = os.fspath(source) if isinstance(source, str | os.PathLike) else "model.onnx"
         _core.check_route(origin, path, [name for name, is_given in options.items() if is_given])
         if Path(origin).suffix == ".pt2":
-            return _convert_program(origin, target, opset, external_data, allow_ops, mmap, source_lines)
+            return _convert_program(origin, target, opset, external_data, allow_ops, mmap, source_lines, flat)
         if mmap and not isinstance(source, str | os.PathLike):
             raise Error("mmap is for a model in a file: this one is in memory already", "invalid_model")
         conversion, title = _read(source)
         if input_shapes:
             conversion.set_input_shapes({name: list(shape) for name, shape in input_shapes.items()})
         if target is None:
-            return _to_module(conversion, title, mmap)
+            return _to_module(conversion, title, mmap, flat)
         if Path(path).suffix in (".py", ".safetensors", ".pth"):
-            _to_python(conversion, path)
+            _to_python(conversion, path, flat)
         elif Path(path).suffix in (".pt2", ".pt") and conversion.has_external(_registry.registered()):
             _to_traced(conversion, title, path, dynamic or {})
         else:
@@ -136,12 +142,13 @@ def _convert_program(
     allow_ops: Sequence[str],
     mmap: bool,
     source_lines: bool | None,
+    flat: bool,
 ) -> nn.Module | None:
     if target is not None:
-        _core.convert_file(source, os.fspath(target), opset, external_data, list(allow_ops), source_lines)
+        _core.convert_file(source, os.fspath(target), opset, external_data, list(allow_ops), source_lines, flat)
         return None
     title = _title(source)
-    code, state, copies = _core.Program.read_file(source).source_and_state(title, list(allow_ops), mmap)
+    code, state, copies = _core.Program.read_file(source).source_and_state(title, list(allow_ops), mmap, flat)
     return _built(code, title, state, [], copies)
 
 
@@ -184,11 +191,11 @@ def _lower(conversion: _core.Conversion) -> _registry.ExternalModules:
     return external
 
 
-def _to_module(conversion: _core.Conversion, title: str, mmap: bool) -> nn.Module:
+def _to_module(conversion: _core.Conversion, title: str, mmap: bool, flat: bool) -> nn.Module:
     if not mmap:
         conversion.copy_weights()
     external = _lower(conversion)
-    source, state, copies = conversion.source_and_state(title, external.states(), mmap)
+    source, state, copies = conversion.source_and_state(title, external.states(), mmap, flat)
     return _built(source, title, state, external.modules, copies)
 
 
@@ -219,10 +226,10 @@ def _to_traced(
             "unsupported",
         )
     graph = conversion.graph()
-    write_traced(_to_module(conversion, title, False), graph["input_types"], graph["inputs"], path)
+    write_traced(_to_module(conversion, title, False, True), graph["input_types"], graph["inputs"], path)
 
 
-def _to_python(conversion: _core.Conversion, path: str) -> None:
+def _to_python(conversion: _core.Conversion, path: str, flat: bool) -> None:
     external = _lower(conversion)
     imports, constructors = external.constructors()
-    conversion.write_python(path, imports, constructors, external.states())
+    conversion.write_python(path, imports, constructors, external.states(), flat)

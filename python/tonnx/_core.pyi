@@ -45,7 +45,7 @@ class Conversion:
     def external_nodes(self) -> list[dict[str, Any]]: ...
     def graph(self) -> dict[str, Any]: ...
     def source_and_state(
-        self, title: str, external: Sequence[Sequence[StoredTensor]], mapped: bool, /
+        self, title: str, external: Sequence[Sequence[StoredTensor]], mapped: bool, flat: bool, /
     ) -> tuple[str, list[StateEntry], list[Copies]]: ...
     def write_python(
         self,
@@ -53,6 +53,7 @@ class Conversion:
         imports: Sequence[str],
         constructors: Sequence[str],
         states: Sequence[Sequence[StoredTensor]],
+        flat: bool,
         /,
     ) -> None: ...
     def write(
@@ -70,7 +71,7 @@ class Program:
     @staticmethod
     def read_file(path: str, /) -> Program: ...
     def source_and_state(
-        self, title: str, allow_ops: list[str], mapped: bool, /
+        self, title: str, allow_ops: list[str], mapped: bool, flat: bool, /
     ) -> tuple[str, list[StateEntry], list[Copies]]: ...
     def unsupported(self, opset: int, /) -> list[tuple[str, int, list[str], str]]: ...
     def write_onnx(
@@ -111,6 +112,7 @@ def convert_file(
     external_data: bool | None,
     allow_ops: list[str],
     source_lines: bool | None,
+    flat: bool,
 ) -> None: ...
 def write_module(
     path: str, source: str, imports: Sequence[str], constructors: Sequence[str], state: Sequence[StoredTensor]

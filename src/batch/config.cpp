@@ -99,6 +99,7 @@ class Expansion {
     job.convert.allow_ops = entry.allow_ops ? *entry.allow_ops : defaults.allow_ops.value_or(AllowedOps());
     job.convert.external_data = entry.external_data ? entry.external_data : defaults.external_data;
     job.convert.source_lines = entry.source_lines ? entry.source_lines : defaults.source_lines;
+    job.convert.flat = entry.flat.value_or(defaults.flat.value_or(false));
     if (entry.simplifies.value_or(defaults.simplifies.value_or(false)) && fs::path(file).extension() == ".onnx")
       job.simplify = entry.simplify ? *entry.simplify : defaults.simplify.value_or(SimplifyOptions());
     const auto& verifies = entry.verifies ? entry.verifies : defaults.verifies;
@@ -231,6 +232,7 @@ class Expansion {
     if (!keep(RouteOption::ExternalData)) job.convert.external_data.reset();
     if (!keep(RouteOption::AllowOps)) job.convert.allow_ops = {};
     if (!keep(RouteOption::SourceLines)) job.convert.source_lines.reset();
+    if (!keep(RouteOption::Flat)) job.convert.flat = false;
   }
 
   /// What the entry itself, not the defaults, asks for must mean something for one of its targets.
@@ -244,6 +246,7 @@ class Expansion {
     check(entry.allow_ops.has_value(), RouteOption::AllowOps, "allow_ops", "a .pt2 source and a target with code");
     check(entry.source_lines.has_value(), RouteOption::SourceLines, "source_lines",
           "a .pt2 source and a target in ONNX");
+    check(entry.flat.has_value(), RouteOption::Flat, "flat", "a target with code or weights");
   }
 
   bool claim(const BatchJob& job, const std::string& path, int line) {

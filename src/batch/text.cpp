@@ -101,8 +101,8 @@ class Parser {
       return result;
     }
     const bool is_model = what != "defaults";
-    Names known{"target", "targets",       "input_shapes", "dynamic",   "opset",       "simplify",
-                "verify", "external_data", "limits",       "allow_ops", "source_lines"};
+    Names known{"target", "targets",       "input_shapes", "dynamic",   "opset",        "simplify",
+                "verify", "external_data", "limits",       "allow_ops", "source_lines", "flat"};
     if (is_model) known.insert(known.begin(), "source");
     bool has_source = false, has_target = false, has_targets = false;
     each_key(node, known, is_model ? "of a model" : "of the defaults",
@@ -133,6 +133,8 @@ class Parser {
       result.external_data = flag(value, key);
     } else if (key == "source_lines") {
       result.source_lines = flag(value, key);
+    } else if (key == "flat") {
+      result.flat = flag(value, key);
     } else if (key == "limits") {
       result.limits = limits(value);
     } else if (key == "allow_ops") {

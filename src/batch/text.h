@@ -45,6 +45,7 @@ struct BatchEntry {
   std::optional<int64_t> opset;
   std::optional<bool> external_data;
   std::optional<bool> source_lines;
+  std::optional<bool> flat;
   std::optional<Limits> limits;
   std::optional<AllowedOps> allow_ops;
   std::optional<bool> simplifies;

@@ -25,6 +25,7 @@ struct ConvertArguments {
   bool external_data = false;
   bool no_external_data = false;
   bool no_source_lines = false;
+  bool flat = false;
 };
 
 /// A bar on a terminal, for conversions that take long enough to be noticed.
@@ -48,6 +49,7 @@ ConvertOptions options_of(const ConvertArguments& a) {
   if (a.external_data) options.external_data = true;
   if (a.no_external_data) options.external_data = false;
   if (a.no_source_lines) options.source_lines = false;
+  options.flat = a.flat;
   return options;
 }
 
@@ -138,6 +140,7 @@ void add_convert(CLI::App& app, Run& run) {
   command->add_flag("--no-external-data", a->no_external_data, "keep the weights in the ONNX file")->excludes(external);
   command->add_flag("--no-source-lines", a->no_source_lines,
                     "leave out of ONNX which line of a .pt2's model each node comes from");
+  command->add_flag("--flat", a->flat, "write code as one class, without modules inside modules");
   command->callback([a, &run] { run = [a] { convert(*a); }; });
 }
 

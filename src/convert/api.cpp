@@ -55,6 +55,7 @@ void convert(const std::string& source, const std::string& target, const Options
                  {.opset = options.opset,
                   .input_shapes = options.input_shapes,
                   .external_data = options.external_data,
+                  .flat = options.flat,
                   .source_lines = options.source_lines,
                   .allow_ops = AllowedOps(options.allow_ops),
                   .progress = nullptr});

@@ -306,6 +306,7 @@ GraphPtr lower(const Model& model, const LoweringOptions& options) {
   require_supported(source, options);
   auto result = std::make_shared<Graph>();
   result->name = source.name;
+  result->metadata = source.metadata;
   ModelLowering lowering(*result, options);
   std::vector<std::pair<const Value*, Value*>> inputs;
   for (const Value* input : source.inputs()) {

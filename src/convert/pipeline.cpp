@@ -10,6 +10,7 @@
 #include "convert/inference.h"
 #include "convert/opset.h"
 #include "convert/raising.h"
+#include "convert/scope_names.h"
 #include "convert/simplify.h"
 #include "convert/support.h"
 #include "convert/write_torch.h"
@@ -104,6 +105,7 @@ void prepare(Model& model, const LoweringOptions& options) {
   require_known_opset(model);
   inline_functions(model);
   require_supported(*model.graph, options);
+  name_by_scopes(model);
   share_nonzero(*model.graph);
   const auto leave_alone = [&](const Node& node) { return is_external(node, options); };
   upgrade_and_infer(*model.graph, leave_alone);
@@ -113,10 +115,11 @@ void prepare(Model& model, const LoweringOptions& options) {
   expect_dialect(*model.graph, Dialect::Onnx);
 }
 
-PythonOptions file_options(const std::string& target) {
+PythonOptions file_options(const std::string& target, bool flat) {
   PythonOptions python;
   python.title = fs::path(target).stem().string();
   python.weights_file = python.title + ".safetensors";
+  python.flat = flat;
   return python;
 }
 
@@ -166,7 +169,7 @@ void convert_model(Model& model, const std::string& target, const ConvertOptions
     for (const Value* output : model.graph->outputs()) outputs.push_back(output->name);
     return write_torchscript_file(*graph, outputs, target, options);
   }
-  write_python_files(write_python(*graph, model, file_options(target)), target, options.progress);
+  write_python_files(write_python(*graph, model, file_options(target, options.flat)), target, options.progress);
 }
 
 namespace {
@@ -254,7 +257,8 @@ void convert_program(Program& program, const std::string& target, const ConvertO
   ready_for_python(program, options.allow_ops);
   if (way.target == Format::TorchScript)
     return write_torchscript_file(*program.model.graph, program.output_names, target, options);
-  write_python_files(write_python(*program.model.graph, program.model, file_options(target)), target, options.progress);
+  const PythonOptions python = file_options(target, options.flat);
+  write_python_files(write_python(*program.model.graph, program.model, python), target, options.progress);
 }
 
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options) {

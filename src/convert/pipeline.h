@@ -30,6 +30,7 @@ struct ConvertOptions {
   std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
   std::vector<DynamicDim> dynamic;
   std::optional<bool> external_data;
+  bool flat = false;                 // code is one class, without modules inside modules
   std::optional<bool> source_lines;  // whether the nodes of ONNX say which line of a .pt2's model they come from
   AllowedOps allow_ops;              // of a .pt2: operators that are not known, and that the code may call all the same
   Limits limits;                     // of what the conversion may use
@@ -72,7 +73,7 @@ void prepare(Model& model, const LoweringOptions& options = {});
 GraphPtr lower_for_python(const Model& model, const LoweringOptions& options = {});
 
 /// How code calls itself and its weights in a file of that path.
-PythonOptions file_options(const std::string& target);
+PythonOptions file_options(const std::string& target, bool flat);
 /// By the ending of the path: NAME.py and, where there are weights, NAME.safetensors; or the weights alone, in
 /// NAME.safetensors or NAME.pth.
 void write_python_files(const PythonModule& module, const std::string& path,

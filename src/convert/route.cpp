@@ -64,6 +64,7 @@ std::string_view refusal(RouteOption option, const Route& route) {
     case RouteOption::Mapped:
       return "a file that is written does not depend on its source: mmap is for a module in memory";
     case RouteOption::SourceLines: return "lines of the model's code are in ONNX that is made of a .pt2";
+    case RouteOption::Flat: return "whether modules stand inside modules is asked of code, and of its weights";
   }
   return {};
 }
@@ -79,6 +80,7 @@ bool Route::takes(RouteOption option) const {
     case RouteOption::AllowOps: return source == Pt2 && target != Onnx;
     case RouteOption::Mapped: return target == Module;
     case RouteOption::SourceLines: return source == Pt2 && target == Onnx;
+    case RouteOption::Flat: return target == Python || target == Safetensors || target == Pth || target == Module;
   }
   return false;
 }
@@ -124,6 +126,7 @@ std::vector<RouteOption> given_in(const ConvertOptions& options) {
   if (!options.dynamic.empty()) given.push_back(RouteOption::Dynamic);
   if (!options.allow_ops.names().empty()) given.push_back(RouteOption::AllowOps);
   if (options.source_lines) given.push_back(RouteOption::SourceLines);
+  if (options.flat) given.push_back(RouteOption::Flat);
   return given;
 }
 

@@ -20,7 +20,7 @@ enum class Format : uint8_t {
 };
 
 /// Options that not every conversion takes.
-enum class RouteOption : uint8_t { Opset, ExternalData, InputShapes, Dynamic, AllowOps, Mapped, SourceLines };
+enum class RouteOption : uint8_t { Opset, ExternalData, InputShapes, Dynamic, AllowOps, Mapped, SourceLines, Flat };
 
 struct Route {
   Format source;

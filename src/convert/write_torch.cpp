@@ -6,9 +6,9 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "formats/modules/module_tree.h"
 #include "formats/pt2/pt2.h"
 #include "formats/torchscript/torchscript.h"
-#include "ops/frame/module_tree.h"
 #include "passes/aten/match.h"
 #include "passes/aten/to_exported.h"
 #include "passes/aten/types.h"
@@ -124,7 +124,7 @@ void mark_modules(Graph& graph, const ModuleTree& tree, const std::set<size_t>& 
 void write_pt2_file(Graph& graph, const Model& origin, const std::string& path, const ConvertOptions& options) {
   in_context([&] { return "writing " + path; },
              [&] {
-               ModuleTree tree = find_module_tree(graph);
+               ModuleTree tree = find_module_tree(graph, TreeNames::Flat);
                mark_modules(graph, tree, shared_modules(tree));
                swap_transposed(graph, tree);
                std::vector<StateEntry> state = state_of(tree);
@@ -144,7 +144,7 @@ void write_torchscript_file(Graph& graph, const std::vector<std::string>& output
                             const ConvertOptions& options) {
   in_context([&] { return "writing " + path; },
              [&] {
-               ModuleTree tree = find_module_tree(graph);
+               ModuleTree tree = find_module_tree(graph, TreeNames::Flat);
                swap_transposed(graph, tree);
                std::erase_if(tree.tensors, is_generator);
                infer_aten_types(graph, "a");

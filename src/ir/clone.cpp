@@ -52,6 +52,29 @@ void take_text(const Node& copy) {
 
 }  // namespace
 
+Node* clone_node(const Node& node, Graph& to, Node* before, ValueMap& map, const AttributeEdit& edit,
+                 std::string_view prefix) {
+  Node* copy = to.add_node(node.domain, node.op, before);
+  copy->overload = node.overload;
+  copy->version = node.version;
+  copy->name = prefix.empty() ? node.name : fmt::format("{}/{}", prefix, node.name);
+  copy->metadata = node.metadata;
+  take_text(*copy);
+  for (size_t i = 0; i < node.inputs().size(); ++i) {
+    copy->set_input(i, copy_of(node.inputs()[i], map));
+  }
+  for (const Attribute& attribute : node.attributes) clone_attribute(attribute, *copy, map, edit, prefix);
+  for (size_t i = 0; i < node.outputs().size(); ++i) {
+    const Value* output = node.outputs()[i];
+    if (output == nullptr) {
+      copy->resize_outputs(i + 1);
+    } else {
+      map[output] = to.add_output_to(copy, to.unique_name(output->name), output->type);
+    }
+  }
+  return copy;
+}
+
 void clone_nodes(const Graph& from, Graph& to, Node* before, ValueMap& map, const AttributeEdit& edit,
                  std::string_view prefix) {
   for (const Value* value : from.initializers()) {
@@ -62,26 +85,7 @@ void clone_nodes(const Graph& from, Graph& to, Node* before, ValueMap& map, cons
     to.add_initializer(made);
     map[value] = made;
   }
-  for (const Node& node : from) {
-    Node* copy = to.add_node(node.domain, node.op, before);
-    copy->overload = node.overload;
-    copy->version = node.version;
-    copy->name = prefix.empty() ? node.name : fmt::format("{}/{}", prefix, node.name);
-    copy->metadata = node.metadata;
-    take_text(*copy);
-    for (size_t i = 0; i < node.inputs().size(); ++i) {
-      copy->set_input(i, copy_of(node.inputs()[i], map));
-    }
-    for (const Attribute& attribute : node.attributes) clone_attribute(attribute, *copy, map, edit, prefix);
-    for (size_t i = 0; i < node.outputs().size(); ++i) {
-      const Value* output = node.outputs()[i];
-      if (output == nullptr) {
-        copy->resize_outputs(i + 1);
-      } else {
-        map[output] = to.add_output_to(copy, to.unique_name(output->name), output->type);
-      }
-    }
-  }
+  for (const Node& node : from) clone_node(node, to, before, map, edit, prefix);
 }
 
 GraphPtr clone_graph(const Graph& from, Node& owner, ValueMap map, const AttributeEdit& edit, std::string_view prefix) {

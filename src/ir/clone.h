@@ -17,6 +17,10 @@ inline Value* copy_of(Value* value, const ValueMap& map) {
   return at != map.end() ? at->second : value;
 }
 
+/// Copies a node, with the graphs inside it, to the end of a graph or in front of `before`, and adds what it makes to
+/// the map.
+Node* clone_node(const Node& node, Graph& to, Node* before, ValueMap& map, const AttributeEdit& edit = {},
+                 std::string_view prefix = {});
 /// Copies all nodes and initializers of a graph into another, in front of `before` or at the end, and adds what they
 /// make to the map. Names of values are made unique; `prefix` goes in front of the names of nodes.
 void clone_nodes(const Graph& from, Graph& to, Node* before, ValueMap& map, const AttributeEdit& edit = {},

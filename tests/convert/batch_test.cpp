@@ -184,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(
               "  line 2: unknown key 'source' of the defaults; there are: source_lines, target, input_shapes, opset, "
               "targets, "
               "simplify, "
-              "allow_ops, external_data, dynamic, verify, limits\n"
+              "allow_ops, external_data, dynamic, verify, limits, flat\n"
               "  line 3: 'big' is not a size such as 1MB\n"
               "  line 3: unknown key 'skipp' of 'simplify'; did you mean 'skip'?\n"
               "  line 4: 'times' must be a number from 1 on, not '0'\n"

@@ -80,6 +80,10 @@ def is_plain(name: str) -> bool:
     )
 
 
+def is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
 def children(node: ast.AST) -> Iterator[ast.AST]:
     for field in node._fields:
         if field == CONTEXT:
@@ -117,9 +121,15 @@ def bound_names(tree: ast.AST, declared: Collection[ast.Name] = ()) -> set[str]:
     return names
 
 
+def attributes_set(tree: ast.AST) -> set[str]:
+    """Attributes that the code itself gives a value: `self.layer = ...`."""
+    return {n.attr for n in all_nodes(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+
+
 class Checker:
     def __init__(self, tree: ast.Module, allow_ops: frozenset[str] = frozenset()) -> None:
         self.bound = bound_names(tree)
+        self.attributes = attributes_set(tree)
         self.allow_ops = allow_ops
         self.learned: set[str] | None = None  # names that are not on the list, where somebody asks for them
         for name in self.bound - {"__init__"}:
@@ -137,10 +147,15 @@ class Checker:
             self.visit(child)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        require(node.name == "Model" and ast.unparse(node.bases[0]) == "nn.Module", f"class {node.name}")
-        require(len(node.bases) == 1 and not node.keywords and not node.decorator_list, "a class of another kind")
-        require(all(isinstance(part, ast.FunctionDef) for part in node.body), "a class that holds more than methods")
-        self.generic_visit(node)
+        raise NotAllowed(f"class {node.name} inside another")
+
+    def visit_class(self, node: ast.ClassDef) -> None:
+        require([ast.unparse(base) for base in node.bases] == ["nn.Module"], f"class {node.name}")
+        require(not node.keywords and not node.decorator_list, "a class of another kind")
+        methods = node.body[1:] if is_text(node.body[0]) else node.body
+        require(all(isinstance(part, ast.FunctionDef) for part in methods), "a class that holds more than methods")
+        for part in methods:
+            self.visit(part)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         for decorator in node.decorator_list:
@@ -166,6 +181,8 @@ class Checker:
         root = path.split(".")[0] if path else ""
         if path in ("self", "cls") or (root == "self" and path and path.count(".") == 1):
             require(is_plain(node.attr), f"the attribute {path!r}")
+        elif node.attr in self.attributes and not isinstance(node.value, ast.Name):
+            require(is_plain(node.attr), f"the attribute {node.attr!r}")
         elif root in MODULES and root not in self.bound:
             self.require_known(str(path))
             return
@@ -259,11 +276,13 @@ def check_python(source: str, allow_ops: frozenset[str] = OPERATORS_OF_TESTS, le
     checker = Checker(tree := ast.parse(source), allow_ops)
     checker.learned = learned
     first, *rest = tree.body
-    is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    require(is_docstring and isinstance(first.value.value, str), "a file that does not begin with its docstring")  # type: ignore[attr-defined]
+    require(is_text(first), "a file that does not begin with its docstring")
     for part in rest:
         require(isinstance(part, ast.Import | ast.ImportFrom | ast.ClassDef), f"{type(part).__name__} beside the class")
-        checker.visit(part)
+        if isinstance(part, ast.ClassDef):
+            checker.visit_class(part)
+        else:
+            checker.visit(part)
 
 
 def check_script(source: str, allow_ops: frozenset[str] = OPERATORS_OF_TESTS, learned: set[str] | None = None) -> None:

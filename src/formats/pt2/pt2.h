@@ -9,7 +9,7 @@
 
 #include "formats/pt2/archive.h"
 #include "ir/model.h"
-#include "ops/frame/module_tree.h"
+#include "formats/modules/module_tree.h"
 
 namespace tonnx {
 

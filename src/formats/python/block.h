@@ -40,6 +40,8 @@ class BlockWriter {
 
  private:
   void write_statement(const Node& node);
+  /// A loop over the members of a list.
+  void write_each(const Node& node);
 
   const Graph& graph_;
   const Scope& scope_;

@@ -3,14 +3,30 @@
 
 #include <fmt/format.h>
 
+#include "formats/modules/sequences.h"
 #include "formats/python/control_flow.h"
 
 namespace tonnx::python {
 
+namespace {
+
 bool is_call_module(const Node& node) { return is_tonnx(node, "call_module"); }
 
+}  // namespace
+
+bool is_call(const Node& node) { return is_call_module(node) || is_call_part(node) || is_call_each(node); }
+
+const Value* Scope::find_turned(const Node& node) const {
+  if (turned.empty() || node.domain != Symbol("aten") || node.inputs().size() != 1) return nullptr;
+  if (!turned.contains(node.input(0))) return nullptr;
+  const Attribute* dims = node.find_attribute("dims");
+  const auto* order = dims ? dims->value.get<std::vector<int64_t>>() : nullptr;
+  const bool swaps = node.op == Symbol("permute") && order && *order == std::vector<int64_t>{1, 0};
+  return node.op == Symbol("t") || swaps ? node.input(0) : nullptr;
+}
+
 bool Expressions::is_module(const Node& node) const {
-  return is_call_module(node) || scope_.tree.submodule_of.contains(&node);
+  return is_call(node) || scope_.tree.submodule_of.contains(&node);
 }
 
 bool Expressions::is_tensor_counter(const Value* value) const {
@@ -46,6 +62,12 @@ std::string Expressions::external_call(const Node& node) const {
   return fmt::format("self.{}({})", scope_.tree.external_names[index], joined(arguments));
 }
 
+std::string Expressions::part_call(const Node& node) const {
+  std::vector<std::string> arguments;
+  for (const Value* input : node.inputs()) arguments.push_back(text_of(input));
+  return fmt::format("self.{}({})", scope_.tree.submodules[scope_.tree.submodule_of.at(&node)].name, joined(arguments));
+}
+
 std::string Expressions::submodule_call(const Submodule& submodule, const Emission& emission) const {
   std::vector<std::string> arguments;
   for (const std::string& input : submodule.spec.inputs) {
@@ -61,6 +83,8 @@ std::pair<std::string, int> Expressions::expression(const Node& node) const {
   if (is_tonnx(node, "int_scalar") && node.input(0) != nullptr && is_tensor_counter(node.input(0)))
     return {text_of(node.input(0)), precedence::kAtom};
   if (is_call_module(node)) return {external_call(node), precedence::kAtom};
+  if (is_call_part(node)) return {part_call(node), precedence::kAtom};
+  if (const Value* turned = scope_.find_turned(node)) return {scope_.turned.at(turned), precedence::kAtom};
   const AtenOpEntry& entry = get_aten_op(node);
   const auto text = [this](const Value* value, int place) { return text_of(value, place); };
   const auto is_inside = [this](const Value* value) {

@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "formats/modules/outline.h"
 #include "formats/python/nesting.h"
 #include "formats/python/variables.h"
-#include "ops/frame/module_tree.h"
 
 namespace tonnx::python {
 
@@ -14,12 +14,16 @@ namespace tonnx::python {
 struct Scope {
   const ModuleTree& tree;
   std::unordered_map<const Value*, std::string> constants;  // how the code refers to them
+  std::unordered_map<const Value*, std::string> turned;     // those that are stored with their dimensions swapped
   NameSet parameters;
   std::string device;  // of new tensors: `x.device`; empty where no tensor is at hand
+
+  /// The constant that a node swaps the dimensions of, where it is stored so; null elsewhere.
+  const Value* find_turned(const Node& node) const;
 };
 
-/// A module that a converter of the user's own made.
-bool is_call_module(const Node& node);
+/// A call of a module that a converter of the user's own made, or of a part of the model.
+bool is_call(const Node& node);
 
 /// The expressions of one block.
 class Expressions {
@@ -43,6 +47,7 @@ class Expressions {
  private:
   bool is_tensor_counter(const Value* value) const;
   std::string external_call(const Node& node) const;
+  std::string part_call(const Node& node) const;
   std::string submodule_call(const Submodule& submodule, const Emission& emission) const;
 
   const Scope& scope_;

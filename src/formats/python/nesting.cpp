@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "formats/modules/sequences.h"
 #include "formats/python/control_flow.h"
 #include "formats/python/expressions.h"
 
@@ -19,17 +20,17 @@ constexpr size_t kShort = 48;        // one of several outputs stays below this
 
 bool can_nest(const Node& node, const Node& user, const Positions& positions) {
   if (node.outputs().size() != 1 || node.output(0)->uses.size() != 1 || node.graph != user.graph) return false;
-  return !is_control(node) && positions.at(&user) - positions.at(&node) <= kReach;
+  return !is_control(node) && !is_call_each(node) && positions.at(&user) - positions.at(&node) <= kReach;
 }
 
 /// `a + b` reads as one expression with what is inside it; a call does not.
 bool is_operator(const Node& node) {
-  if (is_call_module(node) || is_control(node)) return false;
+  if (is_call(node) || is_control(node)) return false;
   const std::string_view spelling = get_aten_op(node).op->python;
   return !spelling.empty() && spelling[0] != '.' && !std::isalpha(static_cast<unsigned char>(spelling[0]));
 }
 
-bool is_subscript(const Node& node) { return !is_call_module(node) && get_aten_op(node).op->subscript; }
+bool is_subscript(const Node& node) { return !is_call(node) && get_aten_op(node).op->subscript; }
 
 }  // namespace
 
@@ -58,6 +59,7 @@ void Nesting::choose_inputs(const Node& node, const Positions& positions, const 
       nested_.insert(first->producer);
     return;
   }
+  if (is_call_each(node)) return;
   std::vector<const Node*> candidates;
   for (const Value* input : node.inputs()) {
     if (input && input->producer && can_nest(*input->producer, node, positions)) candidates.push_back(input->producer);
@@ -106,7 +108,7 @@ void Nesting::choose_outputs(const Graph& graph, const Expressions& expressions,
   for (const Value* output : graph.outputs()) {
     const Node* producer = output->producer;
     if (!producer || producer->graph != &graph || producer->outputs().size() != 1 || output->uses.size() != 1 ||
-        is_control(*producer))
+        is_control(*producer) || is_call_each(*producer))
       continue;
     if (graph.outputs().size() > 1 && (is_forward || expressions.width(*producer) > kShort || depth(*producer) > 1))
       continue;

@@ -19,6 +19,7 @@ struct PythonOptions {
   std::string weights_file;              // as `load` looks for it; only its ending counts beside the file
   std::string title;                     // the file's name without its ending
   std::vector<ExternalModule> external;  // one for each node that was taken over
+  bool flat = false;                     // one class, all modules and tensors of which are its own attributes
 };
 
 struct PythonModule {

@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <utility>
 
 #include "base/budget.h"
+#include "formats/modules/sequences.h"
 #include "formats/python/block.h"
 #include "formats/python/control_flow.h"
 #include "formats/python/control_flow_writer.h"
@@ -22,7 +25,8 @@ std::vector<std::string> nested_targets(const std::vector<std::string>& targets)
 
 std::unordered_map<const Value*, std::string> constant_texts(const ModuleTree& tree) {
   std::unordered_map<const Value*, std::string> result;
-  for (const StateEntry& tensor : tree.tensors) result[tensor.value] = "self." + tensor.name;
+  for (const StateEntry& tensor : tree.tensors)
+    result[tensor.value] = fmt::format("self.{}{}", tensor.name, tensor.transposed ? ".t()" : "");
   for (const Submodule& module : tree.submodules) {
     for (const StateEntry& entry : module.state)
       result[entry.value] = fmt::format("self.{}.{}{}", module.name, entry.name, entry.transposed ? ".t()" : "");
@@ -30,13 +34,32 @@ std::unordered_map<const Value*, std::string> constant_texts(const ModuleTree& t
   return result;
 }
 
+std::unordered_map<const Value*, std::string> turned_texts(const ModuleTree& tree) {
+  std::unordered_map<const Value*, std::string> result;
+  for (const StateEntry& tensor : tree.tensors) {
+    if (tensor.transposed) result[tensor.value] = "self." + tensor.name;
+  }
+  return result;
+}
+
+/// `encoder.layers` gives `layer`.
+std::string word_for_one_of(const std::string& list) {
+  size_t start = list.size();
+  while (start > 0 && (std::isalnum(static_cast<unsigned char>(list[start - 1])) || list[start - 1] == '_')) --start;
+  std::string word = identifier(list.substr(start));
+  if (word.size() > 3 && word.ends_with('s')) word.pop_back();
+  return word.size() < 3 ? "block" : word;
+}
+
 /// Names the parameters of forward; new tensors are made where the first of them is.
-std::vector<std::string> name_parameters(const Graph& graph, Scope& scope) {
+std::vector<std::string> name_parameters(const Graph& graph, Scope& scope, bool is_model) {
   std::vector<std::string> names;
+  NameSet own;
+  NameSet& taken = is_model ? scope.parameters : own;
   for (const Value* input : graph.inputs()) {
     std::string hint = identifier(input->name);
     if (hint.empty() || is_made_up(input->name)) hint = graph.inputs().size() == 1 ? "x" : "input";
-    names.push_back(scope.parameters.add(hint));
+    names.push_back(taken.add(hint));
     if (scope.device.empty() && input->type.is_tensor()) scope.device = names.back() + ".device";
   }
   return names;
@@ -102,6 +125,8 @@ void BlockWriter::write_statements() {
     if (nesting_.contains(&node)) continue;
     if (is_control(node))
       write_control_flow(*this, node);
+    else if (is_call_each(node))
+      write_each(node);
     else
       write_statement(node);
   }
@@ -128,9 +153,37 @@ void BlockWriter::write_statement(const Node& node) {
   add(fmt::format("{} = {}", unpacks_one ? fmt::format("({},)", targets[0]) : joined(targets), text));
 }
 
-Forward write_forward(const Graph& graph, const ModuleTree& tree, const std::string& state_name) {
-  Scope scope{tree, constant_texts(tree), {}, {}};
-  Forward result{name_parameters(graph, scope), {}};
+void BlockWriter::write_each(const Node& node) {
+  const int position = liveness_.position_of(node);
+  const auto& carried = *node.find_attribute("carried")->value.get<std::vector<int64_t>>();
+  const std::string& list = scope_.tree.submodules[scope_.tree.submodule_of.at(&node)].name;
+  ChosenNames others;
+  std::vector<std::string> arguments, targets(carried.size()), texts, set;
+  for (const Value* input : node.inputs()) arguments.push_back(text_of(input));
+  for (size_t i = 0; i < carried.size(); ++i) {
+    std::string& argument = arguments[static_cast<size_t>(carried[i])];
+    const Value* input = node.input(static_cast<size_t>(carried[i]));
+    const bool is_free = input->constant == nullptr && liveness_.last_use(input) == position &&
+                         !scope_.parameters.contains(argument) &&
+                         std::count(node.inputs().begin(), node.inputs().end(), input) == 1 &&
+                         variables_.find(input) != nullptr && *variables_.find(input) == argument;
+    targets[i] = is_free ? argument : variables_.choose_early(*node.output(i), position, others);
+    if (is_free) continue;
+    set.push_back(targets[i]);
+    texts.push_back(std::exchange(argument, targets[i]));
+  }
+  if (!set.empty()) add(fmt::format("{} = {}", joined(set), joined(texts)));
+  const std::string each = variables_.choose_word(word_for_one_of(list), position, others);
+  add(fmt::format("for {} in self.{}:", each, list));
+  add(fmt::format("{} = {}({})", joined(targets), each, joined(arguments)), 1);
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (liveness_.is_used(node.output(i))) variables_.set(node.output(i), targets[i]);
+  }
+}
+
+Forward write_forward(const Graph& graph, const ModuleTree& tree, const std::string& state_name, bool is_model) {
+  Scope scope{tree, constant_texts(tree), turned_texts(tree), {}, {}};
+  Forward result{name_parameters(graph, scope, is_model), {}};
   if (scope.device.empty() && !state_name.empty()) scope.device = "self." + state_name + ".device";
   BlockWriter block(graph, scope, result);
   block.write_statements();

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/frame/module_tree.h"
+#include "formats/modules/module_tree.h"
 
 namespace tonnx::python {
 
@@ -19,7 +19,7 @@ struct Forward {
 };
 
 /// `state_name`: a tensor of the model's state, beside which new ones are made where no input is a tensor; empty where
-/// it has none.
-Forward write_forward(const Graph& graph, const ModuleTree& tree, const std::string& state_name);
+/// it has none. The arguments of the model keep their names; those of a part of it are variables like others.
+Forward write_forward(const Graph& graph, const ModuleTree& tree, const std::string& state_name, bool is_model);
 
 }  // namespace tonnx::python

@@ -6,10 +6,11 @@
 #include "base/error.h"
 #include "base/join.h"
 #include "base/utf8.h"
+#include "formats/modules/module_tree.h"
+#include "formats/python/classes.h"
 #include "formats/python/layout.h"
 #include "formats/python/python.h"
 #include "formats/python/statements.h"
-#include "ops/frame/module_tree.h"
 
 namespace tonnx {
 namespace python {
@@ -99,33 +100,26 @@ std::string docstring(const Graph& graph, const Model& origin, const PythonOptio
   return text + "\"\"\"\n";
 }
 
-std::string tensor_line(const StateEntry& tensor) {
-  const Tensor& constant = *tensor.value->constant;
-  if (is_generator(tensor)) {
-    return fmt::format("self.{} = torch.Generator(\"cpu\").manual_seed({})", tensor.name, element_as_int(constant, 0));
-  }
-  std::vector<std::string> arguments;
-  for (const int64_t dim : constant.dims) arguments.push_back(std::to_string(dim));
-  if (arguments.empty()) arguments.emplace_back("()");
-  if (constant.dtype != DType::Float32) arguments.push_back("dtype=" + python_dtype(constant.dtype));
-  const std::string empty = fmt::format("torch.empty({})", joined(arguments));
-  if (tensor.trainable) return fmt::format("self.{} = nn.Parameter({})", tensor.name, empty);
-  return fmt::format("self.register_buffer(\"{}\", {})", tensor.name, empty);
-}
-
-std::string external_line(std::string_view name, const ExternalModule& external) {
-  return lay_out(fmt::format("self.{} = {}", name, external.constructor), 8);
-}
-
-std::string init_method(const ModuleTree& tree, const PythonOptions& options) {
-  std::string text = "    def __init__(self):\n        super().__init__()\n";
-  for (const StateEntry& tensor : tree.tensors) text += lay_out(tensor_line(tensor), 8);
-  for (const Submodule& module : tree.submodules) {
-    text += lay_out(fmt::format("self.{} = {}({})", module.name, module.spec.type, module.spec.arguments), 8);
-  }
-  for (size_t i = 0; i < tree.external_names.size() && i < options.external.size(); ++i)
-    text += external_line(tree.external_names[i], options.external[i]);
+std::string method_of(std::string_view head, const std::vector<Statement>& statements) {
+  std::string text = lay_out(std::string(head), 4);
+  for (const Statement& statement : statements)
+    text += statement.text.empty() ? "\n" : lay_out(statement.text, 8 + 4 * static_cast<size_t>(statement.level));
   return text;
+}
+
+std::string class_text(const ClassText& text) {
+  std::string result = fmt::format("class {}(nn.Module):\n", text.name);
+  if (!text.about.empty()) result += fmt::format("    \"\"\"{}\"\"\"\n\n", shorten(plain(text.about), kLineWidth - 12));
+  if (!text.members.empty()) {
+    std::vector<Statement> lines{{0, "super().__init__()"}};
+    for (const std::string& member : text.members) lines.push_back({0, member});
+    const std::string parameters = text.parameters.empty() ? "" : ", " + joined(text.parameters);
+    result += method_of(fmt::format("def __init__(self{}):", parameters), lines);
+    if (text.has_forward) result += "\n";
+  }
+  if (!text.has_forward) return result;
+  const std::string parameters = text.forward.parameters.empty() ? "" : ", " + joined(text.forward.parameters);
+  return result + method_of(fmt::format("def forward(self{}):", parameters), text.forward.statements);
 }
 
 /// Of the modules of the user's own, below those that all code has.
@@ -184,18 +178,15 @@ bool mentions(std::string_view body, std::string_view word) {
 
 PythonModule write_python(const Graph& graph, const Model& origin, const PythonOptions& options) {
   using namespace python;
-  ModuleTree tree = find_module_tree(graph);
+  ModuleTree tree = find_module_tree(graph, options.flat ? TreeNames::Flat : TreeNames::Nested);
+  shorten_paths(graph, tree);
   std::vector<StateTensor> state = state_tensors(tree, options);
-  const Forward forward = write_forward(graph, tree, state.empty() ? "" : state[0].name);
+  const std::shared_ptr<ModulePart> model = outline(graph, tree);
+  const std::vector<ClassText> classes = write_classes(*model, options.external);
+  const Forward& forward = classes.back().forward;
 
-  std::string body = "class Model(nn.Module):\n";
-  const bool has_members = !tree.tensors.empty() || !tree.submodules.empty() || !tree.external_names.empty();
-  if (has_members) body += init_method(tree, options) + "\n";
-  body += lay_out(
-      fmt::format("def forward(self{}{}):", forward.parameters.empty() ? "" : ", ", joined(forward.parameters)), 4);
-  for (const Statement& statement : forward.statements) {
-    body += statement.text.empty() ? "\n" : lay_out(statement.text, 8 + 4 * static_cast<size_t>(statement.level));
-  }
+  std::string body;
+  for (const ClassText& each : classes) body += (body.empty() ? "" : "\n\n") + class_text(each);
   body += state.empty() ? kLoadNothing : kLoadWeights;
 
   PythonModule result;
@@ -227,7 +218,7 @@ std::string source_for_file(std::string source, const PythonOptions& options, co
     const size_t equals = source.find(fmt::format(" = {}\n", external_in_memory(i)));
     ensure(equals != std::string::npos, "code in memory without its external modules");
     const size_t line = source.rfind('\n', equals) + 1, name = source.find('.', line) + 1;
-    const std::string text = external_line(source.substr(name, equals - name), options.external[i]);
+    const std::string text = lay_out(external_line(source.substr(name, equals - name), options.external[i]), 8);
     source.replace(line, source.find('\n', equals) + 1 - line, text);
   }
   const size_t imports = source.find(kLastImport) + kLastImport.size();

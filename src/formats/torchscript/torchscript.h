@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/frame/module_tree.h"
+#include "formats/modules/module_tree.h"
 
 namespace tonnx {
 

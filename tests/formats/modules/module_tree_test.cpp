@@ -1,5 +1,5 @@
 // module_tree_test.cpp - what belongs to a model: its submodules, parameters and buffers, and their names.
-#include "ops/frame/module_tree.h"
+#include "formats/modules/module_tree.h"
 
 #include "checks.h"
 
@@ -28,7 +28,7 @@ TEST(ModuleTree, OneModuleForCallsWithTheSameWeights) {
   const ModuleTree tree = find_module_tree(*model.graph);
   ASSERT_EQ(tree.submodules.size(), 1U);
   const Submodule& layer = tree.submodules[0];
-  EXPECT_EQ(layer.name, "body_fc");
+  EXPECT_EQ(layer.name, "body.fc");
   EXPECT_EQ(layer.spec.type, "nn.Linear");
   EXPECT_TRUE(layer.spec.weights.empty());
   const Node* first = model.graph->first();
@@ -45,10 +45,17 @@ TEST(ModuleTree, StateHasTheNamesOfTheStateDict) {
   EXPECT_EQ(state[0].name, "head_constant");  // after the place where it is used
   EXPECT_FALSE(state[0].trainable);
   EXPECT_EQ(state[0].value, model.graph->initializers()[2]);
-  EXPECT_EQ(state[1].name, "body_fc.weight");
+  EXPECT_EQ(state[1].name, "body.fc.weight");
   EXPECT_TRUE(state[1].trainable);
-  EXPECT_EQ(state[2].name, "body_fc.bias");
+  EXPECT_EQ(state[2].name, "body.fc.bias");
   EXPECT_EQ(tree.submodules[0].state[1].name, "bias");
+}
+
+TEST(ModuleTree, FlatNamesAreAttributesOfTheModel) {
+  const Model model = sample();
+  const ModuleTree tree = find_module_tree(*model.graph, TreeNames::Flat);
+  EXPECT_EQ(tree.submodules[0].name, "body_fc");
+  EXPECT_EQ(tree.tensors[0].name, "head_constant");
 }
 
 TEST(ModuleTree, AWeightBelongsToOneModule) {

@@ -1,5 +1,5 @@
 // module_tree.cpp - recognises nn modules in the aten graph and names everything that has state.
-#include "ops/frame/module_tree.h"
+#include "formats/modules/module_tree.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +9,8 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/join.h"
+#include "formats/modules/places.h"
 #include "ops/frame/python_names.h"
 
 namespace tonnx {
@@ -26,7 +28,7 @@ std::string_view role_of(const Value& value) {
 
 class TreeFinder {
  public:
-  explicit TreeFinder(const Graph& graph) : graph_(graph) {
+  TreeFinder(const Graph& graph, TreeNames naming) : graph_(graph), naming_(naming) {
     for (const std::string& name : python::module_attributes()) names_.reserve(name);
   }
 
@@ -35,7 +37,10 @@ class TreeFinder {
     for (Value* value : graph_.initializers()) {
       if (!value->uses.empty() && !owned_.contains(value)) add_root_tensor(value);
     }
-    give_names();
+    if (naming_ == TreeNames::Flat)
+      give_flat_names();
+    else
+      give_paths();
     return std::move(result_);
   }
 
@@ -75,6 +80,7 @@ class TreeFinder {
         return;
       }
     }
+    if (naming_ == TreeNames::Nested && names_a_part(*spec)) return note_parts(*spec);
     const bool owned = std::any_of(spec->weights.begin(), spec->weights.end(),
                                    [&](const ModuleSpec::Weight& weight) { return owned_.contains(weight.value); });
     if (owned) return;  // its weight belongs to another module: the function is called with it
@@ -82,6 +88,7 @@ class TreeFinder {
     by_key_[key] = result_.submodules.size();
     result_.submodule_of[&node] = result_.submodules.size();
     Submodule submodule{path_for(node, *spec), std::move(*spec), {}};
+    submodule.is_key = is_key(submodule.name, node);
     for (ModuleSpec::Weight& weight : std::exchange(submodule.spec.weights, {})) {
       const bool trainable = !weight.attribute.starts_with("running_");
       submodule.state.push_back({std::move(weight.attribute), weight.value, weight.transposed, trainable});
@@ -89,8 +96,35 @@ class TreeFinder {
     result_.submodules.push_back(std::move(submodule));
   }
 
+  /// `in_proj_weight` is a parameter of the module around, and not the weight of a layer of its own.
+  static bool names_a_part(const ModuleSpec& spec) {
+    return std::any_of(spec.weights.begin(), spec.weights.end(), [](const ModuleSpec::Weight& weight) {
+      const std::string_view name = weight.value->name;
+      const size_t dot = name.rfind('.');
+      return dot != std::string_view::npos && name.substr(dot + 1).ends_with("_" + weight.attribute);
+    });
+  }
+
+  /// A weight without a name is called like the bias beside it, and is stored as a layer would have it.
+  void note_parts(const ModuleSpec& spec) {
+    std::string base;
+    for (const ModuleSpec::Weight& weight : spec.weights) {
+      if (base.empty() && weight.value->name.ends_with("_" + weight.attribute))
+        base = weight.value->name.substr(0, weight.value->name.size() - weight.attribute.size());
+    }
+    for (const ModuleSpec::Weight& weight : spec.weights) {
+      const bool is_named = !is_made_up(weight.value->name);
+      parts_.try_emplace(weight.value, is_named ? weight.value->name : base + weight.attribute, weight.transposed);
+    }
+  }
+
   /// What the module is called in the model: empty where nothing says so.
   static std::string path_for(const Node& node, const ModuleSpec& spec) {
+    for (const ModuleSpec::Weight& weight : spec.weights) {  // conv.bias, beside a weight without a name
+      const std::string& name = weight.value->name;
+      if (is_key(*weight.value) && name.ends_with("." + weight.attribute))
+        return name.substr(0, name.size() - weight.attribute.size() - 1);
+    }
     for (const ModuleSpec::Weight& weight : spec.weights) {
       if (weight.attribute != "weight") continue;
       const std::string path = path_of_weight(weight.value->name);
@@ -100,13 +134,18 @@ class TreeFinder {
   }
 
   void add_root_tensor(Value* value) {
+    if (const auto part = parts_.find(value); part != parts_.end()) {
+      result_.tensors.push_back({part->second.first, value, part->second.second, value->trainable, true});
+      return;
+    }
     std::string path = is_made_up(value->name) ? "" : path_of_node(value->name);
-    if (identifier(path).empty()) {  // named after the place where it is used
+    const bool is_of_node = naming_ == TreeNames::Nested && value->name.starts_with('/');  // which gives it
+    if (is_of_node || identifier(path).empty()) {  // named after the place where it is used
       const Node* user = value->uses[0].user;
-      path = user ? path_of_node(user->name) : "";
+      if (!is_of_node) path = user ? path_of_node(user->name) : "";
       path += fmt::format("{}{}", path.empty() ? "" : ".", role_of(*value));
     }
-    result_.tensors.push_back({path, value, false, value->trainable});
+    result_.tensors.push_back({path, value, false, value->trainable, is_key(*value)});
   }
 
   /// The part that all paths begin with, such as the name of the network; none where they are those of a PyTorch model,
@@ -134,7 +173,69 @@ class TreeFinder {
     return "";
   }
 
-  void give_names() {
+  /// As `StatefulPartitionedCall/model`: what all names between slashes begin with says nothing.
+  static size_t common_parts(const std::vector<std::pair<std::string, Path>>& named) {
+    std::optional<Path> common;
+    for (const auto& [name, path] : named) {
+      if (path.empty()) continue;
+      if (name.find('/') == std::string::npos) return 0;
+      const Path around(path.begin(), path.end() - 1);
+      if (!common) common = around;
+      const auto differ = std::mismatch(common->begin(), common->end(), around.begin(), around.end());
+      common->erase(differ.first, common->end());
+    }
+    return common ? common->size() : 0;
+  }
+
+  /// `encoder.layer.0.gamma`: the name of a tensor in a state dict, which is to stay.
+  static bool is_key(const Value& value) {
+    return !is_made_up(value.name) && value.name.find('.') != std::string::npos &&
+           value.name.find_first_of("/:") == std::string::npos;
+  }
+
+  /// A path with dots, or out of a node's name as PyTorch's exporter gives it: `/layer1/conv/Conv`.
+  static bool is_key(const std::string& path, const Node& node) {
+    return path.find_first_of("/:") == std::string::npos &&
+           (path.find('.') != std::string::npos || node.name.starts_with('/'));
+  }
+
+  void give_paths() {
+    std::vector<std::pair<std::string, Path>> named;
+    for (const Submodule& module : result_.submodules) named.emplace_back(module.name, path_of_name(module.name));
+    for (const StateEntry& tensor : result_.tensors) named.emplace_back(tensor.name, path_of_name(tensor.name));
+    const size_t common = result_.outer_parts = common_parts(named);
+    const std::string prefix = common == 0 ? common_prefix() : "";
+    Places places;
+    const auto path_of = [&](Path path, const std::string& otherwise) {
+      path.erase(path.begin(), path.begin() + static_cast<ptrdiff_t>(std::min(common, path.size())));
+      if (path.size() == 1 && !prefix.empty() && path[0].starts_with(prefix))
+        path[0] = identifier(path[0].substr(prefix.size()));
+      if (path.empty() || path.back().empty()) path = {fmt::format("{}{}", otherwise, ++numbers_[otherwise])};
+      return joined(places.add(std::move(path)), ".");
+    };
+    for (std::string& name : result_.external_names) name = path_of({identifier(name)}, "custom");
+    for (size_t i = 0; i < result_.submodules.size(); ++i)
+      result_.submodules[i].name = path_of(named[i].second, result_.submodules[i].spec.short_name);
+    const auto name_tensor = [&](size_t i) {
+      Path path = named[result_.submodules.size() + i].second;
+      if (!path.empty() && is_index(path.back())) path.back() = "n" + path.back();
+      if (!result_.tensors[i].is_key) {
+        const Path outer(path.begin(), path.begin() + static_cast<ptrdiff_t>(std::min(common, path.size())));
+        path.erase(path.begin(), path.begin() + static_cast<ptrdiff_t>(outer.size()));
+        path = places.within_known(std::move(path));
+        path.insert(path.begin(), outer.begin(), outer.end());
+      }
+      result_.tensors[i].name = path_of(std::move(path), "constant");
+    };
+    for (size_t i = 0; i < result_.tensors.size(); ++i) {
+      if (result_.tensors[i].is_key) name_tensor(i);
+    }
+    for (size_t i = 0; i < result_.tensors.size(); ++i) {
+      if (!result_.tensors[i].is_key) name_tensor(i);
+    }
+  }
+
+  void give_flat_names() {
     const std::string prefix = common_prefix();
     const auto name_of = [&](const std::string& path, const std::string& otherwise) {
       std::string hint = identifier(path);
@@ -148,9 +249,11 @@ class TreeFinder {
   }
 
   const Graph& graph_;
+  TreeNames naming_;
   ModuleTree result_;
   python::NameSet names_;
-  std::unordered_set<const Value*> owned_;  // the weights of submodules
+  std::unordered_set<const Value*> owned_;                                // the weights of submodules
+  std::unordered_map<const Value*, std::pair<std::string, bool>> parts_;  // their names; whether they are turned
   std::map<std::string, size_t> by_key_;
   std::map<std::string, int> numbers_;
 };
@@ -159,7 +262,9 @@ class TreeFinder {
 
 bool is_generator(const StateEntry& entry) { return entry.value->type.kind == Type::Kind::Opaque; }
 
-ModuleTree find_module_tree(const Graph& graph) { return TreeFinder(graph).run(); }
+ModuleTree find_module_tree(const Graph& graph, TreeNames naming) { return TreeFinder(graph, naming).run(); }
+
+std::string class_note(std::string_view path) { return fmt::format("class of {}", path); }
 
 std::vector<StateEntry> state_of(const ModuleTree& tree) {
   std::vector<StateEntry> state;

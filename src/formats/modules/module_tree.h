@@ -11,10 +11,11 @@ namespace tonnx {
 
 /// A parameter or buffer.
 struct StateEntry {
-  std::string name;         // within the module that has it, or in the state dict
+  std::string name;         // within the module that has it, or in the state dict, where dots part it
   Value* value;             // a constant of the graph
   bool transposed = false;  // the module has it with its two dimensions swapped
   bool trainable = false;   // a parameter; otherwise a buffer
+  bool is_key = false;      // its name, or its module's, is that of a state dict in PyTorch
 };
 
 /// Whether it is a random generator, which is an attribute of the model but no part of its state: its constant is the
@@ -23,9 +24,10 @@ bool is_generator(const StateEntry& entry);
 
 /// A module inside the model.
 struct Submodule {
-  std::string name;  // the attribute of the model that it is
+  std::string name;  // its path in the model: encoder.layer.0
   ModuleSpec spec;   // its weights are moved to `state`
   std::vector<StateEntry> state;
+  bool is_key = false;  // its path is that of a module in PyTorch
 };
 
 /// What belongs to a model: the same for all forms that it is written in.
@@ -34,9 +36,16 @@ struct ModuleTree {
   std::vector<Submodule> submodules;
   std::unordered_map<const Node*, size_t> submodule_of;  // nodes that are calls of a submodule
   std::vector<std::string> external_names;               // of the modules that converters of the user's own made
+  size_t outer_parts = 0;  // so many parts at the front of the file's paths say nothing, and are left out
 };
 
-ModuleTree find_module_tree(const Graph& graph);
+/// How modules and tensors are called: by paths, as the file says, or by one attribute of the model each.
+enum class TreeNames : uint8_t { Nested, Flat };
+
+ModuleTree find_module_tree(const Graph& graph, TreeNames naming = TreeNames::Nested);
+
+/// The key under which a graph's metadata have the class that a module was in PyTorch.
+std::string class_note(std::string_view path);
 
 /// The entries of the state dict, but for those of external modules.
 std::vector<StateEntry> state_of(const ModuleTree& tree);

@@ -1,0 +1,52 @@
+// outline.h - a model as modules inside modules: each with its members, and with its own graph where it computes.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/modules/module_tree.h"
+
+namespace tonnx {
+
+struct ModulePart;
+
+/// What a module has under a name: a tensor, a layer of PyTorch's, a module of the user's own, or a part of the model.
+struct Member {
+  std::string name;
+  const StateEntry* tensor = nullptr;
+  const Submodule* layer = nullptr;
+  int external = -1;
+  std::string plain;  // the constructor of a layer without weights
+  std::shared_ptr<ModulePart> part;
+};
+
+struct ModulePart {
+  enum class Kind : uint8_t {
+    Class,
+    Sequential,  // its members are called one behind the other
+    List,        // its members are numbers
+    Dict,        // its members are called by others
+  };
+  ModulePart() = default;
+  ModulePart(const ModulePart&) = delete;
+  ~ModulePart();
+
+  Kind kind = Kind::Class;
+  std::string path;        // encoder.layer.0; empty for the model
+  std::string class_name;  // that it had in PyTorch, where the file says so
+  std::vector<Member> members;
+  bool owns_graph = true;
+  GraphPtr graph;    // what it computes; none where only its members are called
+  ModuleTree calls;  // what its graph has: names are as code says them, behind `self.`
+};
+
+/// A node that calls a part of the model: all its inputs are arguments.
+bool is_call_part(const Node& node);
+
+/// Names that are no keys of a state dict in PyTorch lead no further than to the block that has them.
+void shorten_paths(const Graph& graph, ModuleTree& tree);
+
+/// The model, whose graph holds calls of its parts. `tree` stays as long as it.
+std::shared_ptr<ModulePart> outline(const Graph& graph, const ModuleTree& tree);
+
+}  // namespace tonnx

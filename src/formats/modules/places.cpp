@@ -1,0 +1,96 @@
+// places.cpp - makes paths of names, and keeps them apart.
+#include "formats/modules/places.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/identifier.h"
+#include "base/join.h"
+
+namespace tonnx {
+namespace {
+
+constexpr size_t kDeepest = 24;  // parts of a path; more are one name
+
+/// Words that are taken as variables may be attributes: `self.self`.
+std::string attribute_name(std::string_view part) {
+  std::string name = python::identifier(part);
+  if (name.size() > 1 && name.back() == '_' && part.back() != '_') {
+    std::string bare = name.substr(0, name.size() - 1);
+    if (bare == part && !is_python_keyword(bare)) return bare;
+  }
+  return name;
+}
+
+}  // namespace
+
+void join_from(Path& path, size_t first) {
+  const std::string rest = joined(Path(path.begin() + static_cast<ptrdiff_t>(first), path.end()), "_");
+  path.resize(first);
+  path.push_back(python::identifier(rest));
+}
+
+bool is_index(std::string_view part) {
+  return !part.empty() && part.size() < 7 && (part == "0" || part[0] != '0') &&
+         std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c); });
+}
+
+Path path_of_name(std::string_view name) {
+  Path path;
+  for (size_t start = 0; start <= name.size();) {
+    const size_t end = std::min(name.find_first_of("./", start), name.size());
+    const std::string_view part = name.substr(start, end - start);
+    std::string text = is_index(part) ? std::string(part) : attribute_name(part);
+    if (!text.empty()) path.push_back(std::move(text));
+    start = end + 1;
+  }
+  if (path.size() > kDeepest) join_from(path, kDeepest - 1);
+  return path;
+}
+
+Places::Places() { is_scope_[""] = true; }
+
+python::NameSet& Places::names_in(const std::string& scope) {
+  const auto [at, fresh] = names_.try_emplace(scope);
+  if (fresh) {
+    for (const std::string& name : python::module_attributes()) at->second.reserve(name);
+  }
+  return at->second;
+}
+
+Path Places::within_known(Path path) const {
+  std::string scope;
+  for (size_t i = 0; i + 1 < path.size(); ++i) {
+    std::string next = scope.empty() ? path[i] : scope + "." + path[i];
+    const auto known = is_scope_.find(next);
+    if (known == is_scope_.end() || !known->second) {
+      join_from(path, i);
+      break;
+    }
+    scope = std::move(next);
+  }
+  return path;
+}
+
+Path Places::add(Path path) {
+  std::string scope;
+  for (size_t i = 0; i + 1 < path.size(); ++i) {
+    std::string next = scope.empty() ? path[i] : scope + "." + path[i];
+    const auto known = is_scope_.find(next);
+    const bool is_free = known == is_scope_.end() && !names_in(scope).contains(path[i]);
+    if (!is_free && (known == is_scope_.end() || !known->second)) {  // somebody has that name: the rest is one name
+      join_from(path, i);
+      break;
+    }
+    if (is_free) {
+      names_in(scope).reserve(path[i]);
+      is_scope_[next] = true;
+    }
+    scope = std::move(next);
+  }
+  path.back() = names_in(scope).add(path.back());
+  is_scope_[scope.empty() ? path.back() : scope + "." + path.back()] = false;
+  return path;
+}
+
+}  // namespace tonnx

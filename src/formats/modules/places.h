@@ -1,0 +1,39 @@
+// places.h - names of modules and tensors as paths, each of them free and such as code can say.
+#pragma once
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ops/frame/python_names.h"
+
+namespace tonnx {
+
+/// `encoder.layer.0`, part by part.
+using Path = std::vector<std::string>;
+
+bool is_index(std::string_view part);
+
+/// The parts of a name out of a file, between dots and slashes, each as an attribute may be called, or a number.
+Path path_of_name(std::string_view name);
+
+/// One name for all parts from there on, which is no number.
+void join_from(Path& path, size_t first);
+
+/// What is called how in a model. What has a name is no place for others, and the other way round.
+class Places {
+ public:
+  Places();
+  /// The path itself, or one like it that is free.
+  Path add(Path path);
+  /// The path with one name for all that is behind the places that there are.
+  Path within_known(Path path) const;
+
+ private:
+  python::NameSet& names_in(const std::string& scope);
+
+  std::unordered_map<std::string, python::NameSet> names_;  // by scope
+  std::unordered_map<std::string, bool> is_scope_;          // whatever has a name: whether it is a place for others
+};
+
+}  // namespace tonnx

@@ -1,0 +1,244 @@
+// scopes.cpp - finds the place of each node.
+#include "formats/modules/scopes.h"
+
+#include <algorithm>
+
+#include "base/join.h"
+#include "ops/frame/python_names.h"
+
+namespace tonnx {
+namespace {
+
+constexpr int kNowhere = -1;
+constexpr int kRounds = 8;  // nodes move out of so many places at most
+
+Path split_dots(const std::string& path) {
+  Path parts;
+  for (size_t start = 0; start <= path.size();) {
+    const size_t end = std::min(path.find('.', start), path.size());
+    parts.push_back(path.substr(start, end - start));
+    start = end + 1;
+  }
+  return parts;
+}
+
+void note_inside(const Graph& graph, const Node* outer, std::unordered_map<const Node*, const Node*>& result) {
+  for (const Node& node : graph) {
+    result[&node] = outer;
+    for (const GraphPtr& inner : subgraphs_of(node)) note_inside(*inner, outer, result);
+  }
+}
+
+}  // namespace
+
+Scopes::Scopes(const ModuleTree& tree) {
+  scopes_.emplace_back();
+  by_name_.emplace_back();
+  for (size_t i = 0; i < tree.external_names.size(); ++i) {
+    externals_.push_back(add_path(tree.external_names[i], 0));
+    scopes_[static_cast<size_t>(externals_.back())].external = static_cast<int>(i);
+  }
+  for (size_t i = 0; i < tree.submodules.size(); ++i) {
+    layers_.push_back(add_path(tree.submodules[i].name, 0));
+    scopes_[static_cast<size_t>(layers_.back())].layer = static_cast<int>(i);
+  }
+  for (size_t i = 0; i < tree.tensors.size(); ++i) {
+    tensors_.push_back(add_path(tree.tensors[i].name, 1));
+    scopes_[static_cast<size_t>(tensors_.back())].tensors.push_back(i);
+  }
+}
+
+int Scopes::child(int parent, const std::string& name) const {
+  const auto& names = by_name_[static_cast<size_t>(parent)];
+  const auto at = names.find(name);
+  return at == names.end() ? kNowhere : at->second;
+}
+
+int Scopes::add(int parent, const std::string& name) {
+  if (const int known = child(parent, name); known != kNowhere) return known;
+  const int made = count();
+  scopes_.push_back({.name = name, .parent = parent, .depth = (*this)[parent].depth + 1});
+  by_name_.emplace_back();
+  by_name_[static_cast<size_t>(parent)][name] = made;
+  scopes_[static_cast<size_t>(parent)].children.push_back(made);
+  return made;
+}
+
+int Scopes::add_path(const std::string& path, size_t without_last) {
+  const Path parts = split_dots(path);
+  int scope = 0;
+  for (size_t i = 0; i + without_last < parts.size(); ++i) scope = add(scope, parts[i]);
+  return scope;
+}
+
+std::string Scopes::path_of(int scope) const {
+  std::string path = (*this)[scope].name;
+  for (int around = (*this)[scope].parent; around > 0; around = (*this)[around].parent)
+    path = (*this)[around].name + "." + path;
+  return path;
+}
+
+bool Scopes::is_within(int scope, int outer) const { return common(scope, outer) == outer; }
+
+int Scopes::common(int a, int b) const {
+  while ((*this)[a].depth > (*this)[b].depth) a = (*this)[a].parent;
+  while ((*this)[b].depth > (*this)[a].depth) b = (*this)[b].parent;
+  while (a != b) {
+    a = (*this)[a].parent;
+    b = (*this)[b].parent;
+  }
+  return a;
+}
+
+int Scopes::find(const Path& path) const {
+  int scope = 0;
+  for (const std::string& part : path) {
+    const int next = child(scope, part);
+    if (next == kNowhere || (*this)[next].is_leaf()) break;
+    scope = next;
+  }
+  return scope;
+}
+
+std::unordered_map<const Node*, const Node*> outer_nodes(const Graph& graph) {
+  std::unordered_map<const Node*, const Node*> result;
+  for (const Node& node : graph) {
+    result[&node] = &node;
+    for (const GraphPtr& inner : subgraphs_of(node)) note_inside(*inner, &node, result);
+  }
+  return result;
+}
+
+namespace {
+
+class PlaceFinder {
+ public:
+  PlaceFinder(const Graph& graph, const ModuleTree& tree, const Scopes& scopes)
+      : graph_(graph), tree_(tree), scopes_(scopes), outer_(outer_nodes(graph)) {
+    for (size_t i = 0; i < tree.tensors.size(); ++i) tensor_at_[tree.tensors[i].value] = scopes.of_tensor(i);
+  }
+
+  std::unordered_map<const Node*, int> run() {
+    for (const Node& node : graph_) {
+      int place = named_place(node);
+      if (const int inside = place_inside(node); inside != kNowhere)
+        place = place == kNowhere || !subgraphs_of(node).empty() ? common_or(place, inside) : inside;
+      result_[&node] = place;
+    }
+    for (Node* node = graph_.last(); node != nullptr; node = node->previous) {
+      if (const bool is_of_constants = has_only_constants(*node); result_[node] == kNowhere || is_of_constants)
+        result_[node] = place_of_uses(*node);
+    }
+    for (int round = 0; round < kRounds && move_out(); ++round) {
+    }
+    return std::move(result_);
+  }
+
+ private:
+  int common_or(int a, int b) const { return a == kNowhere ? b : b == kNowhere ? a : scopes_.common(a, b); }
+
+  /// Where the name of the node says.
+  int named_place(const Node& node) const {
+    const std::string path = python::path_of_node(node.name);
+    if (path.find_first_of("./") == std::string::npos && node.name.find('/') == std::string::npos) return kNowhere;
+    Path parts = path_of_name(path);
+    if (parts.size() < tree_.outer_parts) return 0;
+    parts.erase(parts.begin(), parts.begin() + static_cast<ptrdiff_t>(tree_.outer_parts));
+    return scopes_.find(parts);
+  }
+
+  /// Around the layers that it calls; elsewhere, around the tensors that it has.
+  int place_inside(const Node& node) const {
+    int place = kNowhere;
+    visit(node, [&](const Node& each) {
+      if (const auto layer = tree_.submodule_of.find(&each); layer != tree_.submodule_of.end())
+        place = common_or(place, scopes_[scopes_.of_layer(layer->second)].parent);
+      else if (each.domain == Symbol("tonnx") && each.op == Symbol("call_module"))
+        place = common_or(place, 0);
+      else if (&each != &node)
+        place = common_or(place, tensors_of(each));
+    });
+    if (place != kNowhere || named_place(node) != kNowhere) return place;
+    return tensors_of(node);
+  }
+
+  int tensors_of(const Node& node) const {
+    int place = kNowhere;
+    for (const Value* input : node.inputs()) {
+      if (const auto tensor = tensor_at_.find(input); tensor != tensor_at_.end() && !python::is_made_up(input->name))
+        place = common_or(place, tensor->second);
+    }
+    return place;
+  }
+
+  template <typename F>
+  static void visit(const Node& node, const F& f) {
+    f(node);
+    for (const GraphPtr& inner : subgraphs_of(node)) {
+      for (const Node& each : *inner) visit(each, f);
+    }
+  }
+
+  static bool has_only_constants(const Node& node) {
+    return !node.inputs().empty() && subgraphs_of(node).empty() &&
+           std::all_of(node.inputs().begin(), node.inputs().end(),
+                       [](const Value* input) { return input == nullptr || input->constant != nullptr; });
+  }
+
+  int place_of_uses(const Node& node) const {
+    int place = kNowhere;
+    for (const Value* output : node.outputs()) {
+      if (output == nullptr) continue;
+      for (const Use& use : output->uses)
+        place = common_or(place, use.user ? result_.at(outer_.at(use.user)) : outer_place(use));
+    }
+    return place == kNowhere ? 0 : place;
+  }
+
+  /// Of what a graph gives: that of the node which the graph belongs to.
+  int outer_place(const Use& use) const {
+    const Node* owner = use.output_of ? use.output_of->owner : nullptr;
+    return owner ? result_.at(outer_.at(owner)) : 0;
+  }
+
+  /// What depends on nothing of its place but on what comes in, and is used elsewhere, is computed around both.
+  bool move_out() {
+    std::unordered_map<const Node*, bool> is_free;  // it needs nothing of its place
+    for (const Node& node : graph_) is_free[&node] = needs_nothing(node, is_free);
+    bool moved = false;
+    for (Node* node = graph_.last(); node != nullptr; node = node->previous) {
+      if (!is_free[node]) continue;
+      const int place = result_[node], around = scopes_.common(place, place_of_uses(*node));
+      if (around == place) continue;
+      result_[node] = around;
+      moved = true;
+    }
+    return moved;
+  }
+
+  bool needs_nothing(const Node& node, const std::unordered_map<const Node*, bool>& is_free) const {
+    const int place = result_.at(&node);
+    if (place == 0 || tree_.submodule_of.contains(&node) || !subgraphs_of(node).empty()) return false;
+    return std::all_of(node.inputs().begin(), node.inputs().end(), [&](const Value* input) {
+      if (input == nullptr) return true;
+      if (input->constant) return !tensor_at_.contains(input) || !scopes_.is_within(tensor_at_.at(input), place);
+      if (input->producer == nullptr) return true;
+      return !scopes_.is_within(result_.at(input->producer), place) || is_free.at(input->producer);
+    });
+  }
+
+  const Graph& graph_;
+  const ModuleTree& tree_;
+  const Scopes& scopes_;
+  std::unordered_map<const Node*, const Node*> outer_;
+  std::unordered_map<const Value*, int> tensor_at_;
+  std::unordered_map<const Node*, int> result_;
+};
+
+}  // namespace
+
+std::unordered_map<const Node*, int> places_of_nodes(const Graph& graph, const ModuleTree& tree, const Scopes& scopes) {
+  return PlaceFinder(graph, tree, scopes).run();
+}
+
+}  // namespace tonnx

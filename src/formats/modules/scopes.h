@@ -1,0 +1,57 @@
+// scopes.h - the places of a model as a tree, and in which of them each node of its graph is computed.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "formats/modules/module_tree.h"
+#include "formats/modules/places.h"
+
+namespace tonnx {
+
+/// A module of the model, with its own name; the first one is the model.
+struct Scope {
+  std::string name;
+  int parent = -1;
+  int depth = 0;
+  std::vector<int> children;
+  std::vector<size_t> tensors;  // of the tree of modules
+  int layer = -1;               // the module of the tree that it is; -1 for one that holds others
+  int external = -1;            // the module of a converter of the user's own that it is
+  bool is_leaf() const { return layer >= 0 || external >= 0; }
+};
+
+class Scopes {
+ public:
+  explicit Scopes(const ModuleTree& tree);
+
+  const Scope& operator[](int scope) const { return scopes_[static_cast<size_t>(scope)]; }
+  int count() const { return static_cast<int>(scopes_.size()); }
+  std::string path_of(int scope) const;
+  bool is_within(int scope, int outer) const;
+  int common(int a, int b) const;
+  /// The deepest place that the path leads to, without layers.
+  int find(const Path& path) const;
+  /// The layer's own place.
+  int of_layer(size_t layer) const { return layers_[layer]; }
+  int of_external(size_t index) const { return externals_[index]; }
+  int of_tensor(size_t tensor) const { return tensors_[tensor]; }
+
+ private:
+  int add(int parent, const std::string& name);
+  int child(int parent, const std::string& name) const;
+  int add_path(const std::string& path, size_t without_last);
+
+  std::vector<Scope> scopes_;
+  std::vector<std::unordered_map<std::string, int>> by_name_;
+  std::vector<int> layers_, externals_, tensors_;
+};
+
+/// The place of each node of the main graph: where its name says, where its weights are, or where its results are used.
+/// What only others use, and needs nothing of the place, moves out of it.
+std::unordered_map<const Node*, int> places_of_nodes(const Graph& graph, const ModuleTree& tree, const Scopes& scopes);
+
+/// The nodes of the main graph, each with those of the graphs inside it.
+std::unordered_map<const Node*, const Node*> outer_nodes(const Graph& graph);
+
+}  // namespace tonnx

@@ -1,0 +1,29 @@
+// classes.h - the classes that a model is written as: parts of it that are alike share one.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "formats/modules/outline.h"
+#include "formats/python/python.h"
+#include "formats/python/statements.h"
+
+namespace tonnx::python {
+
+/// A class, as text that is to be laid out.
+struct ClassText {
+  std::string name;
+  std::string about;                    // where its modules are in the model; empty for the model itself
+  std::vector<std::string> parameters;  // of the constructor
+  std::vector<std::string> members;     // statements of the constructor
+  bool has_forward = false;
+  Forward forward;
+};
+
+/// Each behind those that it uses; the model is the last.
+std::vector<ClassText> write_classes(const ModulePart& model, const std::vector<ExternalModule>& external);
+
+/// `self.weight = nn.Parameter(torch.empty(3, 4))`
+std::string tensor_line(const StateEntry& tensor, const std::string& name);
+std::string external_line(std::string_view name, const ExternalModule& external);
+
+}  // namespace tonnx::python
