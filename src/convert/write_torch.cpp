@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "formats/modules/module_tree.h"
+#include "formats/modules/outline.h"
 #include "formats/pt2/pt2.h"
 #include "formats/torchscript/torchscript.h"
 #include "passes/aten/match.h"
@@ -47,11 +47,13 @@ Value* with_dims_swapped(Graph& graph, Value* weight) {
 
 /// Transposed weights become initializers of the shape that the state dict has.
 void swap_transposed(Graph& graph, ModuleTree& tree) {
-  for (Submodule& module : tree.submodules) {
-    for (StateEntry& entry : module.state) {
+  const auto swap = [&](std::vector<StateEntry>& entries) {
+    for (StateEntry& entry : entries) {
       if (entry.transposed) entry.value = with_dims_swapped(graph, entry.value);
     }
-  }
+  };
+  swap(tree.tensors);
+  for (Submodule& module : tree.submodules) swap(module.state);
 }
 
 /// Weights that are the same bytes become one in the graph, and keep their names.
@@ -124,7 +126,8 @@ void mark_modules(Graph& graph, const ModuleTree& tree, const std::set<size_t>& 
 void write_pt2_file(Graph& graph, const Model& origin, const std::string& path, const ConvertOptions& options) {
   in_context([&] { return "writing " + path; },
              [&] {
-               ModuleTree tree = find_module_tree(graph, TreeNames::Flat);
+               ModuleTree tree = find_module_tree(graph);
+               shorten_paths(graph, tree);
                mark_modules(graph, tree, shared_modules(tree));
                swap_transposed(graph, tree);
                std::vector<StateEntry> state = state_of(tree);
