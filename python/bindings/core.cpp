@@ -271,10 +271,11 @@ Limits limits_of(const std::map<std::string, int64_t>& given) {
 }
 
 ExportOptions export_options(std::optional<int64_t> opset, bool export_params, bool keep_initializers_as_inputs,
-                             const std::map<std::string, int64_t>& custom_opsets, bool training) {
+                             const std::map<std::string, int64_t>& custom_opsets, bool training, bool fold) {
   ExportOptions options;
   if (opset) options.raising.opset = *opset;
   options.raising.training = training;
+  options.raising.keeps_weights = !fold;
   options.export_params = export_params;
   options.keep_initializers_as_inputs = keep_initializers_as_inputs;
   options.custom_opsets = custom_opsets;
@@ -490,35 +491,40 @@ NB_MODULE(_core, m) {
           "write_onnx",
           [](LiveProgram& self, const std::string& path, std::optional<int64_t> opset,
              std::optional<bool> external_data, bool export_params, bool keep_initializers_as_inputs,
-             const std::map<std::string, int64_t>& custom_opsets, bool training) {
-            write_onnx(
-                self.onnx(export_options(opset, export_params, keep_initializers_as_inputs, custom_opsets, training)),
-                path, {.external_data = external_data});
+             const std::map<std::string, int64_t>& custom_opsets, bool training, bool fold) {
+            write_onnx(self.onnx(export_options(opset, export_params, keep_initializers_as_inputs, custom_opsets,
+                                                training, fold)),
+                       path, {.external_data = external_data});
           },
           nb::arg("path"), nb::arg("opset").none() = nb::none(), nb::arg("external_data").none() = nb::none(),
           nb::arg("export_params") = true, nb::arg("keep_initializers_as_inputs") = false,
-          nb::arg("custom_opsets") = std::map<std::string, int64_t>(), nb::arg("training") = false)
+          nb::arg("custom_opsets") = std::map<std::string, int64_t>(), nb::arg("training") = false,
+          nb::arg("fold") = true)
       .def(
           "onnx_bytes",
           [](LiveProgram& self, std::optional<int64_t> opset, std::optional<bool>, bool export_params,
-             bool keep_initializers_as_inputs, const std::map<std::string, int64_t>& custom_opsets, bool training) {
-            const std::string bytes = write_onnx_bytes(
-                self.onnx(export_options(opset, export_params, keep_initializers_as_inputs, custom_opsets, training)));
+             bool keep_initializers_as_inputs, const std::map<std::string, int64_t>& custom_opsets, bool training,
+             bool fold) {
+            const std::string bytes = write_onnx_bytes(self.onnx(
+                export_options(opset, export_params, keep_initializers_as_inputs, custom_opsets, training, fold)));
             return nb::bytes(bytes.data(), bytes.size());
           },
           nb::arg("opset").none() = nb::none(), nb::arg("external_data").none() = nb::none(),
           nb::arg("export_params") = true, nb::arg("keep_initializers_as_inputs") = false,
-          nb::arg("custom_opsets") = std::map<std::string, int64_t>(), nb::arg("training") = false)
+          nb::arg("custom_opsets") = std::map<std::string, int64_t>(), nb::arg("training") = false,
+          nb::arg("fold") = true)
       .def(
           "onnx_text",
           [](LiveProgram& self, std::optional<int64_t> opset, std::optional<bool>, bool export_params,
-             bool keep_initializers_as_inputs, const std::map<std::string, int64_t>& custom_opsets, bool training) {
-            return print(
-                self.onnx(export_options(opset, export_params, keep_initializers_as_inputs, custom_opsets, training)));
+             bool keep_initializers_as_inputs, const std::map<std::string, int64_t>& custom_opsets, bool training,
+             bool fold) {
+            return print(self.onnx(
+                export_options(opset, export_params, keep_initializers_as_inputs, custom_opsets, training, fold)));
           },
           nb::arg("opset").none() = nb::none(), nb::arg("external_data").none() = nb::none(),
           nb::arg("export_params") = true, nb::arg("keep_initializers_as_inputs") = false,
-          nb::arg("custom_opsets") = std::map<std::string, int64_t>(), nb::arg("training") = false);
+          nb::arg("custom_opsets") = std::map<std::string, int64_t>(), nb::arg("training") = false,
+          nb::arg("fold") = true);
 
   nb::class_<Conversion>(m, "Conversion")
       .def_static("read_file", [](const std::string& path) { return Conversion(read_onnx(path)); })

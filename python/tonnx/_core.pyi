@@ -83,6 +83,7 @@ class Program:
         keep_initializers_as_inputs: bool = False,
         custom_opsets: dict[str, int] = {},
         training: bool = False,
+        fold: bool = True,
     ) -> None: ...
     def onnx_bytes(
         self,
@@ -92,6 +93,7 @@ class Program:
         keep_initializers_as_inputs: bool = False,
         custom_opsets: dict[str, int] = {},
         training: bool = False,
+        fold: bool = True,
     ) -> bytes: ...
     def onnx_text(
         self,
@@ -101,6 +103,7 @@ class Program:
         keep_initializers_as_inputs: bool = False,
         custom_opsets: dict[str, int] = {},
         training: bool = False,
+        fold: bool = True,
     ) -> str: ...
     def text(self) -> str: ...
 

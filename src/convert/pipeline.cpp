@@ -215,7 +215,7 @@ Model onnx_of(const Program& program, const ExportOptions& options) {
   set_custom_opsets(model, options.custom_opsets);
   simplify_raised(*model.graph, options.raising.opset);
   change_opset(model, options.raising.opset);
-  if (!options.raising.training)
+  if (!options.raising.training && !options.raising.keeps_weights)
     fuse_normalisations(*model.graph);  // last: large weights are only scaled as they are written
   remove_dead_code(*model.graph);
   expect_dialect(*model.graph, Dialect::Onnx);

@@ -141,6 +141,10 @@ void ModelRaising::complete(Node& node) {
     InferNode view(node, *entry, fresh_);
     entry->op->infer(view);
   }
+  if (options_->keeps_weights && node.op != Symbol("Transpose") &&
+      std::any_of(node.inputs().begin(), node.inputs().end(),
+                  [](const Value* input) { return input && input->trainable; }))
+    return;
   fold_node(node, *entry, fresh_);
 }
 

@@ -149,6 +149,33 @@ def test_flat_code_has_no_modules_inside_modules(name: str) -> None:
     torch.testing.assert_close(flat(*args), original(*args))
 
 
+class Normalised(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 4, 1), nn.BatchNorm2d(4)
+        )
+        self.scale = nn.Parameter(torch.rand(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.body(x).mean((2, 3)) * self.scale
+
+
+def test_every_weight_is_kept_where_nothing_is_folded() -> None:
+    original, x = Normalised().eval(), torch.rand(2, 3, 8, 8)
+    for module in original.body:
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.uniform_(module.running_mean)
+            nn.init.uniform_(module.running_var, 0.5, 1.5)
+    tonnx.export(original, (x,), "m.onnx", do_constant_folding=False)
+    converted = tonnx.convert("m.onnx")
+    state = {key: tensor for key, tensor in original.state_dict().items() if "num_batches" not in key}
+    assert {key for key in state if not torch.equal(converted.state_dict()[key], state[key])} == set()
+    torch.testing.assert_close(converted(x), original(x))
+    want = onnxruntime.InferenceSession("m.onnx").run(None, {"x": x.numpy()})[0]
+    np.testing.assert_allclose(original(x).detach(), want, rtol=1e-4, atol=1e-5)
+
+
 def code_of(name: str) -> str:
     make, args = NETWORKS[name]
     tonnx.export(make().eval(), args, "m.onnx")

@@ -42,7 +42,6 @@ _WITHOUT_EFFECT: dict[str, tuple[object, ...]] = {
     "fallback": (None, True, False),
     "autograd_inlining": (None, True, False),
     "artifacts_dir": (),
-    "do_constant_folding": (None, True),
     "optimize": (None, True),
     "report": (None, False),
     "profile": (None, False),
@@ -71,6 +70,7 @@ def export(
     verify: bool = False,
     verbose: bool | None = False,
     source_lines: bool = True,
+    do_constant_folding: bool | None = True,
     **others: Any,
 ) -> OnnxProgram:
     """Exports a PyTorch model to ONNX.
@@ -82,7 +82,7 @@ def export(
     `path` is where the model is written; None writes nothing. What comes back can be saved (`save`), read (`bytes`,
     `model_proto`, `text`) and called. `verify` runs it in ONNX Runtime beside PyTorch, and raises tonnx.Error where
     they differ. `verbose` prints the graph. `source_lines=False` leaves out which line of the model each node comes
-    from.
+    from. `do_constant_folding=False` keeps every weight as the model has it: nothing is fused into another layer.
 
     The model is exported in eval mode unless `training` says otherwise (torch.onnx.TrainingMode), and has its own mode
     again afterwards. The dimensions in `dynamic_axes` or `dynamic_shapes` stay open: the first names inputs and
@@ -106,6 +106,7 @@ def export(
             bool(keep_initializers_as_inputs),
             custom_opsets or {},
             tracing.is_training,
+            do_constant_folding is not False,
             source_lines,
         )
         with onnx_export_flag():  # symbolics may ask for it

@@ -35,6 +35,7 @@ class WriteOptions:
     keep_initializers_as_inputs: bool = False
     custom_opsets: Mapping[str, int] = field(default_factory=dict)
     training: bool = False
+    fold: bool = True  # False: every weight is in the file as the model has it
     source_lines: bool = True  # said when the program is made, not when it is written
 
     def arguments(self) -> dict[str, Any]:
@@ -45,6 +46,7 @@ class WriteOptions:
             "keep_initializers_as_inputs": self.keep_initializers_as_inputs,
             "custom_opsets": dict(self.custom_opsets),
             "training": self.training,
+            "fold": self.fold,
         }
 
 

@@ -83,6 +83,7 @@ class BlockFinder {
       nodes_.push_back(&node);
       place_.push_back(places.at(&node));
     }
+    for (int i = 0; i < scopes.count(); ++i) is_list_.push_back(is_list(i));
     find_edges();
   }
 
@@ -133,7 +134,8 @@ class BlockFinder {
       for (size_t i = 0; i < nodes_.size(); ++i) {
         int scope = place_[i];
         while (scopes_[scope].depth > depth) scope = scopes_[scope].parent;
-        if (scopes_[scope].depth == depth && !is_list(scope) && !scopes_[scope].is_leaf()) at[i] = scope;
+        if (scopes_[scope].depth == depth && !is_list_[static_cast<size_t>(scope)] && !scopes_[scope].is_leaf())
+          at[i] = scope;
       }
       const std::vector<bool> in_cycle = find_cycles(top, at);
       for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -311,6 +313,7 @@ class BlockFinder {
   std::unordered_map<const Node*, int> number_;
   std::vector<const Node*> nodes_;
   std::vector<int> place_;
+  std::vector<bool> is_list_;  // for each scope
   std::vector<std::pair<int, int>> edges_;
   Blocks result_;
 };

@@ -47,7 +47,8 @@ class Lowering {
 struct RaiseOptions {
   int64_t opset = 20;
   bool training = false;
-  bool source_lines = true;  // whether nodes say which line of the model they come from
+  bool keeps_weights = false;  // what is computed of weights is left to the runtime, but for turned ones
+  bool source_lines = true;    // whether nodes say which line of the model they come from
 };
 
 /// A conversion from aten to ONNX: which ONNX value stands for which aten value.
