@@ -19,7 +19,7 @@ from tonnx._error import Error
 from tonnx._export.branches import failing_branches_left_out
 from tonnx._export.data_sizes import is_question_on_data, sizes_assumed
 from tonnx._export.dynamic import DynamicShapes, relaxed
-from tonnx._export.grouped import grouped_products_of_any_type
+from tonnx._export.grouped import experts_by_rows, grouped_products_of_any_type
 from tonnx._export.open_capture import capture_open
 from tonnx._export.open_sizes import Call
 from tonnx._export.questions import is_own_file
@@ -137,7 +137,7 @@ def capture(
     """Traces the module; where the first way fails, the other ways that may succeed."""
     _register_torchvision_shapes()
     tracer = Tracer(module, method)
-    with _forward_replaced(module, method), recurrent_layers_whole(), grouped_products_of_any_type():
+    with _forward_replaced(module, method), recurrent_layers_whole(), grouped_products_of_any_type(), experts_by_rows():
         if not any(shapes.axes.values()):
             return tracer.trace((tuple(args), dict(kwargs)), shapes, strict=True)
         return capture_open(tracer.trace, method or module, args, kwargs, shapes)
