@@ -352,8 +352,6 @@ Values raise_fmod(const AtenNode& n, OnnxBuilder& onnx) {
 Values raise_pow(const AtenNode& n, OnnxBuilder& onnx) {
   const DType dtype = n.output_dtype();
   const auto exponent = n.is_tensor("exponent") ? std::nullopt : find_number(n, "exponent");
-  if (is_complex(dtype) && exponent == 2 && is_complex(n.dtype("self"))) return raise_complex_square(n, onnx);
-  if (is_complex(dtype)) n.cannot("powers of complex numbers");
   Value* x = n.input_as("self", dtype);
   if (exponent && dtype != DType::Bool && n.is_tensor("self")) {
     if (*exponent == 1) return x;

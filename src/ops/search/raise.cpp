@@ -1,6 +1,7 @@
 // raise.cpp - PyTorch's searches, distinct elements and repetitions as ONNX.
 #include "ops/move/raise.h"
 
+#include "ops/frame/complex_parts.h"
 #include "ops/move/types.h"
 #include "ops/search/types.h"
 
@@ -224,7 +225,8 @@ constexpr AtenOp kAtenSearchAten[] = {
             "output_size=None) -> Tensor",
      .types = types_repeat_interleave,
      .python = "torch.repeat_interleave",
-     .raise = raise_repeat_interleave_tensor},
+     .raise = raise_repeat_interleave_tensor,
+     .raise_complex = raise_each_part},
 };
 
 }  // namespace
