@@ -1,7 +1,7 @@
-"""Ways to get at a tensor that torch.export does not follow, while a model is traced: `x.data`, and lists of booleans.
+"""Ways to get at a tensor that torch.export does not follow, while a model is traced.
 
 It takes what `x.data` gives for a constant without values, and what `x[[True, False]]` gives for as long as its values
-say, though they are part of the model.
+say, though they are part of the model; and it fixes sizes that `torch.take_along_dim` compares.
 """
 
 from __future__ import annotations
@@ -35,8 +35,19 @@ def _with_places(tensor: torch.Tensor, index: Any) -> Any:
     return tuple(result) if isinstance(index, tuple) else result[0]
 
 
+def _along_dim(input: torch.Tensor, indices: torch.Tensor, dim: int | None = None) -> torch.Tensor:
+    """torch.take_along_dim, whose other sizes are broadcast by an operator that leaves them open."""
+    if dim is None:
+        return input.reshape(-1).gather(0, indices.reshape(-1))
+    axis = dim % input.dim()
+    broadcast: Any = torch.broadcast_shapes
+    others = broadcast(*([*t.shape[:axis], *t.shape[axis + 1 :]] for t in (input, indices)))
+    same, places = (t.expand(*others[:axis], t.shape[axis], *others[axis:]) for t in (input, indices))
+    return same.gather(axis, places)
+
+
 class TensorAccessFollowed(TorchFunctionMode):
-    """Inside, both are followed.
+    """Inside, they are followed.
 
     Not by other methods of torch.Tensor for a while: once it has had a `__getitem__` of Python's own, it passes for
     a sequence, and others, torch.onnx among them, ask for its length.
@@ -49,4 +60,6 @@ class TensorAccessFollowed(TorchFunctionMode):
         elif getattr(func, "__self__", None) is _DATA and func.__name__ == "__get__":
             if isinstance(args[0], FakeTensor):
                 return args[0].detach()
+        elif func in (torch.take_along_dim, torch.Tensor.take_along_dim) and len({t.dim() for t in args[:2]}) == 1:
+            return _along_dim(*args, **(kwargs or {}))
         return func(*args, **(kwargs or {}))
