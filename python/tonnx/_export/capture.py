@@ -27,6 +27,7 @@ from tonnx._export.questions import is_own_file
 from tonnx._export.recurrent import recurrent_layers_whole
 from tonnx._export.structures import register_structures
 from tonnx._export.tensor_access import TensorAccessFollowed
+from tonnx._export.transforms import transforms_ended, without_transforms
 
 Program = torch.export.ExportedProgram
 
@@ -131,7 +132,13 @@ def _register_torchvision_shapes() -> None:
 @contextmanager
 def _layers_followed() -> Iterator[None]:
     """Layers that torch.export cannot follow, or not as well, do the same in another way."""
-    with recurrent_layers_whole(), grouped_products_of_any_type(), experts_by_rows(), masks_as_given():
+    with (
+        recurrent_layers_whole(),
+        grouped_products_of_any_type(),
+        experts_by_rows(),
+        masks_as_given(),
+        transforms_ended(),
+    ):
         yield
 
 
@@ -174,7 +181,8 @@ class Tracer:
     def _traced(self, example: Call, shapes: DynamicShapes, strict: bool = False) -> Program:
         args, kwargs = example
         with nullcontext() if strict else TensorAccessFollowed():
-            return torch.export.export(self._module, args, kwargs, dynamic_shapes=shapes.shapes, strict=strict)
+            program = torch.export.export(self._module, args, kwargs, dynamic_shapes=shapes.shapes, strict=strict)
+        return without_transforms(program)
 
     def _other_ways(
         self, failure: Exception, example: Call, shapes: DynamicShapes, strict: bool

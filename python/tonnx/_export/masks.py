@@ -1,7 +1,7 @@
 """Masks of nn.Transformer while a model is traced: used as they are given.
 
-The layers compare a mask with a causal one, which PyTorch has faster kernels for. What they compute is the same; but the
-comparison is a decision on data, which cannot be traced where the size of the mask is open.
+The layers compare a mask with a causal one, which PyTorch has faster kernels for. What they compute is the same; but
+the comparison is a decision on data, which cannot be traced where the size of the mask is open.
 """
 
 from __future__ import annotations
