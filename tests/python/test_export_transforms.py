@@ -35,7 +35,7 @@ class Model(nn.Module):
 
 CASES: dict[str, Callable[..., Any]] = {
     "rows": lambda x: torch.vmap(ratio)(x),
-    "columns": lambda x: torch.vmap(lambda c: c.cumsum(0), in_dims=1, out_dims=1)(x),
+    "columns": lambda x: torch.vmap(lambda c: c.cumsum(0), in_dims=1)(x),
     "a mask": causal,
     "a product with its derivative": lambda x: torch.func.jvp(torch.sin, (x,), (x,))[1],
 }
