@@ -12,6 +12,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 
+from tonnx._export.open_functions import OPEN_FUNCTIONS
+
 _DATA: Any = torch.Tensor.data
 
 
@@ -60,6 +62,10 @@ class TensorAccessFollowed(TorchFunctionMode):
         elif getattr(func, "__self__", None) is _DATA and func.__name__ == "__get__":
             if isinstance(args[0], FakeTensor):
                 return args[0].detach()
+        elif func in OPEN_FUNCTIONS:
+            made = OPEN_FUNCTIONS[func](*args, **(kwargs or {}))
+            if made is not None:
+                return made
         elif func in (torch.take_along_dim, torch.Tensor.take_along_dim) and len({t.dim() for t in args[:2]}) == 1:
             return _along_dim(*args, **(kwargs or {}))
         return func(*args, **(kwargs or {}))

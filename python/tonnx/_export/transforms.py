@@ -1,4 +1,4 @@
-"""torch.vmap in a model: torch.export keeps its steps as calls of Python's own. They are traced once more without it."""
+"""torch.vmap in a model: torch.export keeps its steps as calls of Python's own, and they are traced once more."""
 
 from __future__ import annotations
 

@@ -1,0 +1,52 @@
+"""Functions that take sizes as numbers, and pools, over sizes that are open, PyTorch -> ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import tonnx
+from tonnx._runtime import open_session
+
+
+def identity(x: torch.Tensor) -> torch.Tensor:
+    return (torch.eye(2, 3) * 0.9).expand(x.shape[0], 2, 3)
+
+
+CASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "linspace": lambda x: torch.linspace(-1, 1, x.shape[2])[:, None] + x,
+    "linspace of a type": lambda x: torch.linspace(0, 5, x.shape[3], dtype=torch.float64) + x,
+    "affine_grid": lambda x: F.grid_sample(
+        x, F.affine_grid(identity(x), x.shape, align_corners=True), align_corners=True
+    ),
+    "affine_grid inside": lambda x: F.affine_grid(identity(x), x.shape, align_corners=False),
+    "mean of planes": lambda x: F.avg_pool2d(x.clamp(min=1e-6).pow(3), (x.size(-2), x.size(-1))).pow(1 / 3),
+    "maximum of planes": lambda x: F.max_pool2d(x, x.shape[2:]),
+    "maximum of lines": lambda x: torch.max_pool1d(x.flatten(2), x.shape[2] * x.shape[3]),
+    "adaptive mean": lambda x: F.adaptive_avg_pool2d(x, (3, 4)),
+    "adaptive mean of one dimension": lambda x: F.adaptive_avg_pool2d(x, (None, 5)),
+    "adaptive mean of lines": lambda x: F.adaptive_avg_pool1d(x.flatten(2), 7),
+    "adaptive mean to one line": lambda x: F.adaptive_avg_pool2d(x, (1, 2)),
+    "adaptive maximum": lambda x: F.adaptive_max_pool2d(x, (3, 3)),
+    "adaptive mean of volumes": lambda x: F.adaptive_avg_pool3d(x, (2, 3, 1)),
+}
+
+
+@pytest.mark.parametrize("opset", [13, None])
+@pytest.mark.parametrize("name", CASES)
+def test_open_sizes(name: str, opset: int | None) -> None:
+    function: Any = CASES[name]
+    if opset is not None and name.startswith("affine_grid"):
+        opset = 16  # GridSample came with it
+    axes = {"x": {0: "batch", 2: "height", 3: "width"}}
+    session = open_session(
+        bytes(tonnx.export(function, torch.randn(2, 3, 7, 9), dynamic_axes=axes, opset_version=opset))
+    )
+    for batch, height, width in [(2, 7, 9), (1, 12, 8), (3, 5, 6), (1, 1, 1)]:
+        x = torch.randn(batch, 3, height, width)
+        (got,) = session.run(None, {"x": x.numpy()})
+        torch.testing.assert_close(torch.as_tensor(got), function(x), rtol=1e-4, atol=1e-5)
