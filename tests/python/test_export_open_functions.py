@@ -50,3 +50,34 @@ def test_open_sizes(name: str, opset: int | None) -> None:
         x = torch.randn(batch, 3, height, width)
         (got,) = session.run(None, {"x": x.numpy()})
         torch.testing.assert_close(torch.as_tensor(got), function(x), rtol=1e-4, atol=1e-5)
+
+
+SLICES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "the first": lambda x: x[:, :9] * 2,
+    "the last": lambda x: x[:, -3:],
+    "all but the last": lambda x: torch.cat([torch.zeros_like(x[:, :1]), x[:, :-1]], 1),
+    "the middle": lambda x: x[:, 2:-2].sum(1),
+    "the best": lambda x: x.sum(2).argsort(1, descending=True)[:, :4],
+    "the best by their order": lambda x: x.flatten(1).topk(5).values[:, :9],
+    "of both ends": lambda x: x[None, :, -4:, 1:],
+}
+
+
+@pytest.mark.filterwarnings("ignore:where axis 1 of input 'x' is 0")
+@pytest.mark.parametrize("name", SLICES)
+def test_slices_that_are_longer_than_some_sizes(name: str) -> None:
+    function: Any = SLICES[name]
+    axes = {"x": {0: "batch", 1: "length"}}
+    session = open_session(bytes(tonnx.export(function, torch.randn(2, 6, 5), dynamic_axes=axes)))
+    for batch, length in [(2, 6), (1, 1), (3, 2), (1, 3), (2, 20)]:
+        x = torch.randn(batch, length, 5)
+        (got,) = session.run(None, {"x": x.numpy()})
+        torch.testing.assert_close(torch.as_tensor(got), function(x))
+
+
+def test_a_size_of_nothing_that_differs_is_a_warning() -> None:
+    def forward(x):
+        return torch.cat([torch.zeros_like(x[:, :1]), x[:, :-1]], 1) + x
+
+    with pytest.warns(UserWarning, match="axis 1 of input 'x' is 0"):
+        tonnx.export(forward, torch.randn(2, 6), dynamic_axes={"x": {1: "length"}})
