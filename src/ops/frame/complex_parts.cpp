@@ -24,10 +24,10 @@ class Parts {
     for (const Param& param : entry_.signature.inputs) n.ignore({param.name});
     for (const Attribute& argument : node_.attributes) {
       if (!is_about_places(argument.name)) continue;
-      if (const auto* operand = argument.value.get<Operand>()) places_[operand->index] = true;
+      if (const auto* operand = argument.value.get<Operand>()) places_.at(operand->index) = true;
       if (const auto* list = argument.value.get<AttrList>()) {
         for (const AttrValue& item : *list) {
-          if (const auto* operand = item.get<Operand>()) places_[operand->index] = true;
+          if (const auto* operand = item.get<Operand>()) places_.at(operand->index) = true;
         }
       }
     }
@@ -63,6 +63,7 @@ class Parts {
           const Value* input = node_.input(i);
           if (is_complex_input(i)) return part_of(onnx_, value(i), which);
           if (which == 0 || places_[i] || !input->type.is_tensor()) return value(i);
+          require(input->type.shape.has_value(), "the shape of '{}' is not known", input->name);
           return onnx_.expand(onnx_.number(part_dtype(input->type.dtype), 0), *input->type.shape);
         },
         which);
