@@ -31,7 +31,7 @@ Value* pooled(OnnxBuilder& onnx, Value* x, int64_t axis, int64_t count, const ch
 
 Value* pooled_at_run_time(const AtenNode& n, OnnxBuilder& onnx, int64_t spatial, const char* reduce) {
   Value* x = n.input("self");
-  const Shape from = n.shape("self"), to = n.output_shape();
+  const Shape &from = n.shape("self"), &to = n.output_shape();
   const int64_t rank = onnx.rank(x);
   std::vector<int64_t> whole;  // dimensions of one window
   for (int64_t axis = rank - spatial; axis < rank; ++axis) {
