@@ -237,7 +237,13 @@ namespace {
 /// The net below the checks: what a program asks of a container that cannot be is the program's fault.
 Values raised(const AtenOpEntry& entry, const AtenNode& node, OnnxBuilder& onnx) {
   try {
-    return entry.op->raise(node, onnx);
+    const auto is_pairs = [](const Value* value) { return value != nullptr && is_complex(value->type); };
+    const auto are_pairs = [&](const std::vector<Value*>& values) {
+      return std::any_of(values.begin(), values.end(), is_pairs);
+    };
+    const bool is_own =
+        entry.op->raise_complex == nullptr || (!are_pairs(node.node().inputs()) && !are_pairs(node.node().outputs()));
+    return is_own ? entry.op->raise(node, onnx) : entry.op->raise_complex(node, onnx);
   } catch (const std::logic_error&) {
     fail_invalid("an argument is out of range");
   }

@@ -33,6 +33,7 @@ class ModelRaising final : public Raising {
   void complete(Node& node) override;
   IntArg int_of(const Dim& dim) override;
   bool can_make(const Dim& dim) const override;
+  Graph& stand_ins() override { return stand_ins_; }
 
  private:
   void raise_node(const Node& node);
@@ -45,6 +46,7 @@ class ModelRaising final : public Raising {
   const RaiseOptions* options_;
   const Node* current_ = nullptr;
   FreshDims fresh_;
+  Graph stand_ins_;
   std::unordered_map<const Value*, Value*> weights_;
   std::map<std::string, Value*> constants_;  // by type, sizes and bytes
   ScopedMap<const Value*, Value*> values_;

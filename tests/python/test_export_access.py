@@ -63,6 +63,22 @@ def test_followed(name: str) -> None:
         torch.testing.assert_close(torch.as_tensor(ours), theirs)
 
 
+def test_taken_along_a_dimension_of_open_sizes() -> None:
+    def forward(x, scores):
+        best = scores.topk(3, dim=1).indices
+        first = torch.take_along_dim(x, best.unsqueeze(2), dim=1)
+        return first, scores.take_along_dim(torch.tensor([[2, 0]]), -1), torch.take_along_dim(scores, best[:, 0])
+
+    values = (torch.randn(2, 10, 4), torch.rand(2, 10))
+    axes = {"x": {0: "batch"}, "scores": {0: "batch"}}
+    session = open_session(bytes(tonnx.export(forward, values, dynamic_axes=axes)))
+    for batch in (2, 1, 5):
+        x, scores = torch.randn(batch, 10, 4), torch.rand(batch, 10)
+        found = session.run(None, {"x": x.numpy(), "scores": scores.numpy()})
+        for ours, theirs in zip(found, forward(x, scores), strict=True):
+            torch.testing.assert_close(torch.as_tensor(ours), theirs)
+
+
 def test_booleans_of_the_model_give_a_known_size() -> None:
     program = tonnx.export(Calls(CASES["booleans"]), X)
     sizes = program.model_proto.graph.output[0].type.tensor_type.shape.dim

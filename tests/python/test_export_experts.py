@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
 from typing import Any
 
+import onnx
 import pytest
 import torch
 from torch import nn
@@ -70,6 +73,84 @@ def test_mixture_of_experts_of_open_sizes(experts: int, is_fallback: bool) -> No
     session = open_session(bytes(program))
     for batch, tokens in [(2, 5), (1, 1), (3, 7)]:
         same(model, session, torch.randn(batch, tokens, 16))
+
+
+class ChosenExperts(nn.Module):
+    """A layer whose way to compute is looked up in a table, as the library `transformers` does it."""
+
+    def __init__(self, experts: int, width: int, table: dict[str, Any]) -> None:
+        super().__init__()
+        self.router = nn.Linear(16, experts)
+        self.up = nn.Parameter(torch.randn(experts, width, 16) / 4)
+        self.table = table
+
+    def forward(self, x):
+        shares, chosen = self.router(x).softmax(-1).topk(2)
+        return self.table["grouped_mm"](self, x, chosen, shares)
+
+
+def with_groups(layer, x, chosen, shares):
+    ids, order = chosen.reshape(-1).sort()
+    counts = torch.histc(ids.float(), bins=len(layer.up), min=0, max=len(layer.up) - 1)
+    ends = counts.cumsum(0, dtype=torch.int32)
+    y = torch.ops.transformers.grouped_mm_fallback(x[order // 2], layer.up.transpose(1, 2), ends)
+    y = (y * shares.reshape(-1)[order].unsqueeze(1))[order.argsort()]
+    return y.view(x.shape[0], 2, -1).sum(1)
+
+
+def with_copies(layer, x, chosen, shares):
+    y = torch.bmm(layer.up[chosen.reshape(-1)], x.repeat_interleave(2, 0).unsqueeze(2)).squeeze(2)
+    return (y * shares.reshape(-1, 1)).view(x.shape[0], 2, -1).sum(1)
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    functions = {"batched_mm": with_copies, "grouped_mm": with_groups}
+    library: Any = SimpleNamespace(ALL_EXPERTS_FUNCTIONS=functions)
+    monkeypatch.setitem(sys.modules, "transformers.integrations.moe", library)
+    return functions
+
+
+@pytest.mark.parametrize("experts", [4, 64])
+def test_few_rows_take_copies_of_weights(experts: int, table: dict[str, Any]) -> None:
+    """The model chooses at run time, and holds the weights once."""
+    model = ChosenExperts(experts, 24, table).eval()
+    program = bytes(tonnx.export(model, torch.randn(5, 16), dynamic_axes={"x": {0: "tokens"}}))
+    assert table["grouped_mm"] is with_groups
+    graph = onnx.load_from_string(program).graph
+    assert "If" in [n.op_type for n in graph.node]
+    assert sum(len(w.raw_data) for w in graph.initializer) < 1.5 * sum(p.nbytes for p in model.parameters())
+    session = open_session(program)
+    most = experts * 8192 // (24 * 16)
+    for tokens in (1, most // 2, most // 2 + 1, most + 3):
+        same(model, session, torch.randn(tokens, 16))
+
+
+def test_large_weights_are_not_copied(table: dict[str, Any]) -> None:
+    model = ChosenExperts(4, 4096, table).eval()
+    program = bytes(tonnx.export(model, torch.randn(5, 16), dynamic_axes={"x": {0: "tokens"}}))
+    assert "If" not in [n.op_type for n in onnx.load_from_string(program).graph.node]
+    same(model, open_session(program), torch.randn(3, 16))
+
+
+HISTOGRAMS = {
+    "whole": ([0, 3, 3, 1, -1, 7, 4], 4, 0, 3),
+    "from below": ([-2, 0, -2, 1, 5, -3], 4, -2, 1),
+    "wider than one": ([0, 3, 3, 1, 9], 4, 0, 7),
+}
+
+
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_integers_are_counted(name: str) -> None:
+    numbers, bins, low, high = HISTOGRAMS[name]
+    x = torch.tensor(numbers)
+
+    def forward(x):
+        return torch.histc(x.float(), bins=bins, min=low, max=high)
+
+    session = open_session(bytes(tonnx.export(forward, x, dynamic_axes={"x": {0: "n"}})))
+    same(forward, session, x)
+    same(forward, session, x[:3])
 
 
 @pytest.mark.parametrize("opset", [11, 17, None])

@@ -294,7 +294,7 @@ def without_first(self, x):
 
 
 def at_most_nine(self, x):
-    return x[:9] * 2
+    return x.split(9)[0] * 2
 
 
 def in_four(self, x):
@@ -313,7 +313,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], str, str]
     "type": (by_type, (rand(1, 3),), "return x * 2 if type(len(x)) is int else x", "fixes the size of axis 0"),
     "squeeze": (without_ones, (rand(1, 3, 1),), "self.function(", "Dim('n', min=2)"),
     "squeeze of an axis": (without_first, (rand(1, 3),), "self.function(", "Dim('n', min=2)"),
-    "slice": (at_most_nine, (rand(1, 3),), "self.function(", "Dim('n', max=9)"),
+    "part": (at_most_nine, (rand(1, 3),), "self.function(", "Dim('n', max=9)"),
     "parts": (in_four, (rand(5, 3),), "self.function(", "change this line"),
 }
 

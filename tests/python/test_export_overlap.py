@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,11 +40,52 @@ def round_trip(name: str) -> Callable[[torch.Tensor], torch.Tensor]:
     return forward
 
 
-@pytest.mark.parametrize("opset", [17, None])
+@pytest.mark.parametrize("opset", [11, 16, 17, None])
 @pytest.mark.parametrize("name", ROUND_TRIPS)
 def test_istft(name: str, opset: int | None) -> None:
     forward, x = round_trip(name), torch.randn(2, 400)
     same(forward, open_session(bytes(tonnx.export(forward, x, opset_version=opset))), x)
+
+
+@pytest.mark.parametrize("name", ROUND_TRIPS)
+def test_istft_of_a_program(name: str, tmp_path: Path) -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return forward(x)
+
+    forward, x = round_trip(name), torch.randn(400)
+    torch.export.save(torch.export.export(Model(), (x,)), tmp_path / "m.pt2")
+    tonnx.convert(tmp_path / "m.pt2", tmp_path / "m.onnx")
+    same(forward, open_session((tmp_path / "m.onnx").read_bytes()), x)
+
+
+def test_istft_beyond_the_last_frame() -> None:
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        options: dict[str, Any] = {"n_fft": 64, "hop_length": 16, "window": torch.ones(64)}
+        return torch.istft(torch.stft(x, **options, return_complex=True), **options, length=500)
+
+    program = tonnx.export(forward, torch.randn(2, 400), dynamic_shapes=({1: Dim.DYNAMIC},))
+    session = open_session(bytes(program))
+    for size in (400, 390, 600):
+        same(forward, session, torch.randn(2, size))
+
+
+TRANSFORMS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "rfft": lambda x: torch.view_as_real(torch.fft.rfft(x)),
+    "fft of a padded dimension": lambda x: torch.view_as_real(torch.fft.fft(x, n=7, dim=1)),
+    "fft2": lambda x: torch.view_as_real(torch.fft.ifft2(torch.fft.fft2(x) * 1j)),
+    "irfft": lambda x: torch.fft.irfft(torch.fft.rfft(x, norm="ortho"), n=9, norm="ortho"),
+}
+
+
+@pytest.mark.parametrize("opset", [11, 16])
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_before_there_was_an_operator(name: str, opset: int) -> None:
+    axes = {"x": {0: "batch"}}
+    program = tonnx.export(TRANSFORMS[name], torch.randn(2, 5, 9), dynamic_axes=axes, opset_version=opset)
+    session = open_session(bytes(program))
+    for batch in (2, 3):
+        same(TRANSFORMS[name], session, torch.randn(batch, 5, 9))
 
 
 def test_istft_of_open_length() -> None:

@@ -19,13 +19,15 @@ from tonnx._error import Error
 from tonnx._export.branches import failing_branches_left_out
 from tonnx._export.data_sizes import is_question_on_data, sizes_assumed
 from tonnx._export.dynamic import DynamicShapes, relaxed
-from tonnx._export.grouped import grouped_products_of_any_type
+from tonnx._export.grouped import experts_by_rows, grouped_products_of_any_type
+from tonnx._export.masks import masks_as_given
 from tonnx._export.open_capture import capture_open
 from tonnx._export.open_sizes import Call
 from tonnx._export.questions import is_own_file
 from tonnx._export.recurrent import recurrent_layers_whole
 from tonnx._export.structures import register_structures
 from tonnx._export.tensor_access import TensorAccessFollowed
+from tonnx._export.transforms import transforms_ended, without_transforms
 
 Program = torch.export.ExportedProgram
 
@@ -127,6 +129,19 @@ def _register_torchvision_shapes() -> None:
             torch.library.register_fake(f"torchvision::{name}", shape)
 
 
+@contextmanager
+def _layers_followed() -> Iterator[None]:
+    """Layers that torch.export cannot follow, or not as well, do the same in another way."""
+    with (
+        recurrent_layers_whole(),
+        grouped_products_of_any_type(),
+        experts_by_rows(),
+        masks_as_given(),
+        transforms_ended(),
+    ):
+        yield
+
+
 def capture(
     module: nn.Module,
     method: Callable[..., Any] | None,
@@ -137,7 +152,7 @@ def capture(
     """Traces the module; where the first way fails, the other ways that may succeed."""
     _register_torchvision_shapes()
     tracer = Tracer(module, method)
-    with _forward_replaced(module, method), recurrent_layers_whole(), grouped_products_of_any_type():
+    with _forward_replaced(module, method), _layers_followed():
         if not any(shapes.axes.values()):
             return tracer.trace((tuple(args), dict(kwargs)), shapes, strict=True)
         return capture_open(tracer.trace, method or module, args, kwargs, shapes)
@@ -166,7 +181,8 @@ class Tracer:
     def _traced(self, example: Call, shapes: DynamicShapes, strict: bool = False) -> Program:
         args, kwargs = example
         with nullcontext() if strict else TensorAccessFollowed():
-            return torch.export.export(self._module, args, kwargs, dynamic_shapes=shapes.shapes, strict=strict)
+            program = torch.export.export(self._module, args, kwargs, dynamic_shapes=shapes.shapes, strict=strict)
+        return without_transforms(program)
 
     def _other_ways(
         self, failure: Exception, example: Call, shapes: DynamicShapes, strict: bool

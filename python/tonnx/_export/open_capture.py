@@ -19,6 +19,7 @@ from tonnx._export.open_numbers import NUMBERS, sizes_left_open
 from tonnx._export.open_sizes import Call, OpenAxis, OpenSizes
 from tonnx._export.questions import Questions, questions_noted
 from tonnx._export.size_checks import Program, SizeChecks, TracedSizes, Wrong, compute_the_same
+from tonnx._export.tensor_access import slices_of_short_axes
 
 _MOST_GUESSES = 24  # at sizes that a model may want, where it does not run at the first
 
@@ -72,18 +73,38 @@ class _OpenCapture:
         self._shapes = shapes
 
     def program(self) -> Program:
+        """The one that is right; a slice that is longer than some sizes is more to compute, and tried if need be."""
+        try:
+            program, fixed_by = self._right_program()
+            failure = None
+        except CannotBeOpen as first:
+            failure, fixed_by = first, {}
+        if failure is not None or fixed_by:
+            try:
+                with slices_of_short_axes():
+                    other, others_fixed = self._right_program()
+                if failure is not None or len(others_fixed) < len(fixed_by):
+                    program, fixed_by, failure = other, others_fixed, None
+            except (CannotBeOpen, Error):
+                pass  # the first reason is that of the model as it is
+        if failure is not None:
+            raise failure
+        self._shapes.fixed_by.update(fixed_by)
+        return program
+
+    def _right_program(self) -> tuple[Program, dict[tuple[str, int], str]]:
+        """And the axes that it fixes, with the places that do."""
         program, traced, questions = self._least_fixed()
         fixed = _fixed_axes(self._open, traced)
-        for axis, symbol in fixed:
-            self._shapes.fixed_by[axis.name, axis.axis] = questions.fixed.get(symbol, "")
+        fixed_by = {(axis.name, axis.axis): questions.fixed.get(symbol, "") for axis, symbol in fixed}
         if fixed and all(axis.what.required for axis, _ in fixed):
-            return program  # what names the inputs says so
+            return program, fixed_by  # what names the inputs says so
         if fixed:
             raise CannotBeOpen([axis for axis, _ in fixed], "the model fixes these sizes")
         wrong = SizeChecks(program, traced, questions, self._exact).wrong()
         if wrong is not None:
             raise CannotBeOpen(wrong.axes, _text_of(wrong))
-        return program
+        return program, fixed_by
 
     def _exact(self, example: Call) -> Program:
         """The program of an example in which no size is open."""

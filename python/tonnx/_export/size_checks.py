@@ -8,6 +8,7 @@ refuse the size, or compute the same; where it computes something else, the prog
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -192,11 +193,19 @@ class SizeChecks:
             exact = self._trace(example)
         except Error:  # the model itself does not take this size
             return None
-        if not (differs and differs.runs) and compute_the_same(self._program, exact, example):
+        is_same = compute_the_same(self._program, exact, example)
+        if is_same and not (differs and differs.runs):
             return None
         axes, home = self._traced.open_sizes.axes, self._traced.home
         changed = [i for i, size in enumerate(sizes) if size != home[i]]
         size = sizes[changed[0]]
+        if is_same and size == 0:  # PyTorch gets along with nothing at all; that ONNX does is not worth an error
+            warnings.warn(
+                f"where {axes[changed[0]].text} is 0, the exported model may give another result than PyTorch, in "
+                f"{_place_of_node(differs.node) if differs else ''}",
+                stacklevel=2,
+            )
+            return None
         is_bound = not asked or (len(asked[0].symbols) == 1 and (asked[0].is_order or size < 2))
         place = asked[0].place if asked else _place_of_node(differs.node) if differs else ""
         return Wrong([axes[i] for i in changed], size, home[changed[0]], place, is_bound)

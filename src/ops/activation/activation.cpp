@@ -11,6 +11,7 @@
 #include "ops/frame/same_value.h"
 #include "ops/math/eval.h"
 #include "ops/math/raise.h"
+#include "ops/signal/complex.h"
 
 namespace tonnx {
 namespace {
@@ -433,7 +434,8 @@ constexpr AtenOp kActivationAten[] = {
     {.sig = "aten::sigmoid(Tensor self) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.sigmoid",
-     .raise = raise_unary<"Sigmoid">},
+     .raise = raise_unary<"Sigmoid">,
+     .raise_complex = raise_complex_function},
     {.sig = "aten::silu(Tensor self) -> Tensor",
      .elementwise = Elementwise::Kept,
      .python = "F.silu",
@@ -449,7 +451,8 @@ constexpr AtenOp kActivationAten[] = {
     {.sig = "aten::tanh(Tensor self) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.tanh",
-     .raise = raise_unary<"Tanh">},
+     .raise = raise_unary<"Tanh">,
+     .raise_complex = raise_complex_function},
     {.sig = "aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
      .elementwise = Elementwise::Kept,
      .python = "F.threshold",

@@ -15,6 +15,7 @@
 #include "ops/math/raise.h"
 #include "ops/shape/raise.h"
 #include "ops/shape/types.h"
+#include "ops/signal/complex.h"
 
 namespace tonnx {
 namespace {
@@ -276,7 +277,8 @@ constexpr AtenOp kCastAten[] = {
     {.sig = "aten::exp2(Tensor self) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.exp2",
-     .raise = raise_exp2},
+     .raise = raise_exp2,
+     .raise_complex = raise_complex_function},
 };
 
 }  // namespace

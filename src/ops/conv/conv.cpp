@@ -7,6 +7,7 @@
 #include "ops/conv/eval.h"
 #include "ops/conv/raise.h"
 #include "ops/conv/types.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
@@ -304,28 +305,32 @@ constexpr AtenOp kConvAten[] = {
      .low_precision = true,
      .emit = emit_conv,
      .module = module_conv,
-     .raise = raise_conv},
+     .raise = raise_conv,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] "
             "padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
      .types = types_conv,
      .low_precision = true,
      .emit = emit_conv,
      .module = module_conv,
-     .raise = raise_conv},
+     .raise = raise_conv,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] "
             "padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
      .types = types_conv,
      .low_precision = true,
      .emit = emit_conv,
      .module = module_conv,
-     .raise = raise_conv},
+     .raise = raise_conv,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] "
             "padding=[0], SymInt[1] output_padding=[0], SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor",
      .types = types_conv_transpose,
      .low_precision = true,
      .emit = emit_conv,
      .module = module_conv,
-     .raise = raise_conv_transpose},
+     .raise = raise_conv_transpose,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], "
             "SymInt[2] padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> "
             "Tensor",
@@ -333,7 +338,8 @@ constexpr AtenOp kConvAten[] = {
      .low_precision = true,
      .emit = emit_conv,
      .module = module_conv,
-     .raise = raise_conv_transpose},
+     .raise = raise_conv_transpose,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], "
             "SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, "
             "1, 1]) -> Tensor",
@@ -341,7 +347,8 @@ constexpr AtenOp kConvAten[] = {
      .low_precision = true,
      .emit = emit_conv,
      .module = module_conv,
-     .raise = raise_conv_transpose},
+     .raise = raise_conv_transpose,
+     .raise_complex = raise_products_of_parts},
 };
 
 }  // namespace

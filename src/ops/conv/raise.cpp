@@ -3,6 +3,7 @@
 
 #include "base/checked_int.h"
 #include "ops/conv/types.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {
@@ -99,24 +100,28 @@ constexpr AtenOp kAtenConvAten[] = {
      .types = types_conv,
      .low_precision = true,
      .python = "F.conv1d",
-     .raise = raise_conv},
+     .raise = raise_conv,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str "
             "padding=\"valid\", SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
      .types = types_conv,
      .low_precision = true,
      .python = "F.conv2d",
-     .raise = raise_conv},
+     .raise = raise_conv,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str "
             "padding=\"valid\", SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
      .types = types_conv,
      .low_precision = true,
      .python = "F.conv3d",
-     .raise = raise_conv},
+     .raise = raise_conv,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] "
             "dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
      .low_precision = true,
      .python = "torch.convolution",
-     .raise = raise_convolution},
+     .raise = raise_convolution,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] "
             "padding, SymInt[] dilation, bool transposed, int[] output_padding, SymInt groups, bool benchmark, bool "
             "deterministic, bool cudnn_enabled) -> Tensor",

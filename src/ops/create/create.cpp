@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "ops/create/raise.h"
 #include "ops/create/types.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
@@ -240,19 +241,22 @@ constexpr AtenOp kCreateAten[] = {
      .types = types_full,
      .out_dtype = true,
      .emit = emit_factory,
-     .raise = raise_filled},
+     .raise = raise_filled,
+     .raise_complex = raise_each_part},
     {.sig = "aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None) -> Tensor",
      .types = types_of_size,
      .out_dtype = true,
      .emit = emit_factory,
-     .raise = raise_filled},
+     .raise = raise_filled,
+     .raise_complex = raise_each_part},
     {.sig = "aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None) -> Tensor",
      .types = types_of_size,
      .out_dtype = true,
      .emit = emit_factory,
-     .raise = raise_filled},
+     .raise = raise_filled,
+     .raise_complex = raise_real_part},
     {.sig = "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None) -> Tensor",
      .types = types_arange,
@@ -270,25 +274,29 @@ constexpr AtenOp kCreateAten[] = {
      .types = types_eye,
      .out_dtype = true,
      .emit = emit_factory,
-     .raise = raise_eye},
+     .raise = raise_eye,
+     .raise_complex = raise_real_part},
     {.sig = "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
      .elementwise = Elementwise::Kept,
      .out_dtype = true,
      .python = "torch.full_like",
-     .raise = raise_filled},
+     .raise = raise_filled,
+     .raise_complex = raise_each_part},
     {.sig = "aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
      .elementwise = Elementwise::Kept,
      .out_dtype = true,
      .python = "torch.zeros_like",
-     .raise = raise_filled},
+     .raise = raise_filled,
+     .raise_complex = raise_each_part},
     {.sig = "aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
      .elementwise = Elementwise::Kept,
      .out_dtype = true,
      .python = "torch.ones_like",
-     .raise = raise_filled},
+     .raise = raise_filled,
+     .raise_complex = raise_real_part},
 };
 
 }  // namespace

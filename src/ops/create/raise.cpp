@@ -7,6 +7,7 @@
 #include "base/budget.h"
 #include "ops/create/create.h"
 #include "ops/create/types.h"
+#include "ops/frame/complex_parts.h"
 
 namespace tonnx {
 namespace {
@@ -182,7 +183,8 @@ constexpr AtenOp kAtenCreateAten[] = {
      .types = types_eye,
      .out_dtype = true,
      .emit = emit_factory,
-     .raise = raise_eye},
+     .raise = raise_eye,
+     .raise_complex = raise_real_part},
     {.sig = "aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", .python = "torch.fill", .raise = raise_filled},
     {.sig = "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", .python = "torch.fill", .raise = raise_filled},
     {.sig = "aten::hamming_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
@@ -258,17 +260,20 @@ constexpr AtenOp kAtenCreateAten[] = {
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
      .out_dtype = true,
      .python = ".new_full",
-     .raise = raise_filled},
+     .raise = raise_filled,
+     .raise_complex = raise_each_part},
     {.sig = "aten::new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
      .out_dtype = true,
      .python = ".new_ones",
-     .raise = raise_filled},
+     .raise = raise_filled,
+     .raise_complex = raise_real_part},
     {.sig = "aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
      .out_dtype = true,
      .python = ".new_zeros",
-     .raise = raise_filled},
+     .raise = raise_filled,
+     .raise_complex = raise_each_part},
     {.sig = "aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None) -> Tensor",
      .types = types_scalar_tensor,

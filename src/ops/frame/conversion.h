@@ -83,6 +83,8 @@ class Raising {
 
   virtual IntArg int_of(const Dim& dim) = 0;
   virtual bool can_make(const Dim& dim) const = 0;
+  /// A graph of aten nodes that are raised in place of others.
+  virtual Graph& stand_ins() = 0;
 };
 
 }  // namespace tonnx

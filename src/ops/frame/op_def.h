@@ -177,11 +177,14 @@ struct AtenOp {
   /// How generated code spells it: `torch.cumsum` a function, `.view` a method, `+` an infix or prefix operator, `r-`
   /// an infix operator with its sides swapped.
   std::string_view python = {};
-  EmitFn emit = nullptr;       // where neither fits
-  ModuleFn module = nullptr;   // which nn.Module it is, where its weights are constants
-  bool subscript = false;      // x[...]: one on top of another is written as one
-  ScriptFn script = nullptr;   // its text in TorchScript's code, where it is no call by its name and schema
-  RaiseFn raise = nullptr;     // its meaning as ONNX nodes of the newest opset; null: not supported
+  EmitFn emit = nullptr;      // where neither fits
+  ModuleFn module = nullptr;  // which nn.Module it is, where its weights are constants
+  bool subscript = false;     // x[...]: one on top of another is written as one
+  ScriptFn script = nullptr;  // its text in TorchScript's code, where it is no call by its name and schema
+  RaiseFn raise = nullptr;    // its meaning as ONNX nodes of the newest opset; null: not supported
+  /// The same where an argument or a result is complex (complex_parts.h); null: `raise` takes complex numbers as the
+  /// pairs that they are, or refuses them.
+  RaiseFn raise_complex = nullptr;
   std::string_view note = {};  // limits, and why it cannot be raised
 };
 

@@ -110,6 +110,7 @@ extern const OpFamily kAtenLinalgOps;
 extern const OpFamily kAtenCallOps;
 extern const OpFamily kAtenFactorOps;
 extern const OpFamily kAtenFftOps;
+extern const OpFamily kAtenStftOps;
 extern const OpFamily kAtenVisionOps;
 extern const OpFamily kAtenOverlapOps;
 extern const OpFamily kAtenPackedOps;
@@ -226,6 +227,7 @@ constexpr const OpFamily* kFamilies[] = {
     &kAtenCallOps,
     &kAtenFactorOps,
     &kAtenFftOps,
+    &kAtenStftOps,
     &kAtenVisionOps,
     &kAtenOverlapOps,
     &kAtenPackedOps,

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
@@ -399,7 +400,8 @@ constexpr AtenOp kIndexAten[] = {
     {.sig = "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
      .types = types_gather,
      .python = "torch.gather",
-     .raise = raise_gather},
+     .raise = raise_gather,
+     .raise_complex = raise_each_part},
     {.sig = "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
      .types = types_index,
      .emit = emit_index,
@@ -407,7 +409,8 @@ constexpr AtenOp kIndexAten[] = {
     {.sig = "aten::nonzero(Tensor self) -> Tensor",
      .types = types_nonzero,
      .python = "torch.nonzero",
-     .raise = raise_nonzero},
+     .raise = raise_nonzero,
+     .raise_complex = raise_with_flags},
     {.sig = "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool "
             "sparse=False) -> Tensor",
      .types = types_embedding,

@@ -1,4 +1,5 @@
 // put_raise.cpp - writing of elements at places that masks and tensors of any shape say, as ONNX.
+#include "ops/frame/complex_parts.h"
 #include "ops/index/raise.h"
 #include "ops/index/subscript.h"
 
@@ -121,7 +122,8 @@ constexpr AtenOp kAtenIndexPutAten[] = {
     {.sig = "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
      .elementwise = Elementwise::Kept,
      .python = ".masked_fill",
-     .raise = raise_masked_fill},
+     .raise = raise_masked_fill,
+     .raise_complex = raise_each_part},
     {.sig = "aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> "
             "Tensor",
      .python = "torch.ops.aten._unsafe_masked_index_put_accumulate",

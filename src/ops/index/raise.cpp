@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/frame/complex_parts.h"
 #include "ops/index/subscript.h"
 #include "ops/index/types.h"
 
@@ -233,16 +234,24 @@ Values raise_masked_index(const AtenNode& n, OnnxBuilder& onnx) {
 constexpr AtenOp kAtenIndexAten[] = {
     {.sig = "aten::nonzero_numpy(Tensor self) -> Tensor[]",
      .python = "torch.ops.aten.nonzero_numpy",
-     .raise = raise_nonzero_numpy},
-    {.sig = "aten::argwhere(Tensor self) -> Tensor", .python = "torch.argwhere", .raise = raise_nonzero},
+     .raise = raise_nonzero_numpy,
+     .raise_complex = raise_with_flags},
+    {.sig = "aten::argwhere(Tensor self) -> Tensor",
+     .python = "torch.argwhere",
+     .raise = raise_nonzero,
+     .raise_complex = raise_with_flags},
     {.sig = "aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
      .python = "torch.nonzero_static",
      .raise = raise_nonzero_static},
     {.sig = "aten::masked_select(Tensor self, Tensor mask) -> Tensor",
      .types = types_masked_select,
      .python = "torch.masked_select",
-     .raise = raise_masked_select},
-    {.sig = "aten::take(Tensor self, Tensor index) -> Tensor", .python = "torch.take", .raise = raise_take},
+     .raise = raise_masked_select,
+     .raise_complex = raise_each_part},
+    {.sig = "aten::take(Tensor self, Tensor index) -> Tensor",
+     .python = "torch.take",
+     .raise = raise_take,
+     .raise_complex = raise_each_part},
     {.sig = "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
      .types = types_gather,
      .python = "torch.take_along_dim",

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/frame/aten_types.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
@@ -202,15 +203,18 @@ constexpr AtenOp kScatterAten[] = {
     {.sig = "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
      .types = types_as_self,
      .python = "torch.scatter",
-     .raise = raise_scatter},
+     .raise = raise_scatter,
+     .raise_complex = raise_each_part},
     {.sig = "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
      .types = types_as_self,
      .python = "torch.scatter",
-     .raise = raise_scatter},
+     .raise = raise_scatter,
+     .raise_complex = raise_each_part},
     {.sig = "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
      .types = types_as_self,
      .python = "torch.scatter_add",
-     .raise = raise_scatter_add},
+     .raise = raise_scatter_add,
+     .raise_complex = raise_each_part},
     {.sig = "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
             "include_self=True) -> Tensor",
      .types = types_as_self,
@@ -221,7 +225,8 @@ constexpr AtenOp kScatterAten[] = {
     {.sig = "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
      .types = types_as_self,
      .emit = emit_index_put,
-     .raise = raise_index_put},
+     .raise = raise_index_put,
+     .raise_complex = raise_each_part},
     {.sig = "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
      .types = types_expand_as,
      .view = ViewRule::Expand,

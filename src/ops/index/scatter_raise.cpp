@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "ops/frame/aten_types.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/index/raise.h"
 #include "ops/move/raise.h"
 
@@ -235,11 +236,13 @@ constexpr AtenOp kAtenScatterAten[] = {
      .raise = raise_scatter},
     {.sig = "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
      .python = "torch.index_copy",
-     .raise = raise_index_copy},
+     .raise = raise_index_copy,
+     .raise_complex = raise_each_part},
     {.sig = "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
      .types = types_as_self,
      .python = "torch.index_fill",
-     .raise = raise_index_fill},
+     .raise = raise_index_fill,
+     .raise_complex = raise_each_part},
     {.sig = "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
             "include_self=True) -> Tensor",
      .python = "torch.index_reduce",

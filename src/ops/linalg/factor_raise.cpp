@@ -122,11 +122,6 @@ constexpr AtenOp kAtenFactorAten[] = {
     {.sig = "aten::gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]",
      .python = "torch.gradient",
      .note = kNoOperator},
-    {.sig = "aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool "
-            "center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> "
-            "Tensor",
-     .python = "torch.istft",
-     .note = kNoOperator},
     {.sig = "aten::hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor",
      .python = "torch.hash_tensor",
      .note = kNoOperator},

@@ -3,6 +3,7 @@
 
 #include "base/checked_int.h"
 #include "ops/frame/aten_types.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/linalg/note.h"
 #include "ops/linalg/raise.h"
 #include "ops/linalg/types.h"
@@ -385,7 +386,8 @@ constexpr AtenOp kAtenLinalgAten[] = {
      .raise = raise_cholesky_inverse},
     {.sig = "aten::linalg_matrix_power(Tensor self, int n) -> Tensor",
      .python = "torch.linalg.matrix_power",
-     .raise = raise_matrix_power},
+     .raise = raise_matrix_power,
+     .raise_complex = raise_no_complex},
     {.sig = "aten::linalg_matrix_exp(Tensor self) -> Tensor",
      .python = "torch.linalg.matrix_exp",
      .raise = raise_matrix_exp},

@@ -9,6 +9,7 @@
 #include "ops/math/bitwise.h"
 #include "ops/math/eval.h"
 #include "ops/math/raise.h"
+#include "ops/signal/complex.h"
 
 namespace tonnx {
 namespace {
@@ -487,15 +488,18 @@ constexpr AtenOp kBinaryAten[] = {
     {.sig = "aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
      .elementwise = Elementwise::Promoted,
      .python = "torch.pow",
-     .raise = raise_pow},
+     .raise = raise_pow,
+     .raise_complex = raise_complex_power},
     {.sig = "aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
      .elementwise = Elementwise::Promoted,
      .python = ".pow",
-     .raise = raise_pow},
+     .raise = raise_pow,
+     .raise_complex = raise_complex_power},
     {.sig = "aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
      .elementwise = Elementwise::Promoted,
      .python = "torch.pow",
-     .raise = raise_pow},
+     .raise = raise_pow,
+     .raise_complex = raise_complex_power},
     {.sig = "aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor",
      .elementwise = Elementwise::Promoted,
      .python = "torch.remainder",

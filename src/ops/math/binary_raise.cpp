@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/activation/raise.h"
+#include "ops/frame/node_facts.h"
 #include "ops/math/raise.h"
 #include "ops/signal/raise.h"
 
@@ -36,10 +37,18 @@ Value* differs_from_floor(Value* m, Value* b, OnnxBuilder& onnx, const std::opti
   return onnx("And", {differs, onnx("Not", {onnx("Equal", {m, zero})})});
 }
 
+/// Places of elements and sizes, as the operators give them; not all that is so.
+bool is_never_negative(const Value* value) {
+  static const Symbol kTopK("TopK"), kArgMax("ArgMax"), kArgMin("ArgMin"), kNonZero("NonZero"), kShape("Shape");
+  return producer_of(value, kArgMax) || producer_of(value, kArgMin) || producer_of(value, kNonZero) ||
+         producer_of(value, kShape) || (producer_of(value, kTopK) && value == value->producer->output(1));
+}
+
 /// The quotient rounded down, as exactly as PyTorch gives it: a / b may round up to a whole number.
 Value* floor_quotient(Value* a, Value* b, OnnxBuilder& onnx, const std::optional<double>& divisor) {
   const DType dtype = OnnxBuilder::dtype(a);
-  if (is_unsigned(dtype)) return onnx("Div", {a, b});
+  const bool is_positive = is_unsigned(dtype) || (divisor && *divisor > 0 && is_never_negative(a));
+  if (!is_float(dtype) && is_positive) return onnx("Div", {a, b});
   if (!is_float(dtype)) return onnx("Div", {onnx("Sub", {a, onnx("Mod", {a, b})}), b});
   Value* m = onnx("Mod", {a, b}, {{"fmod", int64_t{1}}});
   Value* whole = onnx("Round", {onnx("Div", {onnx("Sub", {a, m}), b})});
@@ -343,8 +352,6 @@ Values raise_fmod(const AtenNode& n, OnnxBuilder& onnx) {
 Values raise_pow(const AtenNode& n, OnnxBuilder& onnx) {
   const DType dtype = n.output_dtype();
   const auto exponent = n.is_tensor("exponent") ? std::nullopt : find_number(n, "exponent");
-  if (is_complex(dtype) && exponent == 2 && is_complex(n.dtype("self"))) return raise_complex_square(n, onnx);
-  if (is_complex(dtype)) n.cannot("powers of complex numbers");
   Value* x = n.input_as("self", dtype);
   if (exponent && dtype != DType::Bool && n.is_tensor("self")) {
     if (*exponent == 1) return x;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/frame/complex_parts.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/same_value.h"
@@ -9,6 +10,7 @@
 #include "ops/math/eval.h"
 #include "ops/math/raise.h"
 #include "ops/move/eval.h"
+#include "ops/signal/complex.h"
 
 namespace tonnx {
 namespace {
@@ -226,11 +228,13 @@ constexpr AtenOp kUnaryAten[] = {
     {.sig = "aten::cos(Tensor self) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.cos",
-     .raise = raise_unary<"Cos">},
+     .raise = raise_unary<"Cos">,
+     .raise_complex = raise_complex_function},
     {.sig = "aten::cosh(Tensor self) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.cosh",
-     .raise = raise_math<"Cosh">},
+     .raise = raise_math<"Cosh">,
+     .raise_complex = raise_complex_function},
     {.sig = "aten::erf(Tensor self) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.erf",
@@ -238,7 +242,8 @@ constexpr AtenOp kUnaryAten[] = {
     {.sig = "aten::exp(Tensor self) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.exp",
-     .raise = raise_unary<"Exp">},
+     .raise = raise_unary<"Exp">,
+     .raise_complex = raise_complex_function},
     {.sig = "aten::floor(Tensor self) -> Tensor",
      .elementwise = Elementwise::Promoted,
      .python = "torch.floor",
@@ -246,11 +251,13 @@ constexpr AtenOp kUnaryAten[] = {
     {.sig = "aten::isinf(Tensor self) -> Tensor",
      .elementwise = Elementwise::Flags,
      .python = "torch.isinf",
-     .raise = raise_is_float_value},
+     .raise = raise_is_float_value,
+     .raise_complex = raise_any_part},
     {.sig = "aten::isnan(Tensor self) -> Tensor",
      .elementwise = Elementwise::Flags,
      .python = "torch.isnan",
-     .raise = raise_is_float_value},
+     .raise = raise_is_float_value,
+     .raise_complex = raise_any_part},
     {.sig = "aten::isneginf(Tensor self) -> Tensor",
      .elementwise = Elementwise::Flags,
      .python = "torch.isneginf",
@@ -262,11 +269,13 @@ constexpr AtenOp kUnaryAten[] = {
     {.sig = "aten::log(Tensor self) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.log",
-     .raise = raise_unary<"Log">},
+     .raise = raise_unary<"Log">,
+     .raise_complex = raise_complex_function},
     {.sig = "aten::logical_not(Tensor self) -> Tensor",
      .elementwise = Elementwise::Flags,
      .python = "torch.logical_not",
-     .raise = raise_logical_not},
+     .raise = raise_logical_not,
+     .raise_complex = raise_with_flags},
     {.sig = "aten::neg(Tensor self) -> Tensor",
      .elementwise = Elementwise::Promoted,
      .python = "-",
@@ -282,7 +291,8 @@ constexpr AtenOp kUnaryAten[] = {
     {.sig = "aten::rsqrt(Tensor self) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.rsqrt",
-     .raise = raise_rsqrt},
+     .raise = raise_rsqrt,
+     .raise_complex = raise_complex_function},
     {.sig = "aten::sign(Tensor self) -> Tensor",
      .elementwise = Elementwise::Promoted,
      .python = "torch.sign",
@@ -290,19 +300,23 @@ constexpr AtenOp kUnaryAten[] = {
     {.sig = "aten::sin(Tensor self) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.sin",
-     .raise = raise_unary<"Sin">},
+     .raise = raise_unary<"Sin">,
+     .raise_complex = raise_complex_function},
     {.sig = "aten::sinh(Tensor self) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.sinh",
-     .raise = raise_math<"Sinh">},
+     .raise = raise_math<"Sinh">,
+     .raise_complex = raise_complex_function},
     {.sig = "aten::sqrt(Tensor self) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.sqrt",
-     .raise = raise_unary<"Sqrt">},
+     .raise = raise_unary<"Sqrt">,
+     .raise_complex = raise_complex_function},
     {.sig = "aten::tan(Tensor self) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.tan",
-     .raise = raise_math<"Tan">},
+     .raise = raise_math<"Tan">,
+     .raise_complex = raise_complex_function},
     {.sig = "aten::trunc(Tensor self) -> Tensor",
      .elementwise = Elementwise::Promoted,
      .python = "torch.trunc",

@@ -3,7 +3,9 @@
 #include <limits>
 #include <numbers>
 
+#include "ops/frame/complex_parts.h"
 #include "ops/math/raise.h"
+#include "ops/signal/complex.h"
 #include "ops/signal/raise.h"
 
 namespace tonnx {
@@ -150,7 +152,8 @@ constexpr AtenOp kAtenUnaryAten[] = {
     {.sig = "aten::expm1(Tensor self) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.expm1",
-     .raise = raise_expm1},
+     .raise = raise_expm1,
+     .raise_complex = raise_complex_function},
     {.sig = "aten::frac(Tensor self) -> Tensor",
      .elementwise = Elementwise::Promoted,
      .python = "torch.frac",
@@ -158,7 +161,8 @@ constexpr AtenOp kAtenUnaryAten[] = {
     {.sig = "aten::isfinite(Tensor self) -> Tensor",
      .elementwise = Elementwise::Flags,
      .python = "torch.isfinite",
-     .raise = raise_isfinite},
+     .raise = raise_isfinite,
+     .raise_complex = raise_both_parts},
     {.sig = "aten::isreal(Tensor self) -> Tensor",
      .elementwise = Elementwise::Flags,
      .python = "torch.isreal",
@@ -166,11 +170,13 @@ constexpr AtenOp kAtenUnaryAten[] = {
     {.sig = "aten::log1p(Tensor self) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.log1p",
-     .raise = raise_log1p},
+     .raise = raise_log1p,
+     .raise_complex = raise_complex_function},
     {.sig = "aten::log2(Tensor self) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.log2",
-     .raise = raise_log2},
+     .raise = raise_log2,
+     .raise_complex = raise_complex_function},
     {.sig = "aten::logit(Tensor self, float? eps=None) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.logit",
@@ -186,7 +192,8 @@ constexpr AtenOp kAtenUnaryAten[] = {
     {.sig = "aten::sgn(Tensor self) -> Tensor",
      .elementwise = Elementwise::Promoted,
      .python = "torch.sgn",
-     .raise = raise_sign},
+     .raise = raise_sign,
+     .raise_complex = raise_complex_function},
     {.sig = "aten::signbit(Tensor self) -> Tensor",
      .elementwise = Elementwise::Flags,
      .python = "torch.signbit",

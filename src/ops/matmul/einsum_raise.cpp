@@ -1,6 +1,7 @@
 // einsum_raise.cpp - PyTorch's sums of products by their letters, and cross products, as ONNX.
 #include <map>
 
+#include "ops/frame/complex_parts.h"
 #include "ops/matmul/raise.h"
 #include "ops/window/raise_window.h"
 
@@ -110,10 +111,12 @@ Values raise_vander(const AtenNode& n, OnnxBuilder& onnx) {
 constexpr AtenOp kAtenEinsumAten[] = {
     {.sig = "aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
      .python = "torch.linalg.cross",
-     .raise = raise_cross},
+     .raise = raise_cross,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
      .python = "torch.cross",
-     .raise = raise_cross},
+     .raise = raise_cross,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor",
      .python = "torch.linalg.vander",
      .raise = raise_vander},

@@ -3,6 +3,7 @@
 //
 // How many rows a group has depends on data; how many groups there are does not. One MatMul for each is faster in ONNX
 // Runtime than a Loop over them, which copies the weights, and than products with gathered weights.
+#include "ops/frame/node_facts.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {
@@ -21,11 +22,24 @@ Values groups_of(OnnxBuilder& onnx, Value* x, int64_t axis, Value* offs, size_t 
   return groups;
 }
 
-/// The matrices of a stack.
+/// The matrices of a stack. Where the model needs these weights elsewhere too, it does not hold them twice: ONNX
+/// Runtime takes the stack apart when it loads the model.
 std::vector<Value*> matrices_of(OnnxBuilder& onnx, Value* x, size_t count) {
+  static const Symbol kTranspose("Transpose");
+  const Node* turned = producer_of(x, kTranspose);
+  if (turned != nullptr && ints_of(*turned, "perm") != std::vector<int64_t>{0, 2, 1}) turned = nullptr;
+  Value* stack = turned ? turned->input(0) : x;
+  const bool is_shared = stack->constant && stack->producer == nullptr && stack->uses.size() > (turned ? 1 : 0);
   std::vector<Value*> parts;
-  for (int64_t i = 0; i < static_cast<int64_t>(count); ++i)
-    parts.push_back(onnx.squeeze(onnx.slice(x, 0, i, i + 1), {0}));
+  for (int64_t i = 0; i < static_cast<int64_t>(count); ++i) {
+    if (!is_shared) {
+      parts.push_back(onnx.squeeze(onnx.slice(x, 0, i, i + 1), {0}));
+      continue;
+    }
+    Value* part = onnx.gather(stack, onnx.integer(DType::Int64, i), 0);
+    part->constant.reset();
+    parts.push_back(turned ? onnx.swap_axes(part, 0, 1) : part);
+  }
   return parts;
 }
 

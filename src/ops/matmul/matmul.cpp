@@ -2,6 +2,7 @@
 #include "ops/matmul/matmul.h"
 
 #include "base/error.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
@@ -327,22 +328,26 @@ constexpr AtenOp kMatMulAten[] = {
      .types = types_matmul,
      .low_precision = true,
      .python = "@",
-     .raise = raise_matmul},
+     .raise = raise_matmul,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
      .types = types_linear,
      .low_precision = true,
      .python = "F.linear",
      .module = module_linear,
-     .raise = raise_linear},
+     .raise = raise_linear,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
      .types = types_einsum,
      .low_precision = true,
      .emit = emit_einsum,
-     .raise = raise_einsum},
+     .raise = raise_einsum,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::linalg_det(Tensor A) -> Tensor",
      .types = types_det,
      .python = "torch.linalg.det",
-     .raise = raise_det},
+     .raise = raise_det,
+     .raise_complex = raise_no_complex},
 };
 
 }  // namespace

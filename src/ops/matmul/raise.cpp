@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "ops/frame/complex_parts.h"
 #include "ops/matmul/types.h"
 #include "ops/window/raise_window.h"
 
@@ -196,7 +197,8 @@ constexpr AtenOp kAtenMatMulAten[] = {
      .types = types_mm,
      .low_precision = true,
      .python = "torch.mm",
-     .raise = raise_matmul},
+     .raise = raise_matmul,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::mm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor",
      .types = types_mm,
      .low_precision = true,
@@ -206,7 +208,8 @@ constexpr AtenOp kAtenMatMulAten[] = {
      .types = types_mm,
      .low_precision = true,
      .python = "torch.bmm",
-     .raise = raise_matmul},
+     .raise = raise_matmul,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::bmm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor",
      .types = types_mm,
      .low_precision = true,
@@ -215,11 +218,24 @@ constexpr AtenOp kAtenMatMulAten[] = {
     {.sig = "aten::mv(Tensor self, Tensor vec) -> Tensor",
      .low_precision = true,
      .python = "torch.mv",
-     .raise = raise_mv},
-    {.sig = "aten::dot(Tensor self, Tensor tensor) -> Tensor", .python = "torch.dot", .raise = raise_dot},
-    {.sig = "aten::vdot(Tensor self, Tensor other) -> Tensor", .python = "torch.vdot", .raise = raise_matmul},
-    {.sig = "aten::inner(Tensor self, Tensor other) -> Tensor", .python = "torch.inner", .raise = raise_inner},
-    {.sig = "aten::outer(Tensor self, Tensor vec2) -> Tensor", .python = "torch.outer", .raise = raise_outer},
+     .raise = raise_mv,
+     .raise_complex = raise_products_of_parts},
+    {.sig = "aten::dot(Tensor self, Tensor tensor) -> Tensor",
+     .python = "torch.dot",
+     .raise = raise_dot,
+     .raise_complex = raise_products_of_parts},
+    {.sig = "aten::vdot(Tensor self, Tensor other) -> Tensor",
+     .python = "torch.vdot",
+     .raise = raise_matmul,
+     .raise_complex = raise_no_complex},
+    {.sig = "aten::inner(Tensor self, Tensor other) -> Tensor",
+     .python = "torch.inner",
+     .raise = raise_inner,
+     .raise_complex = raise_products_of_parts},
+    {.sig = "aten::outer(Tensor self, Tensor vec2) -> Tensor",
+     .python = "torch.outer",
+     .raise = raise_outer,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
      .low_precision = true,
      .python = "torch.linalg.vecdot",
@@ -251,12 +267,17 @@ constexpr AtenOp kAtenMatMulAten[] = {
      .raise = raise_bilinear},
     {.sig = "aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
      .python = "torch.ops.aten.tensordot",
-     .raise = raise_tensordot},
-    {.sig = "aten::kron(Tensor self, Tensor other) -> Tensor", .python = "torch.kron", .raise = raise_kron},
+     .raise = raise_tensordot,
+     .raise_complex = raise_products_of_parts},
+    {.sig = "aten::kron(Tensor self, Tensor other) -> Tensor",
+     .python = "torch.kron",
+     .raise = raise_kron,
+     .raise_complex = raise_products_of_parts},
     {.sig = "aten::linalg_multi_dot(Tensor[] tensors) -> Tensor",
      .low_precision = true,
      .python = "torch.linalg.multi_dot",
-     .raise = raise_multi_dot},
+     .raise = raise_multi_dot,
+     .raise_complex = raise_products_of_parts},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/frame/aten_types.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
@@ -71,11 +72,13 @@ constexpr AtenOp kDiagonalAten[] = {
     {.sig = "aten::tril(Tensor self, SymInt diagonal=0) -> Tensor",
      .types = types_as_self,
      .python = ".tril",
-     .raise = raise_tril},
+     .raise = raise_tril,
+     .raise_complex = raise_each_part},
     {.sig = "aten::triu(Tensor self, SymInt diagonal=0) -> Tensor",
      .types = types_as_self,
      .python = ".triu",
-     .raise = raise_triu},
+     .raise = raise_triu,
+     .raise_complex = raise_each_part},
 };
 
 }  // namespace

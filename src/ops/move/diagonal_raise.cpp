@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "ops/frame/aten_types.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/move/raise.h"
 #include "ops/move/types.h"
 
@@ -165,21 +166,30 @@ constexpr AtenOp kAtenDiagonalAten[] = {
      .types = types_diagonal,
      .view = ViewRule::Diagonal,
      .python = "torch.diagonal",
-     .raise = raise_diagonal},
+     .raise = raise_diagonal,
+     .raise_complex = raise_each_part},
     {.sig = "aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
      .view = ViewRule::Opaque,
      .python = "torch.linalg.diagonal",
      .raise = raise_diagonal},
-    {.sig = "aten::diag(Tensor self, int diagonal=0) -> Tensor", .python = "torch.diag", .raise = raise_diag},
+    {.sig = "aten::diag(Tensor self, int diagonal=0) -> Tensor",
+     .python = "torch.diag",
+     .raise = raise_diag,
+     .raise_complex = raise_each_part},
     {.sig = "aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
      .python = "torch.diag_embed",
-     .raise = raise_diag_embed},
+     .raise = raise_diag_embed,
+     .raise_complex = raise_each_part},
     {.sig = "aten::diagflat(Tensor self, int offset=0) -> Tensor", .python = "torch.diagflat", .raise = raise_diagflat},
-    {.sig = "aten::trace(Tensor self) -> Tensor", .python = "torch.trace", .raise = raise_trace},
+    {.sig = "aten::trace(Tensor self) -> Tensor",
+     .python = "torch.trace",
+     .raise = raise_trace,
+     .raise_complex = raise_each_part},
     {.sig = "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
      .types = types_as_self,
      .python = "torch.diagonal_scatter",
-     .raise = raise_diagonal_scatter},
+     .raise = raise_diagonal_scatter,
+     .raise_complex = raise_each_part},
     {.sig = "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
             "Tensor(a)",
      .view = ViewRule::AsStrided,

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
@@ -355,11 +356,13 @@ constexpr AtenOp kPadAten[] = {
     {.sig = "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
      .types = types_pad,
      .emit = emit_pad,
-     .raise = raise_constant_pad},
+     .raise = raise_constant_pad,
+     .raise_complex = raise_each_part},
     {.sig = "aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
      .types = types_pad,
      .emit = emit_pad,
-     .raise = raise_pad},
+     .raise = raise_pad,
+     .raise_complex = raise_each_part},
 };
 
 }  // namespace

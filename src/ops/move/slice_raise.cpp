@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "ops/frame/aten_types.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/move/raise.h"
 #include "ops/move/types.h"
 
@@ -248,12 +249,14 @@ constexpr AtenOp kAtenSliceAten[] = {
     {.sig = "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
      .types = types_as_self,
      .python = "torch.select_scatter",
-     .raise = raise_select_scatter},
+     .raise = raise_select_scatter,
+     .raise_complex = raise_each_part},
     {.sig = "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt "
             "step=1) -> Tensor",
      .types = types_as_self,
      .python = "torch.slice_scatter",
-     .raise = raise_slice_scatter},
+     .raise = raise_slice_scatter,
+     .raise_complex = raise_each_part},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ops/frame/aten_types.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
@@ -244,12 +245,14 @@ constexpr AtenOp kNormBatchAten[] = {
             "Tensor",
      .types = types_mean,
      .python = ".var",
-     .raise = raise_var},
+     .raise = raise_var,
+     .raise_complex = raise_sum_of_parts},
     {.sig = "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
             "Tensor",
      .types = types_mean,
      .python = ".std",
-     .raise = raise_var},
+     .raise = raise_var,
+     .raise_complex = raise_length_of_parts},
 };
 
 }  // namespace

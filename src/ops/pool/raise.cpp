@@ -318,7 +318,7 @@ Values raise_adaptive_avg_pool(const AtenNode& n, OnnxBuilder& onnx) {
     return onnx.reduce("ReduceMean", x, last_axes(onnx.rank(x), spatial), true);
   }
   const auto pool = find_adaptive(n, spatial);
-  if (!pool) n.cannot("an adaptive pool whose sizes are only known at run time");
+  if (!pool) return pooled_at_run_time(n, onnx, spatial, "ReduceMean");
   if (!pool->is_regular()) return adaptive_mean(n, onnx, *pool, spatial);
   const Batched in = batched(onnx, x, spatial);
   return in.undo(onnx, onnx("AveragePool", {in.x}, pool->attributes()));
@@ -332,7 +332,8 @@ Values raise_adaptive_max_pool(const AtenNode& n, OnnxBuilder& onnx) {
     return {onnx("GlobalMaxPool", {x}), nullptr};
   }
   const auto pool = find_adaptive(n, spatial);
-  if (!pool) n.cannot("an adaptive pool whose sizes are only known at run time");
+  if (!pool && n.wants_output(1)) n.cannot("the places of maxima in windows whose sizes are only known at run time");
+  if (!pool) return {pooled_at_run_time(n, onnx, spatial, "ReduceMax"), nullptr};
   if (pool->is_regular()) return max_pooled(n, onnx, pool->attributes(), spatial);
   const WindowTable table = table_of(n, pool->in, pool->out);
   Value* windows = gathered(onnx, x, table, spatial);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ops/cast/cast.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
@@ -290,7 +291,8 @@ constexpr AtenOp kQuantizeAten[] = {
             "-> Tensor",
      .types = types_repeat_interleave,
      .python = ".repeat_interleave",
-     .raise = raise_repeat_interleave},
+     .raise = raise_repeat_interleave,
+     .raise_complex = raise_each_part},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
@@ -426,22 +427,26 @@ constexpr AtenOp kReduceAten[] = {
      .types = types_sum,
      .out_dtype = true,
      .python = ".sum",
-     .raise = raise_reduce<"ReduceSum">},
+     .raise = raise_reduce<"ReduceSum">,
+     .raise_complex = raise_each_part},
     {.sig = "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
      .types = types_sum,
      .out_dtype = true,
      .python = ".sum",
-     .raise = raise_reduce<"ReduceSum">},
+     .raise = raise_reduce<"ReduceSum">,
+     .raise_complex = raise_each_part},
     {.sig = "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      .types = types_mean,
      .out_dtype = true,
      .python = ".mean",
-     .raise = raise_mean},
+     .raise = raise_mean,
+     .raise_complex = raise_each_part},
     {.sig = "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
      .types = types_mean,
      .out_dtype = true,
      .python = ".mean",
-     .raise = raise_mean},
+     .raise = raise_mean,
+     .raise_complex = raise_each_part},
     {.sig = "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
      .types = types_mean,
      .python = ".amax",
@@ -476,11 +481,13 @@ constexpr AtenOp kReduceAten[] = {
     {.sig = "aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
      .types = types_truth,
      .python = ".any",
-     .raise = raise_any},
+     .raise = raise_any,
+     .raise_complex = raise_with_flags},
     {.sig = "aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
      .types = types_truth,
      .python = ".all",
-     .raise = raise_all},
+     .raise = raise_all,
+     .raise_complex = raise_with_flags},
 };
 
 }  // namespace

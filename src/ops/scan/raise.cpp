@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "ops/frame/complex_parts.h"
 #include "ops/frame/expansion.h"
 #include "ops/scan/raise.h"
 #include "ops/search/types.h"
@@ -202,7 +203,8 @@ constexpr AtenOp kAtenScanAten[] = {
      .raise = raise_cumulative_trapezoid},
     {.sig = "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
      .python = "torch.diff",
-     .raise = raise_diff},
+     .raise = raise_diff,
+     .raise_complex = raise_each_part},
     {.sig = "aten::logcumsumexp(Tensor self, int dim) -> Tensor",
      .python = "torch.logcumsumexp",
      .raise = raise_logcumsumexp},

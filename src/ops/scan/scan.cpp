@@ -1,4 +1,5 @@
 // scan.cpp - running sums and products along one axis: CumSum, CumProd.
+#include "ops/frame/complex_parts.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
@@ -80,7 +81,8 @@ constexpr AtenOp kScanAten[] = {
      .types = types_accumulate,
      .out_dtype = true,
      .python = "torch.cumsum",
-     .raise = raise_cumsum},
+     .raise = raise_cumsum,
+     .raise_complex = raise_each_part},
     {.sig = "aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
      .types = types_accumulate,
      .out_dtype = true,

@@ -1,7 +1,9 @@
 // histogram_raise.cpp - PyTorch's counts of elements as ONNX.
 #include <array>
+#include <cmath>
 
 #include "base/budget.h"
+#include "ops/frame/node_facts.h"
 #include "ops/frame/node_view.h"
 #include "ops/index/raise.h"
 #include "ops/move/raise.h"
@@ -46,11 +48,29 @@ Bounds bounds_of(const AtenNode& n, OnnxBuilder& onnx, Value* x, double margin) 
   return {onnx.where(same, onnx("Sub", {low, more}), low), onnx.where(same, onnx("Add", {high, more}), high)};
 }
 
+/// Integers that are counted as floats, where each number between the bounds is a bin of its own; null where not.
+Value* counted_integers(const AtenNode& n, OnnxBuilder& onnx, Value* x, int64_t bins) {
+  constexpr int64_t kMostBins = 2048;  // the bounds of more lie so near to the numbers that these are rounded over them
+  static const Symbol kCast("Cast");
+  const Node* cast = producer_of(x, kCast);
+  const double low = n.f("min"), high = n.f("max");
+  if (cast == nullptr || bins < 2 || bins > kMostBins || low != std::floor(low) || std::abs(low) > kMostBins)
+    return nullptr;
+  if (high - low != static_cast<double>(bins - 1) || !is_integer(onnx.dtype(cast->input(0)))) return nullptr;
+  Value* places = onnx.cast(flat(onnx, cast->input(0)), DType::Int64);
+  const auto first = static_cast<int64_t>(low);
+  // the others are counted before the first bin and behind the last
+  places = onnx("Clip", {places, onnx.integer(DType::Int64, first - 1), onnx.integer(DType::Int64, first + bins)});
+  places = onnx("Sub", {places, onnx.integer(DType::Int64, first - 1)});
+  return onnx.slice(counted(n, onnx, places, ones_like(onnx, places, onnx.dtype(x)), bins + 2), 0, 1, bins + 1);
+}
+
 /// Which of `bins` parts of equal width each element is in, of those that are in any; the last takes its end too.
 Values raise_histc(const AtenNode& n, OnnxBuilder& onnx) {
   const int64_t bins = n.i("bins");
   const DType dtype = n.dtype("self");
   if (dtype != DType::Float32 && dtype != DType::Float64) n.cannot("histc of {}", name_of(dtype));
+  if (Value* counts = counted_integers(n, onnx, n.input("self"), bins)) return {counts};
   Value* x = flat(onnx, n.input("self"));
   Bounds bounds{n.input_as("min", dtype), n.input_as("max", dtype)};
   if (n.f("min") == n.f("max")) bounds = bounds_of(n, onnx, x, 1);

@@ -1,6 +1,7 @@
 // raise.cpp - PyTorch's searches, distinct elements and repetitions as ONNX.
 #include "ops/move/raise.h"
 
+#include "ops/frame/complex_parts.h"
 #include "ops/move/types.h"
 #include "ops/search/types.h"
 
@@ -14,9 +15,10 @@ Value* count_before(OnnxBuilder& onnx, Value* edges, Value* values, bool with_eq
   const int64_t rank = onnx.rank(edges);
   if (rank > 1) edges = onnx.unsqueeze(edges, {rank - 1});
   Value* spread = onnx.unsqueeze(values, {onnx.rank(values)});
-  Value* beyond = onnx(with_equal ? "Greater" : "GreaterOrEqual", {edges, spread});
-  Value* before = onnx.cast(onnx("Not", {beyond}), DType::Int64);
-  return onnx.reduce("ReduceSum", before, {onnx.rank(values)}, false);
+  Value* before = is_float(dtype)  // not less, as NaN is neither
+                      ? onnx("Not", {onnx(with_equal ? "Greater" : "GreaterOrEqual", {edges, spread})})
+                      : onnx(with_equal ? "LessOrEqual" : "Less", {edges, spread});
+  return onnx.reduce("ReduceSum", onnx.cast(before, DType::Int64), {onnx.rank(values)}, false);
 }
 
 namespace {
@@ -223,7 +225,8 @@ constexpr AtenOp kAtenSearchAten[] = {
             "output_size=None) -> Tensor",
      .types = types_repeat_interleave,
      .python = "torch.repeat_interleave",
-     .raise = raise_repeat_interleave_tensor},
+     .raise = raise_repeat_interleave_tensor,
+     .raise_complex = raise_each_part},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ops/frame/aten_types.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
@@ -310,11 +311,13 @@ constexpr AtenOp kAxesAten[] = {
     {.sig = "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
      .types = types_as_self,
      .python = ".index_fill",
-     .raise = raise_index_fill},
+     .raise = raise_index_fill,
+     .raise_complex = raise_each_part},
     {.sig = "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
      .types = types_as_self,
      .python = ".masked_scatter",
-     .raise = raise_masked_scatter},
+     .raise = raise_masked_scatter,
+     .raise_complex = raise_each_part},
 };
 
 }  // namespace

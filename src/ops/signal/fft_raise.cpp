@@ -1,18 +1,14 @@
 // fft_raise.cpp - PyTorch's Fourier transforms as ONNX; complex numbers are pairs of floats in a last dimension.
 #include <cmath>
+#include <utility>
 
 #include "ops/linalg/raise.h"
+#include "ops/signal/fourier.h"
 #include "ops/signal/raise.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {
 namespace {
-
-/// ONNX Runtime's transforms of other lengths than powers of two add up an error in float32 that PyTorch's do not have.
-DType raised_in(DType dtype, const IntArg& length) {
-  const bool is_power = length.value == nullptr && length.number > 0 && (length.number & (length.number - 1)) == 0;
-  return is_power ? dtype : DType::Float64;
-}
 
 /// A tensor on its way through several transforms. Real numbers have a last dimension of 1.
 class Spectrum {
@@ -33,13 +29,17 @@ class Spectrum {
   /// In one dimension, of that length: zeros are added, or the rest is cut off. Backwards it is divided by the length.
   void transform(int64_t dim, const IntArg& length, bool forward, bool onesided) {
     fit(dim, length);
+    const bool was_complex = std::exchange(is_complex_, true);
+    if (onnx_.target_opset() < kOpsetOfTransforms) {
+      x_ = transformed_by_product(onnx_, x_, dim, length, {was_complex, forward, onesided});
+      return;
+    }
     std::vector<Attribute> attributes;
     if (onesided) attributes.push_back(attr("onesided", int64_t{1}));
     if (!forward) attributes.push_back(attr("inverse", int64_t{1}));
-    x_ = onnx_.cast(x_, raised_in(dtype_, length));
+    x_ = onnx_.cast(x_, transform_dtype(dtype_, length));
     x_ = onnx_("DFT", {x_, nullptr, onnx_.integer(DType::Int64, dim)}, std::move(attributes));
     x_ = onnx_.cast(x_, dtype_);
-    is_complex_ = true;
   }
 
   /// The other half of a spectrum whose transform is real.
@@ -189,6 +189,12 @@ Values raise_fft(const AtenNode& n, OnnxBuilder& onnx) {
   return raised_transform(x, onnx, plan_of(n, x.rank()), what, power_of(n.find_s("norm"), what.forward));
 }
 
+Value* inverse_of_halves(const AtenNode& n, OnnxBuilder& onnx, const char* name, int64_t dim, int64_t length,
+                         bool is_orthogonal) {
+  Spectrum x(n, onnx, name);
+  return raised_transform(x, onnx, {{dim}, {IntArg(length)}}, {false, false, true}, is_orthogonal ? -0.5 : -1);
+}
+
 namespace {
 
 /// PyTorch's number of a norm: none, by the square root of the length, by the length.
@@ -218,48 +224,6 @@ Values raise_fft_c2r(const AtenNode& n, OnnxBuilder& onnx) {
   Plan plan = plain_plan(n, x.rank());
   if (!plan.lengths.empty()) plan.lengths.back() = n.int_arg("last_dim_size");
   return raised_transform(x, onnx, plan, {false, false, true}, power_of(n.i("normalization")));
-}
-
-/// The window in the middle of a frame.
-Value* window_of(const AtenNode& n, OnnxBuilder& onnx, int64_t length, DType dtype) {
-  Value* window = n.find_input("window");
-  const int64_t given = n.find_i("win_length").value_or(length);
-  if (window == nullptr) {
-    if (given < 0 || given > int64_t{1} << 20) n.cannot("a window of {} elements", given);
-    window = onnx.numbers(dtype, {given}, std::vector<double>(static_cast<size_t>(given), 1));
-  }
-  if (given == length) return onnx.cast(window, dtype);
-  const int64_t before = (length - given) / 2;
-  return onnx("Pad", {onnx.cast(window, dtype), onnx.ints({before, length - given - before})});
-}
-
-Values raise_stft(const AtenNode& n, OnnxBuilder& onnx) {
-  n.ignore({"return_complex"});
-  if (n.find_flag("align_to_window").value_or(false)) n.cannot("align_to_window");
-  if (is_complex(n.dtype("self"))) n.cannot("the short-time transform of complex numbers");
-  const int64_t length = n.positive("n_fft"), hop = n.find_i("hop_length").value_or(length / 4);
-  require(n.rank("self") == 1 || n.rank("self") == 2, "a signal of {} dimensions", n.rank("self"));
-  const DType dtype = raised_in(n.dtype("self"), length);
-  Value* x = n.input_as("self", dtype);
-  const bool is_single = n.rank("self") == 1;
-  if (n.node().overload == Symbol("center") && n.flag("center")) {
-    const std::string mode = n.s("pad_mode");
-    std::vector<int64_t> pads(static_cast<size_t>(2 * onnx.rank(x)), 0);
-    pads[static_cast<size_t>(onnx.rank(x)) - 1] = pads.back() = length / 2;
-    const std::string name = mode == "replicate" ? "edge" : mode == "circular" ? "wrap" : mode;
-    x = onnx("Pad", {x, onnx.ints(pads)}, {attr("mode", name)});
-  } else if (n.node().overload == Symbol("center")) {
-    n.ignore({"pad_mode"});
-  }
-  x = is_single ? onnx.unsqueeze(x, {0, 2}) : onnx.unsqueeze(x, {2});
-  const bool onesided = n.find_flag("onesided").value_or(true);
-  Value* y =
-      onnx("STFT",
-           {x, onnx.integer(DType::Int64, hop), window_of(n, onnx, length, dtype), onnx.integer(DType::Int64, length)},
-           {attr("onesided", int64_t{onesided})});
-  if (n.flag("normalized")) y = onnx("Mul", {y, onnx.number(dtype, 1 / std::sqrt(static_cast<double>(length)))});
-  y = onnx.cast(onnx.transpose(y, {0, 2, 1, 3}), n.dtype("self"));
-  return is_single ? onnx.squeeze(y, {0}) : y;
 }
 
 #define ONE(name)                                                                                   \
@@ -302,15 +266,6 @@ constexpr AtenOp kAtenFftAten[] = {
     {.sig = "aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
      .python = "torch.ops.aten._fft_c2r",
      .raise = raise_fft_c2r},
-    {.sig = "aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool "
-            "normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
-     .python = "torch.ops.aten.stft",
-     .raise = raise_stft},
-    {.sig = "aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? "
-            "window=None, bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, "
-            "bool? return_complex=None, bool? align_to_window=None) -> Tensor",
-     .python = "torch.stft",
-     .raise = raise_stft},
 };
 
 #undef MANY

@@ -8,6 +8,7 @@
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
 #include "ops/math/raise.h"
+#include "ops/signal/complex.h"
 #include "ops/signal/eval.h"
 #include "ops/signal/raise.h"
 #include "ops/signal/types.h"
@@ -420,7 +421,8 @@ constexpr AtenOp kSignalAten[] = {
     {.sig = "aten::log10(Tensor self) -> Tensor",
      .elementwise = Elementwise::Floats,
      .python = "torch.log10",
-     .raise = raise_log10},
+     .raise = raise_log10,
+     .raise_complex = raise_complex_function},
     {.sig = "aten::hann_window.periodic(int window_length, bool periodic, *, " FACTORY,
      .types = types_window,
      .emit = emit_factory,

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/frame/aten_types.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
 #include "ops/index/raise.h"
@@ -226,7 +227,8 @@ constexpr AtenOp kFoldAten[] = {
     {.sig = "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
      .types = types_as_self,
      .python = "torch.index_add",
-     .raise = raise_index_add},
+     .raise = raise_index_add,
+     .raise_complex = raise_each_part},
 };
 
 }  // namespace

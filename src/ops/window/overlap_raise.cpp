@@ -4,7 +4,7 @@
 namespace tonnx {
 namespace {
 
-constexpr int64_t kMostParts = 32;  // of a window; PyTorch writes one of more as an addition at indices
+constexpr int64_t kMostParts = 256;  // of a window
 
 Value* padded(OnnxBuilder& onnx, Value* x, int64_t axis, const IntArg& before, const IntArg& after) {
   const auto rank = static_cast<size_t>(onnx.rank(x)), at = static_cast<size_t>(axis);
@@ -14,11 +14,30 @@ Value* padded(OnnxBuilder& onnx, Value* x, int64_t axis, const IntArg& before, c
   return onnx("Pad", {x, onnx.list(pads)});
 }
 
-/// A window is cut into parts as long as a step: part `i` of window `w` lies at step `w + i` of the result.
+}  // namespace
+
+// A window is cut into parts as long as a step: part `i` of window `w` lies at step `w + i` of the result.
+Value* added_windows(OnnxBuilder& onnx, Value* x, int64_t size, int64_t step) {
+  const int64_t last = onnx.rank(x) - 1, parts = (size + step - 1) / step;
+  if (parts > kMostParts) fail_unsupported("windows of {} steps", parts);
+  x = padded(onnx, x, last, 0, parts * step - size);
+  std::vector<Value*> terms;
+  for (int64_t i = 0; i < parts; ++i) {
+    Value* part = parts == 1 ? x : onnx.slice(x, last, i * step, (i + 1) * step);
+    terms.push_back(padded(onnx, part, last - 1, i, parts - 1 - i));
+  }
+  Value* sum = terms.size() == 1 ? terms[0] : onnx("Sum", terms);
+  IntArgs joined = onnx.sizes(sum);
+  joined.pop_back();
+  joined[static_cast<size_t>(last - 1)] = -1;
+  return onnx.reshape(sum, joined);
+}
+
+namespace {
+
 Values raise_unfold_backward(const AtenNode& n, OnnxBuilder& onnx) {
-  const int64_t size = n.positive("size"), step = n.positive("step"), parts = (size + step - 1) / step;
+  const int64_t size = n.positive("size"), step = n.positive("step");
   if (!is_float(n.dtype("grad_in"))) n.cannot("windows of {}", name_of(n.dtype("grad_in")));
-  if (parts > kMostParts) n.cannot("windows of {} steps", parts);
   const IntArgs sizes = n.int_args("input_sizes");
   const int64_t rank = static_cast<int64_t>(sizes.size()), dim = AtenNode::normalized(n.i("dim"), rank);
   Value* x = n.input("grad_in");
@@ -27,17 +46,7 @@ Values raise_unfold_backward(const AtenNode& n, OnnxBuilder& onnx) {
     if (i != dim) order.push_back(i);
   }
   order.insert(order.end(), {dim, rank});
-  x = padded(onnx, onnx.transpose(x, order), rank, 0, parts * step - size);
-  std::vector<Value*> terms;
-  for (int64_t i = 0; i < parts; ++i) {
-    Value* part = parts == 1 ? x : onnx.slice(x, rank, i * step, (i + 1) * step);
-    terms.push_back(padded(onnx, part, rank - 1, i, parts - 1 - i));
-  }
-  Value* sum = terms.size() == 1 ? terms[0] : onnx("Sum", terms);
-  IntArgs joined = onnx.sizes(sum);
-  joined.pop_back();
-  joined[static_cast<size_t>(rank - 1)] = -1;
-  sum = onnx.reshape(sum, joined);
+  Value* sum = added_windows(onnx, onnx.transpose(x, order), size, step);
   // what no window reached is 0
   const IntArg& wanted = sizes[static_cast<size_t>(dim)];
   const IntArg missing = onnx.max(onnx.sub(wanted, onnx.size(sum, rank - 1)), 0);

@@ -52,4 +52,9 @@ inline int64_t spatial_of(const AtenNode& n) {
   return at == std::string::npos ? 0 : name[at] - '0';
 }
 
+// overlap_raise.cpp
+/// Windows, whose elements are the last dimension and which lie `step` apart in the one before, added up in one
+/// dimension. Behind the last of them there are zeros, up to a whole step.
+Value* added_windows(OnnxBuilder& onnx, Value* x, int64_t size, int64_t step);
+
 }  // namespace tonnx

@@ -1,0 +1,91 @@
+"""Functions that take sizes as numbers, for which torch.export fixes open ones: others in their place, in a trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+_sym_min: Any = torch.sym_min
+_sym_max: Any = torch.sym_max
+
+
+def _is_open(*sizes: Any) -> bool:
+    return any(isinstance(size, torch.SymInt) for size in sizes)
+
+
+def _linspace(start: Any, end: Any, steps: Any, **options: Any) -> torch.Tensor | None:
+    """It counts from both ends, so that both are exact."""
+    if not _is_open(steps) or isinstance(start, torch.Tensor) or isinstance(end, torch.Tensor):
+        return None
+    dtype = options.pop("dtype", None) or torch.get_default_dtype()
+    places = torch.arange(steps, **options)
+    step = (end - start) / _sym_max(steps - 1, 1)
+    return torch.where(places < (steps + 1) // 2, start + step * places, end - step * (steps - 1 - places)).to(dtype)
+
+
+def _affine_grid(theta: torch.Tensor, size: Any, align_corners: bool | None = None) -> torch.Tensor | None:
+    if len(size) != 4 or not _is_open(*size[2:]):
+        return None
+
+    def places(steps: Any) -> Any:
+        inner = _sym_min(steps - 1, 1) if align_corners else (steps - 1) / steps  # the only one is in the middle
+        line = _linspace if _is_open(steps) else torch.linspace
+        return line(-1, 1, steps, dtype=theta.dtype, device=theta.device) * inner
+
+    y, x = torch.meshgrid(places(size[2]), places(size[3]), indexing="ij")
+    points = torch.stack([x, y, torch.ones_like(x)], -1).reshape(1, -1, 3)
+    return (points @ theta.transpose(1, 2)).reshape(size[0], size[2], size[3], 2)
+
+
+def _is_whole(input: torch.Tensor, kernel_size: Any, padding: Any, dims: int) -> bool:
+    """Whether a window, whose size is open, is all there is."""
+    sizes = list(kernel_size) if isinstance(kernel_size, tuple | list) else [kernel_size] * dims
+    is_padded = any(padding) if isinstance(padding, tuple | list) else padding != 0
+    return len(sizes) == dims and _is_open(*sizes) and not is_padded and sizes == list(input.shape[-dims:])
+
+
+def _mean_pool(dims: int) -> Any:
+    def pool(
+        input: torch.Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> torch.Tensor | None:
+        if divisor_override is not None or not _is_whole(input, kernel_size, padding, dims):
+            return None
+        return input.mean(tuple(range(-dims, 0)), keepdim=True)
+
+    return pool
+
+
+def _max_pool(dims: int) -> Any:
+    def pool(
+        input: torch.Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> torch.Tensor | None:
+        is_dense = all(d == 1 for d in (dilation if isinstance(dilation, tuple | list) else [dilation]))
+        if return_indices or not is_dense or not _is_whole(input, kernel_size, padding, dims):
+            return None
+        return input.amax(tuple(range(-dims, 0)), keepdim=True)
+
+    return pool
+
+
+# Each gives None where it need not be replaced.
+OPEN_FUNCTIONS: dict[Any, Any] = {
+    torch.linspace: _linspace,
+    F.affine_grid: _affine_grid,
+    **{getattr(F, f"avg_pool{dims}d"): _mean_pool(dims) for dims in (1, 2, 3)},
+    **{getattr(F, f"max_pool{dims}d"): _max_pool(dims) for dims in (1, 2, 3)},
+    **{getattr(torch, f"max_pool{dims}d"): _max_pool(dims) for dims in (1, 2, 3)},
+}
