@@ -46,6 +46,9 @@ void recognise_aten_activations(Graph& graph);
 /// aten: means and quotients that are a normalised layer become layer_norm.
 void recognise_aten_layer_norm(Graph& graph);
 
+/// aten: products around a softmax that are an attention become scaled_dot_product_attention.
+void recognise_aten_attention(Graph& graph);
+
 /// aten: a constant that is added to each channel of a convolution becomes its bias.
 void fold_conv_bias(Graph& graph);
 
