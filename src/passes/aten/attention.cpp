@@ -250,7 +250,7 @@ class AttentionRewriter {
       }
       Value* open = part.value;
       if (!part.says_allowed) {
-        AtenCall call("logical_not", "", &product_);
+        AtenCall call("bitwise_not", "", &product_);
         open = writer_.add(call.with("self", part.value), part.value->type, "mask");
       }
       allowed = allowed ? together("bitwise_and", allowed, open, open->type) : open;
