@@ -140,3 +140,17 @@ def test_what_one_mask_picks_is_of_one_size(tmp_path: Path) -> None:
     program = torch.export.export(module, (x, x), strict=False).module()
     for run in (module, program):
         torch.testing.assert_close(run(x, x), 2 * x[x > 0])
+
+
+def test_weights_of_layers_are_no_statements(tmp_path: Path) -> None:
+    long = "model_with_a_very_long_name_of_its_layers_dense_Tensordot_ReadVariableOp"
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 18]> g (float[n, 5] x) => (float[n, 5] y)
+        { a = MatMul(x, w1) b = MatMul(a, w2) y = MatMul(b, w2) }""")
+    for node, names in zip(model.graph.node, ("w1", "w2", "w2"), strict=True):
+        node.input[1] = long + names
+    for name in ("w1", "w2"):
+        values = np.random.default_rng(0).normal(size=(5, 5)).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(values, long + name))
+    tonnx.convert(model, tmp_path / "net.py")
+    assert ".t()" not in (tmp_path / "net.py").read_text()
+    run_both(model, np.random.default_rng(0).normal(size=(2, 5)).astype(np.float32))

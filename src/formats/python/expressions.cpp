@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "formats/python/control_flow.h"
 
 namespace tonnx::python {
@@ -11,6 +13,24 @@ bool is_call_module(const Node& node) { return is_tonnx(node, "call_module"); }
 
 bool Expressions::is_module(const Node& node) const {
   return is_call_module(node) || scope_.tree.submodule_of.contains(&node);
+}
+
+bool Expressions::is_submodule_weight(const Node& node, const Value* value) const {
+  const auto module = scope_.tree.submodule_of.find(&node);
+  if (module == scope_.tree.submodule_of.end()) return false;
+  const std::vector<std::string>& given = scope_.tree.submodules[module->second].spec.inputs;
+  for (const Attribute& argument : node.attributes) {
+    const auto* operand = argument.value.get<Operand>();
+    const bool is_it = operand && node.input(operand->index) == value;
+    if (is_it && std::find(given.begin(), given.end(), argument.name) != given.end()) return false;
+    const auto* list = argument.value.get<AttrList>();
+    if (list != nullptr && std::any_of(list->begin(), list->end(), [&](const AttrValue& each) {
+          const auto* at = each.get<Operand>();
+          return at && node.input(at->index) == value;
+        }))
+      return false;
+  }
+  return true;
 }
 
 bool Expressions::is_tensor_counter(const Value* value) const {
