@@ -49,6 +49,9 @@ void recognise_aten_layer_norm(Graph& graph);
 /// aten: products around a softmax that are an attention become scaled_dot_product_attention.
 void recognise_aten_attention(Graph& graph);
 
+/// aten: a sum with 0 or -inf, by a condition, becomes masked_fill.
+void recognise_masked_fill(Graph& graph);
+
 /// aten: a constant that is added to each channel of a convolution becomes its bias.
 void fold_conv_bias(Graph& graph);
 
@@ -57,6 +60,10 @@ void recognise_squeezes(Graph& graph);
 
 /// aten: what moves dimensions and is undone at once goes away.
 void cancel_moves(Graph& graph);
+
+/// aten: tensors that are made as float32, of integers or of nothing, take the type of a tensor that the model computes
+/// with: it may be moved to another. For generated code only; the other forms say their types.
+void follow_float_type(Graph& graph);
 
 /// aten: quantised numbers that are floats again at once stay floats.
 void keep_whole_numbers(Graph& graph);

@@ -76,7 +76,7 @@ FOUND = {
     "finite, forbidden": (PRODUCT + "x = Where(m, least, s)" + BEHIND, "(q, k, v, torch.where(m, -3.40"),
     "numbers of bools": (
         PRODUCT + "f = Cast<to = 1>(m) g = Mul(f, few) x = Add(g, s)" + BEHIND,
-        "(q, k, v, m.to(torch.float32) * -10000.0)",
+        "(q, k, v, m.to(v.dtype) * -10000.0)",
     ),
     "two masks": (
         PRODUCT + "f = Cast<to = 1>(m) g = Mul(f, few) h = Mul(f, e) i = Add(s, g) x = Add(i, h)" + BEHIND,
