@@ -52,6 +52,15 @@ void recognise_aten_attention(Graph& graph);
 /// aten: a sum with 0 or -inf, by a condition, becomes masked_fill.
 void recognise_masked_fill(Graph& graph);
 
+/// aten: sizes are asked of the tensor that they come from, and not of what is made of it.
+void find_sources_of_sizes(Graph& graph);
+
+/// aten: a product of a tensor's rows with a constant matrix is one of the tensor.
+void cancel_flattening(Graph& graph);
+
+/// aten: two parts of a tensor that change places become roll.
+void recognise_roll(Graph& graph);
+
 /// aten: a constant that is added to each channel of a convolution becomes its bias.
 void fold_conv_bias(Graph& graph);
 
