@@ -18,22 +18,25 @@ Value* without_flatten(const Value* matrix) {
   return last.is_constant() && !last.is(0) && last == to->back() ? x : nullptr;
 }
 
-bool is_product_with_weight(const Node& node) {
+/// What a node multiplies with a weight; null for other nodes.
+Value* input_of_layer(const Node& node) {
+  if (is_aten(node, "linear")) return operand(node, "input");
   const Value* weight = is_aten(node, "matmul") ? operand(node, "other") : nullptr;
-  return weight && weight->constant && weight->constant->dims.size() == 2;
+  return weight && weight->constant && weight->constant->dims.size() == 2 ? operand(node, "self") : nullptr;
 }
 
-/// 1. reshape(flatten(x) @ W, sizes): reshape(x @ W, sizes), and x @ W where those are its sizes
+/// 1. reshape(layer(flatten(x)), sizes): reshape(layer(x), sizes), and layer(x) where those are its sizes
 void replace(Graph& graph, Node& node) {
+  Value* matrix = input_of_layer(node);
+  Value* x = without_flatten(matrix);
   Value* product = node.output(0);
-  Value* x = without_flatten(operand(node, "self"));
-  if (x == nullptr || product->uses.empty() || node.input(0) != operand(node, "self")) return;
+  if (x == nullptr || node.input(0) != matrix || product->uses.empty() || product->type.rank() != 2) return;
   const bool is_reshaped = std::all_of(product->uses.begin(), product->uses.end(), [&](const Use& use) {
     return use.user && use.user->graph == &graph && is_aten(use.user, "reshape") && use.index == 0;
   });
   if (!is_reshaped) return;
   Shape shape = *x->type.shape;
-  shape.back() = operand(node, "other")->constant->dims[1];
+  shape.back() = product->type.shape->back();
   node.set_input(0, x);
   product->type.shape = shape;
   const std::vector<Use> uses = product->uses;
@@ -50,7 +53,7 @@ void replace(Graph& graph, Node& node) {
 void cancel_flattening(Graph& graph) {
   for (Node* node = graph.first(); node != nullptr; node = node->next) {
     for (const GraphPtr& subgraph : subgraphs_of(*node)) cancel_flattening(*subgraph);
-    if (is_product_with_weight(*node)) replace(graph, *node);
+    replace(graph, *node);
   }
 }
 
