@@ -179,6 +179,15 @@ bool mentions(std::string_view body, std::string_view word) {
   return false;
 }
 
+/// The classes of modules that PyTorch does not have.
+std::string class_sources(const ModuleTree& tree) {
+  std::set<std::string_view> sources;
+  for (const Submodule& module : tree.submodules) sources.insert(module.spec.source);
+  std::string text;
+  for (const std::string_view source : sources) text += source;
+  return text;
+}
+
 }  // namespace
 }  // namespace python
 
@@ -188,7 +197,7 @@ PythonModule write_python(const Graph& graph, const Model& origin, const PythonO
   std::vector<StateTensor> state = state_tensors(tree, options);
   const Forward forward = write_forward(graph, tree, state.empty() ? "" : state[0].name);
 
-  std::string body = "class Model(nn.Module):\n";
+  std::string body = class_sources(tree) + "class Model(nn.Module):\n";
   const bool has_members = !tree.tensors.empty() || !tree.submodules.empty() || !tree.external_names.empty();
   if (has_members) body += init_method(tree, options) + "\n";
   body += lay_out(

@@ -83,7 +83,7 @@ class TreeFinder {
     result_.submodule_of[&node] = result_.submodules.size();
     Submodule submodule{path_for(node, *spec), std::move(*spec), {}};
     for (ModuleSpec::Weight& weight : std::exchange(submodule.spec.weights, {})) {
-      const bool trainable = !weight.attribute.starts_with("running_");
+      const bool trainable = !weight.attribute.starts_with("running_") && is_float(weight.value->constant->dtype);
       submodule.state.push_back({std::move(weight.attribute), weight.value, weight.transposed, trainable});
     }
     result_.submodules.push_back(std::move(submodule));
