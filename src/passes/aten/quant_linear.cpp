@@ -87,10 +87,11 @@ struct QuantWeight {
 QuantWeight find_weight(const Value* value) {
   const Node* node = maker(value);
   QuantWeight result;
-  if (is_aten(node, "sub", "Scalar") && !node->find_attribute("alpha")) {
+  const bool is_sum = is_aten(node, "add", "Scalar");
+  if ((is_sum || is_aten(node, "sub", "Scalar")) && !node->find_attribute("alpha")) {
     const int64_t* number = find_int(*node, "other");
-    if (number == nullptr) return {};
-    result.zero_point = *number;
+    if (number == nullptr || *number < -kSteps || *number > kSteps) return {};
+    result.zero_point = is_sum ? -*number : *number;
     node = maker(operand(*node, "self"));
   }
   Value* matrix = is_aten(node, "to", "dtype") ? operand(*node, "self") : nullptr;
@@ -126,13 +127,15 @@ class QuantLinear {
     if (!is_aten(node, "mul", "Tensor")) return nullptr;
     Value *product = operand(node, "self"), *factor = operand(node, "other");
     if (!is_aten(maker(product), "matmul")) std::swap(product, factor);
-    const Node* matmul = made_for_one(product, graph);
+    const Node* matmul = maker(product);
     const Node* scaling = maker(factor);
     const auto scale = is_aten(scaling, "mul", "Scalar") ? number_of(*scaling, "other") : std::nullopt;
-    if (!is_aten(matmul, "matmul") || !scale) return nullptr;
+    if (!is_aten(matmul, "matmul") || matmul->graph != &graph || !scale) return nullptr;
     Value* x = dequantised(operand(*matmul, "self"), operand(*scaling, "self"));
     const QuantWeight weight = find_weight(operand(*matmul, "other"));
     if (x == nullptr || x->type.dtype != DType::Float32 || weight.matrix == nullptr) return nullptr;
+    ask_for_sizes(*x, *product, graph);
+    if (product->uses.size() != 1) return nullptr;
     Node* last = &node;
     Value* bias = added_bias(node, weight.matrix->constant->dims[1], graph);
     if (bias != nullptr && !is_own(bias, weight.matrix)) bias = nullptr;
@@ -149,6 +152,21 @@ class QuantLinear {
     graph.move_output(last->output(0), linear, 0);
     last->resize_outputs(0);
     return last;
+  }
+
+  /// Sizes that are asked of a product, as integers, are asked of its input.
+  static void ask_for_sizes(Value& x, const Value& product, Graph& graph) {
+    const std::vector<Use> uses = product.uses;
+    for (const Use& use : uses) {
+      if (!is_aten(use.user, "to", "dtype") || use.user->graph != &graph) continue;
+      Value* whole = use.user->output(0);
+      const std::vector<Use> questions = whole->uses;
+      for (const Use& question : questions) {
+        const int64_t* dim = is_aten(question.user, "sym_size", "int") ? find_int(*question.user, "dim") : nullptr;
+        if (dim && *dim >= 0 && *dim + 1 < x.type.rank().value_or(0)) question.user->set_input(0, &x);
+      }
+      if (whole->uses.empty()) graph.erase(use.user);
+    }
   }
 
   /// Whether a bias is that of one layer only, which then has it as its own.
