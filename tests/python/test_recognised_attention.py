@@ -176,3 +176,18 @@ def test_no_keys() -> None:
     model = made(FOUND["plain"][0])
     feeds = feeds_of(model, {"B": 2, "S": 3, "L": 0}, np.random.default_rng(0))
     assert not tonnx.convert(model)(*map(torch.from_numpy, feeds.values())).any()
+
+
+def test_heads_that_share_keys(tmp_path: Path) -> None:
+    repeated = """ku = Unsqueeze(k, two) ke = Expand(ku, many) kr = Reshape(ke, heads) vu = Unsqueeze(v, two) ve = Expand(vu, many)
+        vr = Reshape(ve, heads) t = Transpose<perm = [0, 1, 3, 2]>(kr) p = MatMul(q, t) x = Mul(p, c)"""
+    repeated += BEHIND.replace("(w, v)", "(w, vr)")
+    model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 18]>
+        g (float[B,6,S,4] q, float[B,2,L,4] k, float[B,2,L,4] v) => (float[B,6,S,4] y)
+        <float c = {{0.5}}, int64[1] two = {{2}}, int64[5] many = {{1, 1, 3, 1, 1}}, int64[4] heads = {{0, 6, -1, 4}}> {{ {repeated} }}""")
+    assert CALL + "q, k, v, enable_gqa=True)" in code_of(model, tmp_path)
+    check(model, tonnx.convert(model))
+    tonnx.convert(model, tmp_path / "net.pt2")
+    check(model, torch.export.load(tmp_path / "net.pt2").module())
+    tonnx.convert(model, tmp_path / "net.pt")
+    check(model, torch.jit.load(tmp_path / "net.pt"))

@@ -44,7 +44,8 @@ std::string Expressions::text_of(const Value* value, int place) const {
     return binding < place ? "(" + text + ")" : text;
   }
   const std::string* name = variables_.find(value);
-  return name == nullptr ? "xx" : *name;  // before names are given, a text of usual length
+  if (name != nullptr) return *name;
+  return is_number(*value) ? number_hint(*value) : "xx";  // before names are given, a text of usual length
 }
 
 std::string Expressions::spelled_with(const Node& node, const std::function<std::string(const Value*)>& mark) const {

@@ -190,9 +190,13 @@ class AttentionRewriter {
     const auto mask = mask_of(found, *scores, gives_zeros);
     if (!mask) return false;
     AtenCall call("scaled_dot_product_attention", "", &product_);
-    call.with("query", found.q).with("key", keys(found)).with("value", found.v);
+    Value* rows = keys(found);
+    Value *k = without_repeats(rows), *v = without_repeats(found.v);
+    const bool shares_heads = k != rows && v != found.v && are_same_heads(*k, *v);
+    call.with("query", found.q).with("key", shares_heads ? k : rows).with("value", shares_heads ? v : found.v);
     if (*mask != nullptr) call.with("attn_mask", *mask);
     if (!is_default_scale(found)) call.with("scale", AttrValue(found.scale));
+    if (shares_heads) call.with("enable_gqa", AttrValue(true));
     Value* made = writer_.add(call, result->type, result->name);
     graph_.move_output(result, made->producer, 0);
     product_.resize_outputs(0);
@@ -316,6 +320,26 @@ class AttentionRewriter {
     }
     return writer_.add(call, std::move(type), "key");
   }
+
+  /// x.unsqueeze(2).expand(.., .., n, .., ..).flatten(1, 2): x, whose heads n heads of the queries share.
+  static Value* without_repeats(Value* value) {
+    const Node* joined = value->producer;
+    const bool joins = is_aten(joined, "reshape") || is_aten(joined, "flatten", "using_ints");
+    const Value* many = joins ? operand(*joined, "self") : nullptr;
+    const Node* expanded = many ? many->producer : nullptr;
+    const Value* one = is_aten(expanded, "expand") ? operand(*expanded, "self") : nullptr;
+    const Node* unsqueezed = one ? one->producer : nullptr;
+    Value* x = is_aten(unsqueezed, "unsqueeze") ? operand(*unsqueezed, "self") : nullptr;
+    const int64_t* dim = x ? find_int(*unsqueezed, "dim") : nullptr;
+    if (!dim || *dim != 2 || x->type.rank() != 4 || many->type.rank() != 5 || value->type.rank() != 4) return value;
+    const Shape &heads = *x->type.shape, &repeated = *many->type.shape, &all = *value->type.shape;
+    if (!heads[1].is_constant() || !repeated[2].is_constant() || !all[1].is_constant() || heads[1].is(0)) return value;
+    const bool fits = repeated[0] == heads[0] && repeated[1] == heads[1] && repeated[3] == heads[2] &&
+                      repeated[4] == heads[3] && all[0] == heads[0] && all[2] == heads[2] && all[3] == heads[3] &&
+                      all[1] == heads[1] * repeated[2];
+    return fits ? x : value;
+  }
+  static bool are_same_heads(const Value& k, const Value& v) { return (*k.type.shape)[1] == (*v.type.shape)[1]; }
 
   static bool is_default_scale(const Attention& a) {
     const auto size = a.q->type.shape->back().constant();
