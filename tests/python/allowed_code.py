@@ -112,7 +112,9 @@ class Checker(ast.NodeVisitor):
         super().generic_visit(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        require(node.name in ("Model", "QuantLinear") and ast.unparse(node.bases[0]) == "nn.Module", f"class {node.name}")
+        require(
+            node.name in ("Model", "QuantLinear") and ast.unparse(node.bases[0]) == "nn.Module", f"class {node.name}"
+        )
         require(len(node.bases) == 1 and not node.keywords and not node.decorator_list, "a class of another kind")
         require(all(isinstance(part, ast.FunctionDef) for part in node.body), "a class that holds more than methods")
         self.generic_visit(node)

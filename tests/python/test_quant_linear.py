@@ -32,9 +32,13 @@ def made(nodes: str, kind: type = np.uint8) -> onnx.ModelProto:
 
 def layer(name: str, result: str) -> str:
     text = LAYER.format(w=name, y=result)
-    return text.replace("i =", f"i{name} =").replace("(i)", f"(i{name})").replace("f =", f"f{name} =").replace(
-        "s =", f"s{name} ="
-    ).replace("(f, s)", f"(f{name}, s{name})")
+    return (
+        text.replace("i =", f"i{name} =")
+        .replace("(i)", f"(i{name})")
+        .replace("f =", f"f{name} =")
+        .replace("s =", f"s{name} =")
+        .replace("(f, s)", f"(f{name}, s{name})")
+    )
 
 
 def check(model: onnx.ModelProto) -> None:

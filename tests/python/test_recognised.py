@@ -157,7 +157,10 @@ def test_weights_of_layers_are_no_statements(tmp_path: Path) -> None:
 
 
 NORMS = {
-    "rms": ("q = Mul(x, x) v = ReduceMean(q, last) e = Add(v, eps) r = Sqrt(e) n = Div(x, r) y = Mul(w, n)", "nn.RMSNorm(5, eps=0.001)"),
+    "rms": (
+        "q = Mul(x, x) v = ReduceMean(q, last) e = Add(v, eps) r = Sqrt(e) n = Div(x, r) y = Mul(w, n)",
+        "nn.RMSNorm(5, eps=0.001)",
+    ),
     "rms by a reciprocal": (
         "q = Pow(x, two) v = ReduceMean(q, last) e = Add(v, eps) r = Sqrt(e) i = Reciprocal(r) n = Mul(x, i) y = Mul(n, w)",
         "nn.RMSNorm(5, eps=0.001)",
@@ -258,7 +261,10 @@ def test_heads_behind_a_layer_of_rows(tmp_path: Path) -> None:
 def test_parts_that_change_places(shift: int, both: bool, tmp_path: Path) -> None:
     nodes = "a = Slice(x, k, end, one) b = Slice(x, zero, k, one) y = Concat<axis = 1>(a, b)"
     if both:
-        nodes = nodes.replace(" y = ", " z = ") + " c = Slice(z, k, end, two) d = Slice(z, zero, k, two) y = Concat<axis = 2>(c, d)"
+        nodes = (
+            nodes.replace(" y = ", " z = ")
+            + " c = Slice(z, k, end, two) d = Slice(z, zero, k, two) y = Concat<axis = 2>(c, d)"
+        )
     model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 18]> g (float[n, 4, 5] x) => (float[n, 4, 5] y)
         <int64[1] k = {{{shift}}}, int64[1] end = {{9223372036854775807}}, int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}}> {{ {nodes} }}""")
     tonnx.convert(model, tmp_path / "net.py")

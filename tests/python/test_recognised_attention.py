@@ -162,7 +162,9 @@ def test_other_forms(name: str, tmp_path: Path) -> None:
     check(model, program.module())
     tonnx.convert(model, tmp_path / "net.pt")
     check(model, torch.jit.load(tmp_path / "net.pt"))
-    for opset in (18,) if name == "finite choice" else (18, 23):  # ONNX Runtime's Attention takes the least number for -inf
+    for opset in (
+        (18,) if name == "finite choice" else (18, 23)
+    ):  # ONNX Runtime's Attention takes the least number for -inf
         tonnx.convert(tmp_path / "net.pt2", tmp_path / "back.onnx", opset=opset)
         session = onnxruntime.InferenceSession(tmp_path / "back.onnx")
         names = [each.name for each in session.get_inputs()]

@@ -21,7 +21,9 @@ def scaled(name: str, sizes: list[int], op: str = "Mul") -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("sizes", [[], [1]])
-@pytest.mark.parametrize("name", ["blocks.3.gamma", "logit_scale", "learnable_affine_block_0.w_0", "pos_enc.scale", "gamma"])
+@pytest.mark.parametrize(
+    "name", ["blocks.3.gamma", "logit_scale", "learnable_affine_block_0.w_0", "pos_enc.scale", "gamma"]
+)
 def test_a_trained_scalar_stays(name: str, sizes: list[int]) -> None:
     for op in ("Mul", "Add"):
         model = scaled(name, sizes, op)
@@ -35,7 +37,17 @@ def test_a_trained_scalar_stays(name: str, sizes: list[int]) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["onnx::Mul_12", "/attn/Constant_1_output_0", "const_fold_opt__4", "norm.eps", "12", "val_3", "embed.weight_scale", "p2o.full.2.0", "two"],
+    [
+        "onnx::Mul_12",
+        "/attn/Constant_1_output_0",
+        "const_fold_opt__4",
+        "norm.eps",
+        "12",
+        "val_3",
+        "embed.weight_scale",
+        "p2o.full.2.0",
+        "two",
+    ],
 )
 def test_a_constant_is_a_number(name: str) -> None:
     assert not tonnx.convert(scaled(name, [])).state_dict()
@@ -70,5 +82,7 @@ def test_steps_that_only_the_run_tells() -> None:
     module = tonnx.convert(model)
     assert not module.state_dict()
     for limit in (0.2, 0.5, 1.9):
-        want = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"limit": np.array(limit, np.float32)})[0]
+        want = onnxruntime.InferenceSession(model.SerializeToString()).run(
+            None, {"limit": np.array(limit, np.float32)}
+        )[0]
         np.testing.assert_allclose(module(torch.tensor(limit)).numpy(), want)

@@ -54,8 +54,8 @@ void Nesting::hide_weights(const Graph& graph, const Expressions& expressions) {
                                          [](const Value* input) { return input && input->constant; });
     const std::vector<Use>& uses = node.output(0)->uses;
     const bool is_weight = is_constant && !uses.empty() && std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
-      return use.user && expressions.is_submodule_weight(*use.user, node.output(0));
-    });
+                             return use.user && expressions.is_submodule_weight(*use.user, node.output(0));
+                           });
     if (is_weight) {
       nested_.insert(&node);
       hidden_.insert(&node);

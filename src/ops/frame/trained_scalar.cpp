@@ -44,8 +44,7 @@ bool is_parameter_name(std::string_view name) {
 }  // namespace
 
 bool is_trained_scalar(const Value& value) {
-  if (!value.constant || value.producer != nullptr || value.constant->count() != 1 ||
-      !is_float(value.constant->dtype))
+  if (!value.constant || value.producer != nullptr || value.constant->count() != 1 || !is_float(value.constant->dtype))
     return false;
   const std::string_view name = value.name;
   const bool is_path = std::all_of(name.begin(), name.end(), [](char c) { return is_word(c) || c == '.'; });

@@ -4,8 +4,9 @@
 
 namespace tonnx {
 
-/// Whether an initializer of one element is a parameter of the model, as its name says: `blocks.3.gamma`, `logit_scale`,
-/// Paddle's `learnable_affine_block_0.w_0`; and not `onnx::Mul_12`, `/attn/Constant_1_output_0`, `const_fold_opt__4`.
+/// Whether an initializer of one element is a parameter of the model, as its name says: `blocks.3.gamma`,
+/// `logit_scale`, Paddle's `learnable_affine_block_0.w_0`; and not `onnx::Mul_12`, `/attn/Constant_1_output_0`,
+/// `const_fold_opt__4`.
 bool is_trained_scalar(const Value& value);
 
 }  // namespace tonnx

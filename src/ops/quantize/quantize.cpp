@@ -282,7 +282,8 @@ constexpr OnnxOp kQuantizeOnnx[] = {
      .lower = lower_dynamic_quantize},
 };
 
-constexpr std::string_view kQuantLinear = R"py(# A linear layer with weights of 8 bits; its input is rounded to 256 steps of its own range.
+constexpr std::string_view kQuantLinear =
+    R"py(# A linear layer with weights of 8 bits; its input is rounded to 256 steps of its own range.
 class QuantLinear(nn.Module):
     def __init__(self, inputs, outputs, scale, zero_point, bias=False, dtype=torch.uint8):
         super().__init__()

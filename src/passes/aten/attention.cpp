@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "ops/frame/aten_types.h"
-#include "passes/aten/attention_mask.h"
 #include "passes/aten/aten_writer.h"
+#include "passes/aten/attention_mask.h"
 #include "passes/aten/match.h"
 #include "passes/passes.h"
 
@@ -43,7 +43,9 @@ Scaled without_scale(Value* value) {
 std::optional<std::vector<int64_t>> order_of(const Node* node, size_t rank) {
   std::vector<int64_t> order;
   for (size_t i = 0; i < rank; ++i) order.push_back(static_cast<int64_t>(i));
-  const auto from_front = [&](int64_t dim) { return static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(rank) : dim); };
+  const auto from_front = [&](int64_t dim) {
+    return static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(rank) : dim);
+  };
   if (is_aten(node, "transpose", "int")) {
     const int64_t *a = find_int(*node, "dim0"), *b = find_int(*node, "dim1");
     if (!a || !b || from_front(*a) >= rank || from_front(*b) >= rank) return std::nullopt;
@@ -96,7 +98,8 @@ class ScoreReader {
     }
     if (is_aten(node, "where", "ScalarSelf")) {
       const auto fill = number_of(*node, "self");
-      return fill && read_part(operand(*node, "other"), scores, {operand(*node, "condition"), true, false, *fill}, found);
+      return fill &&
+             read_part(operand(*node, "other"), scores, {operand(*node, "condition"), true, false, *fill}, found);
     }
     return read_product(scores, found);
   }

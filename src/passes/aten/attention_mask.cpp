@@ -86,8 +86,8 @@ bool says_infinity(const Node& node) {
 }
 
 bool hands_on(const Node& node) {
-  constexpr std::array kOps{"slice", "expand", "unsqueeze", "squeeze", "transpose", "permute",
-                            "reshape", "view", "flatten", "unflatten", "cat", "to", "add", "where", "select"};
+  constexpr std::array kOps{"slice",   "expand",    "unsqueeze", "squeeze", "transpose", "permute", "reshape", "view",
+                            "flatten", "unflatten", "cat",       "to",      "add",       "where",   "select"};
   return node.domain == Symbol("aten") &&
          std::any_of(kOps.begin(), kOps.end(), [&](const char* op) { return node.op == Symbol(op); });
 }
@@ -132,9 +132,8 @@ class InfinitySearch {
   }
   static bool forbids_row(const Tensor& tensor) {
     if (tensor.dims.empty() || tensor.dims.back() == 1) return has_infinity(tensor);
-    return !holds_for_rows(tensor, [](std::span<const double> row) {
-      return !std::all_of(row.begin(), row.end(), is_negative_infinity);
-    });
+    return !holds_for_rows(
+        tensor, [](std::span<const double> row) { return !std::all_of(row.begin(), row.end(), is_negative_infinity); });
   }
 
   std::unordered_set<const Node*> seen_;

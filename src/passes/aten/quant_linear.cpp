@@ -43,7 +43,8 @@ Range find_range(const Value* step) {
   if (!is_aten(difference, "sub", "Tensor") || difference->find_attribute("alpha")) return {};
   const Value* low = operand(*difference, "other");
   const Node* ends = find_end(operand(*difference, "self"), 1);
-  if (ends == nullptr || find_end(low, 0) != ends || ends->inputs().size() != 1 || ends->attributes.size() != 1) return {};
+  if (ends == nullptr || find_end(low, 0) != ends || ends->inputs().size() != 1 || ends->attributes.size() != 1)
+    return {};
   return {operand(*ends, "self"), low};
 }
 
@@ -121,8 +122,8 @@ class QuantLinear {
  private:
   using Key = std::tuple<double, int64_t, const Value*>;
 
-  /// 1. (quantised x) @ (weight - zero point) * (step * scale), and the sum with a bias behind it. Returns the node that
-  /// nobody uses any more.
+  /// 1. (quantised x) @ (weight - zero point) * (step * scale), and the sum with a bias behind it. Returns the node
+  /// that nobody uses any more.
   Node* replace(Graph& graph, Node& node) {
     if (!is_aten(node, "mul", "Tensor")) return nullptr;
     Value *product = operand(node, "self"), *factor = operand(node, "other");
@@ -185,7 +186,7 @@ class QuantLinear {
     return other && other->constant && other->constant->dims == std::vector<int64_t>{count} ? other : nullptr;
   }
 
-  std::map<const Value*, Key> layers_;  // one layer for each weight
+  std::map<const Value*, Key> layers_;             // one layer for each weight
   std::map<const Value*, const Value*> owner_of_;  // the weight beside each bias
 };
 

@@ -104,7 +104,9 @@ class Unrolled {
 
  private:
   Node& at(size_t iteration, size_t j) const { return *nodes_[first_ + iteration * length_ + j]; }
-  Value* value(size_t iteration, const StepPlace& place) const { return at(iteration, place.node).output(place.output); }
+  Value* value(size_t iteration, const StepPlace& place) const {
+    return at(iteration, place.node).output(place.output);
+  }
 
   /// The place of a value inside of an iteration; nothing where it comes from elsewhere.
   std::optional<StepPlace> place_in(const Value* value, size_t iteration) const {

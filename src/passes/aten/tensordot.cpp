@@ -1,4 +1,5 @@
-// tensordot.cpp - aten: layers that are applied to the rows of a matrix, and not to the tensor that it was, lose the way.
+// tensordot.cpp - aten: layers that are applied to the rows of a matrix, and not to the tensor that it was, lose the
+// way.
 #include <algorithm>
 
 #include "passes/aten/match.h"
