@@ -285,3 +285,21 @@ def test_parts_of_an_open_size_stay(tmp_path: Path) -> None:
     assert "roll" not in (tmp_path / "net.py").read_text()
     for size in (2, 3, 4):
         run_both(model, np.random.default_rng(0).normal(size=(size, 4)).astype(np.float32))
+
+
+@pytest.mark.parametrize("other, count", [("a", 1), ("b", 2)])
+def test_what_a_module_computes_twice(other: str, count: int, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 18]> g (float[4, 3] x) => (float[4, 3] y)
+        <int64[3] lengths = {2, 4, 1}>
+        { n = Neg(x) a = ReverseSequence<time_axis = 0, batch_axis = 1>(x, lengths) b = ReverseSequence<time_axis = 0, batch_axis = 1>(n, lengths)
+          y = Mul(a, b) }""")
+    model.graph.node[1].name, model.graph.node[2].name = "/a/ReverseSequence", f"/{other}/ReverseSequence_1"
+    tonnx.convert(model, tmp_path / "net.py")
+    assert (tmp_path / "net.py").read_text().count("torch.where(") == count
+    run_both(model, np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32))
+
+
+def test_what_is_random_is_drawn_twice() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 18]> g (float[64] x) => (float[64] y)
+        { a = RandomNormalLike(x) b = RandomNormalLike(x) y = Sub(a, b) }""")
+    assert tonnx.convert(model)(torch.zeros(64)).abs().max() > 0
