@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kDeepest = 16;
 constexpr int kDeepestArithmetic = 4;  // beyond it a mask is made of activations
-constexpr int64_t kMostElements = int64_t{1} << 24;
+constexpr int64_t kMostElements = int64_t{1} << 22;
 
 /// Calls `is_fine` with each row of a constant; false where there is none, or it is too large to be looked at.
 template <class F>

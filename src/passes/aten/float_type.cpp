@@ -55,7 +55,8 @@ class FloatTypes {
   void follow(Graph& graph, Node& node, const Places& places, const std::vector<Value*>& known) {
     Value* like = otherwise_;
     const auto is_needed_behind = [&](const Value* value) {
-      return std::any_of(value->uses.begin(), value->uses.end(), [&](const Use& use) {
+      // the last uses are mostly those farthest behind
+      return std::any_of(value->uses.rbegin(), value->uses.rend(), [&](const Use& use) {
         const auto at = places.find(use.user);
         return at != places.end() && at->second > places.at(&node);
       });

@@ -55,9 +55,9 @@ bool is_worth_sharing(const Node& node) {
   const AtenOpEntry* entry = node.domain == Symbol("aten") ? find_aten_op(node) : nullptr;
   if (entry == nullptr || entry->op->subscript || entry->op->view == ViewRule::Dropout) return false;
   const auto& inputs = entry->signature.inputs;
-  const bool is_random = node.op.view().find("rand") != std::string_view::npos ||
-                         std::any_of(inputs.begin(), inputs.end(),
-                                     [](const Param& param) { return param.type == "Generator"; });
+  const bool is_random =
+      node.op.view().find("rand") != std::string_view::npos ||
+      std::any_of(inputs.begin(), inputs.end(), [](const Param& param) { return param.type == "Generator"; });
   if (is_random) return false;
   return entry->op->elementwise != Elementwise::No || entry->op->view != ViewRule::None ||
          std::find(kFactories.begin(), kFactories.end(), node.op.view()) != kFactories.end();
