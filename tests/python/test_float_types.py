@@ -21,6 +21,10 @@ MODELS = {
         { s = Shape(x) k = Gather(s, zero) r = Range(zero, k, one) f = Cast<to = 1>(r) u = Unsqueeze(f, at) p = Mul(x, u) y = MatMul(p, w) }""",
     "scores that are masked": """g (float[n, 4] x, bool[n, 4] m) => (float[n, 4] y) <float zero = {0}>
         { never = Constant<value = float {-inf}>() c = Where(m, zero, never) p = Add(x, c) q = Softmax(p) y = MatMul(q, w) }""",
+    "the least number": """g (float[n, 4] x, bool[n, 4] m) => (float[n, 4] y)
+        { least = Constant<value = float {-3.4028234663852886e38}>() a = MatMul(x, w) p = Where(m, least, a) q = Softmax(p) y = MatMul(q, w) }""",
+    "a mask of the least number": """g (float[n, 4] x) => (float[n, 4] y) <int64 up = {1}>
+        { s = Shape(x) o = ConstantOfShape<value = float[1] {-3.4028234663852886e38}>(s) u = Trilu<upper = 1>(o, up) p = Add(x, u) q = Softmax(p) y = MatMul(q, w) }""",
     "scores that are masked, twice": """g (float[n, 4] x, bool[n, 4] m) => (float[n, 4] y) <float zero = {0}>
         { never = Constant<value = float {-inf}>() c = Where(m, never, zero) p = Add(c, x) d = MatMul(x, w) e = Add(d, c) a = Softmax(p)
           b = Softmax(e) q = Add(a, b) y = MatMul(q, w) }""",

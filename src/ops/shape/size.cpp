@@ -26,6 +26,11 @@ std::string emit_int_scalar(const Emission& e) {
 /// `x.dtype`
 std::string emit_dtype_of(const Emission& e) { return e.text("self", precedence::kAtom) + ".dtype"; }
 
+/// `torch.finfo(x.dtype).min`
+std::string emit_finfo_min(const Emission& e) {
+  return "torch.finfo(" + e.text("self", precedence::kAtom) + ".dtype).min";
+}
+
 std::string emit_list_item(const Emission& e) {
   return e.text("list", precedence::kAtom) + "[" + e.text("index") + "]";
 }
@@ -123,6 +128,7 @@ constexpr AtenOp kSizeAten[] = {
      .emit = emit_int_scalar,
      .script = script_int_scalar},
     {.sig = "tonnx::dtype_of(Tensor self) -> ScalarType", .emit = emit_dtype_of},
+    {.sig = "tonnx::finfo_min(Tensor self) -> float", .emit = emit_finfo_min},
     {.sig = "tonnx::tolist(Tensor self) -> int[]", .python = ".tolist", .script = script_tolist},
     {.sig = "tonnx::list_item(int[] list, int index) -> SymInt", .emit = emit_list_item, .script = script_list_item},
     {.sig = "tonnx::item(Tensor self) -> SymInt", .python = ".item", .script = script_item},

@@ -1,6 +1,7 @@
 // float_type.cpp - aten: tensors that are made as floats are of the type that the model computes in.
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <unordered_map>
 
 #include "passes/aten/match.h"
@@ -27,6 +28,24 @@ bool makes_floats(const Node& node) {
   return x && x->type.is_tensor() && (x->type.dtype == DType::Bool || is_integer(x->type.dtype));
 }
 
+bool is_least(const Node& node, std::string_view argument) {
+  return number_of(node, argument) == static_cast<double>(std::numeric_limits<float>::lowest());
+}
+
+Value* first_tensor(const Node& node) {
+  Value* self = operand(node, "self");
+  return self ? self : operand(node, "other");
+}
+
+/// The argument that is the least number of float32 beside a tensor of that type; null for other nodes.
+const char* least_of_tensor(const Node& node) {
+  const char* argument = is_aten(node, "masked_fill", "Scalar")  ? "value"
+                         : is_aten(node, "where", "ScalarOther") ? "other"
+                         : is_aten(node, "where", "ScalarSelf")  ? "self"
+                                                                 : nullptr;
+  return argument && is_least(node, argument) && is_model_float(first_tensor(node)) ? argument : nullptr;
+}
+
 /// Finds the type of each of these nodes among the tensors that its neighbours compute with.
 class FloatTypes {
  public:
@@ -43,6 +62,7 @@ class FloatTypes {
     for (Node* node = graph.first(); node != nullptr; node = node->next) {
       for (const GraphPtr& subgraph : subgraphs_of(*node)) run(*subgraph);
       if (makes_floats(*node)) follow(graph, *node, places, known);
+      if (const char* argument = least_of_tensor(*node)) set_least(graph, *node, argument, first_tensor(*node));
       for (Value* output : node->outputs()) {
         if (is_model_float(output)) known.push_back(output);
       }
@@ -75,6 +95,17 @@ class FloatTypes {
     Value* made = graph.add_output_to(type, graph.unique_name("dtype"), Type::number(Type::Kind::Opaque));
     node.take_attribute("dtype");
     add_operand(node, "dtype", made);
+    if (is_least(node, "fill_value")) set_least(graph, node, "fill_value", like);
+  }
+
+  /// The least number of the type of a tensor: that of float32 does not fit into others.
+  static void set_least(Graph& graph, Node& node, std::string_view argument, Value* like) {
+    Node* least = graph.add_node("tonnx", "finfo_min", &node);
+    least->name = node.name;
+    add_operand(*least, "self", like);
+    Value* made = graph.add_output_to(least, graph.unique_name("least"), Type::number(Type::Kind::Opaque));
+    node.take_attribute(argument);
+    add_operand(node, argument, made);
   }
 
   Value* otherwise_;
