@@ -47,9 +47,12 @@ bool replace(Graph& graph, Node& node) {
   if (back->start * 2 > size) shifts[0] = size - back->start;
   Value* of = back->of;
   const Node* before = of->producer && of->producer->graph == &graph && of->uses.size() == 2 ? of->producer : nullptr;
-  if (is_aten(before, "roll") && ints_of(*before, "dims").size() == 1 && ints_of(*before, "dims")[0] != dims[0]) {
-    shifts.insert(shifts.begin(), ints_of(*before, "shifts")[0]);
-    dims.insert(dims.begin(), ints_of(*before, "dims")[0]);
+  const bool is_rolled = is_aten(before, "roll");
+  const std::vector<int64_t> other_dims = is_rolled ? ints_of(*before, "dims") : std::vector<int64_t>();
+  const std::vector<int64_t> other_shifts = is_rolled ? ints_of(*before, "shifts") : std::vector<int64_t>();
+  if (other_dims.size() == 1 && other_shifts.size() == 1 && other_dims[0] >= 0 && other_dims[0] != dims[0]) {
+    shifts.insert(shifts.begin(), other_shifts[0]);
+    dims.insert(dims.begin(), other_dims[0]);
     of = operand(*before, "self");
   }
   Node* roll = graph.add_node("aten", "roll", &node);
