@@ -176,7 +176,7 @@ class Conversion {
     return result;
   }
 
-  PythonModule write(const PythonOptions& options) { return write_python(*lowered_, model_, options); }
+  PythonModule write(const PythonOptions& options) { return python_of(*lowered_, model_, options); }
 
   /// The modules that converters gave have their weights: those are told to the code, and not given back.
   nb::tuple source_and_state(const std::string& title, const std::vector<std::vector<nb::tuple>>& external, bool mapped,

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "convert/evaluate.h"
 #include "convert/support.h"
+#include "ops/frame/trained_scalar.h"
 
 namespace tonnx {
 
@@ -27,8 +28,10 @@ Value* ModelLowering::constant_of(const Value* value) {
   TensorPtr tensor = value->constant;
   if (!tensor) tensor = densified(*value->sparse);
   if (tensor->dtype == DType::String) fail_unsupported("PyTorch has no tensors of strings");
-  Value* made = add_constant(origin_of_weight(value)->name, widened(tensor));
-  made->trainable = (value->producer == nullptr || value->trainable) && is_float(made->constant->dtype);
+  const Value* origin = origin_of_weight(value);
+  Value* made = add_constant(origin->name, widened(tensor));
+  const bool is_trained = value->producer == nullptr || value->trainable;
+  made->trainable = is_trained && is_float(tensor->dtype) && (!tensor->dims.empty() || is_trained_scalar(*origin));
   return made;
 }
 

@@ -130,6 +130,12 @@ GraphPtr lower_for_python(const Model& model, const LoweringOptions& options) {
   return graph;
 }
 
+PythonModule python_of(Graph& graph, const Model& model, const PythonOptions& options) {
+  recognise_quant_linear(graph);
+  follow_float_type(graph);
+  return write_python(graph, model, options);
+}
+
 void write_python_files(const PythonModule& module, const std::string& path,
                         const std::function<void(uint64_t, uint64_t)>& progress) {
   in_context([&] { return "writing " + path; },
@@ -169,7 +175,7 @@ void convert_model(Model& model, const std::string& target, const ConvertOptions
     for (const Value* output : model.graph->outputs()) outputs.push_back(output->name);
     return write_torchscript_file(*graph, outputs, target, options);
   }
-  write_python_files(write_python(*graph, model, file_options(target, options.flat)), target, options.progress);
+  write_python_files(python_of(*graph, model, file_options(target, options.flat)), target, options.progress);
 }
 
 namespace {

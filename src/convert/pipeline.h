@@ -72,6 +72,10 @@ void prepare(Model& model, const LoweringOptions& options = {});
 /// The aten graph of a model that was prepared, simplified for Python.
 GraphPtr lower_for_python(const Model& model, const LoweringOptions& options = {});
 
+/// The code of such a graph, with modules that only code has. Its floats take the type of the model's, which may be
+/// moved to another.
+PythonModule python_of(Graph& graph, const Model& model, const PythonOptions& options);
+
 /// How code calls itself and its weights in a file of that path.
 PythonOptions file_options(const std::string& target, bool flat);
 /// By the ending of the path: NAME.py and, where there are weights, NAME.safetensors; or the weights alone, in

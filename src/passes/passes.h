@@ -46,6 +46,24 @@ void recognise_aten_activations(Graph& graph);
 /// aten: means and quotients that are a normalised layer become layer_norm.
 void recognise_aten_layer_norm(Graph& graph);
 
+/// aten: products around a softmax that are an attention become scaled_dot_product_attention.
+void recognise_aten_attention(Graph& graph);
+
+/// aten: a sum with 0 or -inf, by a condition, becomes masked_fill.
+void recognise_masked_fill(Graph& graph);
+
+/// aten: sizes are asked of the tensor that they come from, and not of what is made of it.
+void find_sources_of_sizes(Graph& graph);
+
+/// aten: a product of a tensor's rows with a constant matrix is one of the tensor.
+void cancel_flattening(Graph& graph);
+
+/// aten: two parts of a tensor that change places become roll.
+void recognise_roll(Graph& graph);
+
+/// aten: of nodes of one module that compute the same of the same one is left.
+void share_equal_aten(Graph& graph);
+
 /// aten: a constant that is added to each channel of a convolution becomes its bias.
 void fold_conv_bias(Graph& graph);
 
@@ -54,6 +72,13 @@ void recognise_squeezes(Graph& graph);
 
 /// aten: what moves dimensions and is undone at once goes away.
 void cancel_moves(Graph& graph);
+
+/// aten: tensors that are made as float32, of integers or of nothing, take the type of a tensor that the model computes
+/// with: it may be moved to another. For generated code only; the other forms say their types.
+void follow_float_type(Graph& graph);
+
+/// aten: a layer whose input is quantised as it comes becomes quant_linear, a module of generated code.
+void recognise_quant_linear(Graph& graph);
 
 /// aten: quantised numbers that are floats again at once stay floats.
 void keep_whole_numbers(Graph& graph);

@@ -90,7 +90,7 @@ class TreeFinder {
     Submodule submodule{path_for(node, *spec), std::move(*spec), {}};
     submodule.is_key = is_key(submodule.name, node);
     for (ModuleSpec::Weight& weight : std::exchange(submodule.spec.weights, {})) {
-      const bool trainable = !weight.attribute.starts_with("running_");
+      const bool trainable = !weight.attribute.starts_with("running_") && is_float(weight.value->constant->dtype);
       submodule.state.push_back({std::move(weight.attribute), weight.value, weight.transposed, trainable});
     }
     result_.submodules.push_back(std::move(submodule));

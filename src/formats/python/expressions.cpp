@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "formats/modules/sequences.h"
 #include "formats/python/control_flow.h"
 
@@ -29,6 +31,24 @@ bool Expressions::is_module(const Node& node) const {
   return is_call(node) || scope_.tree.submodule_of.contains(&node);
 }
 
+bool Expressions::is_submodule_weight(const Node& node, const Value* value) const {
+  const auto module = scope_.tree.submodule_of.find(&node);
+  if (module == scope_.tree.submodule_of.end()) return false;
+  const std::vector<std::string>& given = scope_.tree.submodules[module->second].spec.inputs;
+  for (const Attribute& argument : node.attributes) {
+    const auto* operand = argument.value.get<Operand>();
+    const bool is_it = operand && node.input(operand->index) == value;
+    if (is_it && std::find(given.begin(), given.end(), argument.name) != given.end()) return false;
+    const auto* list = argument.value.get<AttrList>();
+    if (list != nullptr && std::any_of(list->begin(), list->end(), [&](const AttrValue& each) {
+          const auto* at = each.get<Operand>();
+          return at && node.input(at->index) == value;
+        }))
+      return false;
+  }
+  return true;
+}
+
 bool Expressions::is_tensor_counter(const Value* value) const {
   return value == tensor_counter_ || (outer_ != nullptr && outer_->is_tensor_counter(value));
 }
@@ -40,7 +60,8 @@ std::string Expressions::text_of(const Value* value, int place) const {
     return binding < place ? "(" + text + ")" : text;
   }
   const std::string* name = variables_.find(value);
-  return name == nullptr ? "xx" : *name;  // before names are given, a text of usual length
+  if (name != nullptr) return *name;
+  return is_number(*value) ? number_hint(*value) : "xx";  // before names are given, a text of usual length
 }
 
 std::string Expressions::spelled_with(const Node& node, const std::function<std::string(const Value*)>& mark) const {

@@ -38,6 +38,8 @@ class Expressions {
   size_t width(const Node& node) const { return expression(node).first.size(); }
   /// Whether a node is a call of a module, the model's own or another.
   bool is_module(const Node& node) const;
+  /// Whether a node is a call of a submodule that has the value as its weight, so that the text does not mention it.
+  bool is_submodule_weight(const Node& node, const Value* value) const;
   /// The text of a call with what `mark` gives for the values inside it, where that is not empty.
   std::string spelled_with(const Node& node, const std::function<std::string(const Value*)>& mark) const;
 

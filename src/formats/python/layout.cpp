@@ -67,6 +67,16 @@ std::vector<std::string_view> split_items(std::string_view body) {
 void lay_out_into(std::string& out, std::string_view text, size_t indent, std::string_view behind) {
   const std::string margin(indent, ' ');
   size_t open = 0, close = 0;
+  constexpr std::string_view kReturn = "return ";
+  if (indent + text.size() > kLineWidth && text.starts_with(kReturn)) {
+    const std::vector<std::string_view> results = split_items(text.substr(kReturn.size()));
+    if (results.size() > 1) {
+      out += margin + "return (\n";
+      for (const std::string_view result : results) lay_out_into(out, result, indent + 4, ",");
+      out += margin + ")\n";
+      return;
+    }
+  }
   if (indent + text.size() + behind.size() <= kLineWidth || !find_last_brackets(text, open, close)) {
     out += margin;
     out += text;

@@ -47,7 +47,25 @@ bool is_number(const Value& value) {
          kind == Type::Kind::Bool;
 }
 
+/// What is made of constants, for modules only, is a weight of theirs that no text mentions.
+void Nesting::hide_weights(const Graph& graph, const Expressions& expressions) {
+  for (const Node& node : graph) {
+    if (node.outputs().size() != 1 || node.inputs().empty() || is_control(node)) continue;
+    const bool is_constant = std::all_of(node.inputs().begin(), node.inputs().end(),
+                                         [](const Value* input) { return input && input->constant; });
+    const std::vector<Use>& uses = node.output(0)->uses;
+    const bool is_weight = is_constant && !uses.empty() && std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+                             return use.user && expressions.is_submodule_weight(*use.user, node.output(0));
+                           });
+    if (is_weight) {
+      nested_.insert(&node);
+      hidden_.insert(&node);
+    }
+  }
+}
+
 void Nesting::choose(const Graph& graph, const Positions& positions, const Expressions& expressions, bool is_forward) {
+  hide_weights(graph, expressions);
   for (const Node& node : graph) choose_inputs(node, positions, expressions);
   choose_outputs(graph, expressions, is_forward);
 }
@@ -62,7 +80,8 @@ void Nesting::choose_inputs(const Node& node, const Positions& positions, const 
   if (is_call_each(node)) return;
   std::vector<const Node*> candidates;
   for (const Value* input : node.inputs()) {
-    if (input && input->producer && can_nest(*input->producer, node, positions)) candidates.push_back(input->producer);
+    const Node* maker = input ? input->producer : nullptr;
+    if (maker && !hidden_.contains(maker) && can_nest(*maker, node, positions)) candidates.push_back(maker);
   }
   for (const Node* candidate : candidates) nested_.insert(candidate);
   drop_repeated(node, candidates, expressions);
@@ -96,7 +115,7 @@ void Nesting::drop_repeated(const Node& node, std::vector<const Node*>& candidat
 int Nesting::depth(const Node& node) const {
   int deepest = 0;
   for (const Value* input : node.inputs()) {
-    if (!input || !is_inside(input)) continue;
+    if (!input || !is_inside(input) || hidden_.contains(input->producer)) continue;
     const bool same_brackets = is_subscript(node) && is_subscript(*input->producer) && input == node.input(0);
     deepest = std::max(deepest, depth(*input->producer) - (same_brackets ? 1 : 0));
   }

@@ -24,12 +24,14 @@ class Nesting {
   void choose(const Graph& graph, const Positions& positions, const Expressions& expressions, bool is_forward);
 
  private:
+  void hide_weights(const Graph& graph, const Expressions& expressions);
   void choose_inputs(const Node& node, const Positions& positions, const Expressions& expressions);
   void drop_repeated(const Node& node, std::vector<const Node*>& candidates, const Expressions& expressions);
   void choose_outputs(const Graph& graph, const Expressions& expressions, bool is_forward);
   int depth(const Node& node) const;
 
   std::unordered_set<const Node*> nested_;
+  std::unordered_set<const Node*> hidden_;  // nested, and no text has them
 };
 
 /// A plain number or a list of them.

@@ -69,16 +69,20 @@ std::string Variables::free_name(int position) {
   return numbered("x", 1, position);
 }
 
-/// The name of a size, as `batch`, where the model has one for it.
-std::string Variables::number_name(const Value* value, int position) {
-  std::string hint = identifier(value->name);
-  if (hint.empty() || hint.size() > kLongestSizeName || is_made_up(value->name) ||
-      value->name.find('/') != std::string::npos)
+std::string number_hint(const Value& value) {
+  std::string hint = identifier(value.name);
+  if (hint.empty() || hint.size() > kLongestSizeName || is_made_up(value.name) ||
+      value.name.find('/') != std::string::npos)
     hint = "n";
   for (const std::string_view plain : {"n", "ints"}) {  // what has no name of its own
     if (hint.starts_with(plain) && hint.find_first_not_of("_0123456789", plain.size()) == std::string::npos)
       hint = plain;
   }
+  return hint;
+}
+
+std::string Variables::number_name(const Value* value, int position) {
+  const std::string hint = number_hint(*value);
   return needed_until(hint) <= position ? hint : numbered(hint, 2, position);
 }
 

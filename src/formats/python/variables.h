@@ -12,6 +12,9 @@
 
 namespace tonnx::python {
 
+/// What a size is called, as `batch`, where the model has a name for it.
+std::string number_hint(const Value& value);
+
 /// The variables of one block. A name is free again behind the last use of the value that has it.
 class Variables {
  public:

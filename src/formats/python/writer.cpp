@@ -173,6 +173,15 @@ bool mentions(std::string_view body, std::string_view word) {
   return false;
 }
 
+/// The classes of modules that PyTorch does not have.
+std::string class_sources(const ModuleTree& tree) {
+  std::set<std::string_view> sources;
+  for (const Submodule& module : tree.submodules) sources.insert(module.spec.source);
+  std::string text;
+  for (const std::string_view source : sources) text += source;
+  return text;
+}
+
 }  // namespace
 }  // namespace python
 
@@ -185,8 +194,8 @@ PythonModule write_python(const Graph& graph, const Model& origin, const PythonO
   const std::vector<ClassText> classes = write_classes(*model, options.external);
   const Forward& forward = classes.back().forward;
 
-  std::string body;
-  for (const ClassText& each : classes) body += (body.empty() ? "" : "\n\n") + class_text(each);
+  std::string body = class_sources(tree);
+  for (size_t i = 0; i < classes.size(); ++i) body += (i == 0 ? "" : "\n\n") + class_text(classes[i]);
   body += state.empty() ? kLoadNothing : kLoadWeights;
 
   PythonModule result;

@@ -278,11 +278,12 @@ Values lower_attention(const OnnxNode& n, AtenBuilder& aten) {
   return {y, cache[0], cache[1], scores};
 }
 
-/// `F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=0.125)`
+/// `F.scaled_dot_product_attention(q, k, v, mask, scale=0.125)`
 std::string emit_attention(const Emission& e) {
   std::string text =
       fmt::format("F.scaled_dot_product_attention({}, {}, {}", e.text("query"), e.text("key"), e.text("value"));
-  for (const char* name : {"attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa"}) {
+  if (e.has("attn_mask")) text += ", " + e.text("attn_mask");
+  for (const char* name : {"dropout_p", "is_causal", "scale", "enable_gqa"}) {
     if (e.node().find_attribute(name) != nullptr) text += fmt::format(", {}={}", name, e.text(name));
   }
   return text + ")";

@@ -9,6 +9,7 @@
 #include "ops/create/raise.h"
 #include "ops/create/types.h"
 #include "ops/frame/complex_parts.h"
+#include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
@@ -129,9 +130,36 @@ std::optional<int64_t> find_range_count(const NodeView& n) {
   return count <= 0 ? 0 : static_cast<int64_t>(count);
 }
 
+/// One whole number as an integer: a constant, or an integer that a Cast made a float.
+std::optional<Dim> find_whole(const NodeView& n, std::string_view input) {
+  if (const auto numbers = n.find_const_floats(input); numbers && numbers->size() == 1) {
+    const double number = (*numbers)[0];
+    constexpr double kMostExact = 1 << 24;
+    if (std::trunc(number) != number || std::abs(number) > kMostExact) return std::nullopt;
+    return Dim(static_cast<int64_t>(number));
+  }
+  const Node* cast = n.value(input)->producer;
+  if (cast == nullptr || !cast->domain.empty() || cast->op != Symbol("Cast") || !cast->input(0)) return std::nullopt;
+  const auto elements = is_integer(cast->input(0)->type.dtype) ? find_dims(*cast->input(0)) : std::nullopt;
+  return elements && elements->size() == 1 ? std::optional((*elements)[0]) : std::nullopt;
+}
+
+/// Floats that count by one from a whole number up to a size.
+struct WholeRange {
+  Dim first, count;
+};
+std::optional<WholeRange> find_whole_range(const NodeView& n) {
+  const auto first = find_whole(n, "start"), limit = find_whole(n, "limit"), step = find_whole(n, "delta");
+  if (!first || !limit || !step || !step->is(1) || !first->is_constant()) return std::nullopt;
+  return WholeRange{*first, max(*limit - *first, Dim(0))};
+}
+
 void infer_range(InferNode& n) {
   const DType dtype = n.dtype("start");
   const auto start = n.find_dims("start"), limit = n.find_dims("limit"), delta = n.find_dims("delta");
+  if (is_plain_float(dtype)) {
+    if (const auto range = find_whole_range(n)) return n.set(0, dtype, Shape{range->count});
+  }
   if (!is_integer(dtype) || !start || !limit || !delta) {
     const auto count = find_range_count(n);
     return n.set(0, dtype, Shape{count ? Dim(*count) : n.fresh()});
@@ -160,16 +188,19 @@ Value* range_at_run_time(const OnnxNode& n, AtenBuilder& aten, DType dtype) {
     Value* value = n.input(name);
     return wide == dtype ? value : aten("to.dtype", value, wide);
   };
-  Value *start = input("start"), *limit = input("limit"), *delta = input("delta");
+  const auto with = [&](const std::string& op, Value* x, std::string_view name) {
+    const auto number = find_literal(n, name, name);
+    return number ? aten(op + ".Scalar", x, *number) : aten(op + ".Tensor", x, input(name));
+  };
   Value* count = nullptr;
   if (is_integer(dtype)) {
-    Value* whole = aten("div.Tensor_mode", aten("sub.Tensor", start, limit), delta, Kw{"rounding_mode", "floor"});
-    count = aten("neg", whole);
+    Value* distance = aten("sub.Tensor", input("start"), input("limit"));
+    count = aten("neg", aten("div.Tensor_mode", distance, input("delta"), Kw{"rounding_mode", "floor"}));
   } else {
-    count = aten("to.dtype", aten("ceil", aten("div.Tensor", aten("sub.Tensor", limit, start), delta)), DType::Int64);
+    count = aten("to.dtype", aten("ceil", with("div", with("sub", input("limit"), "start"), "delta")), DType::Int64);
   }
   Value* numbers = aten("arange", aten("tonnx::item", aten("clamp", count, 0)), Kw{"dtype", wide});
-  Value* result = aten("add.Tensor", start, aten("mul.Tensor", delta, numbers));
+  Value* result = with("add", with("mul", numbers, "delta"), "start");
   return wide == dtype ? result : aten("to.dtype", result, dtype);
 }
 
@@ -179,6 +210,11 @@ Values lower_range(const OnnxNode& n, AtenBuilder& aten) {
   const Kw kind{"dtype", dtype == DType::Int64 ? Arg(nullptr) : Arg(dtype)};
   if (!is_integer(dtype)) {
     const auto start = n.find_scalar("start"), limit = n.find_scalar("limit"), delta = n.find_scalar("delta");
+    if (const auto range = find_whole_range(n); range && !limit) {
+      const IntArg end = n.int_arg(range->first + range->count);
+      if (range->first.is(0)) return aten("arange", end, kind);
+      return aten("arange.start_step", n.int_arg(range->first), end, 1, kind);
+    }
     if (!start || !limit || !delta) return range_at_run_time(n, aten, dtype);
     return aten("arange.start_step", *start, find_range_count(n) == 0 ? *start : *limit, *delta, kind);
   }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ops/frame/emission.h"
+#include "ops/frame/trained_scalar.h"
 
 namespace tonnx {
 namespace {
@@ -77,6 +78,8 @@ std::optional<Arg> find_literal(const OnnxNode& n, const Value* value, const Val
     return Arg(number);
   }
   if (!is_plain_float(dtype)) return std::nullopt;
+  const bool scales_activations = other != value && other->type.rank().value_or(0) > 0;
+  if (scales_activations && is_trained_scalar(*value)) return std::nullopt;
   const double number = element_as_double(*value->constant, 0);
   if (dtype == DType::Float64 && !has_exact_text(number)) return std::nullopt;
   return Arg(number);

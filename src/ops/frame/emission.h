@@ -44,6 +44,7 @@ struct ModuleSpec {
   std::vector<std::string> inputs;  // the arguments of the node that forward takes
   std::string short_name;           // conv: what to call it where no name is known
   bool nests_results = false;       // forward gives its results but the first as a tuple: y, (h, c)
+  std::string_view source = {};     // the definition of its class, where PyTorch has none
 };
 
 }  // namespace tonnx

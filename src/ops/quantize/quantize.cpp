@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ops/cast/cast.h"
 #include "ops/frame/complex_parts.h"
+#include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
@@ -282,7 +283,46 @@ constexpr OnnxOp kQuantizeOnnx[] = {
      .lower = lower_dynamic_quantize},
 };
 
+constexpr std::string_view kQuantLinear =
+    R"py(# A linear layer with weights of 8 bits; its input is rounded to 256 steps of its own range.
+class QuantLinear(nn.Module):
+    def __init__(self, inputs, outputs, scale, zero_point, bias=False, dtype=torch.uint8):
+        super().__init__()
+        self.scale = scale
+        self.zero_point = zero_point
+        self.register_buffer("weight", torch.empty(inputs, outputs, dtype=dtype))
+        self.bias = nn.Parameter(torch.empty(outputs)) if bias else None
+
+    def forward(self, x):
+        low, high = torch.aminmax(x)
+        low = torch.clamp(low, max=0.0)
+        step = (torch.clamp(high, min=0.0) - low) / 255.0
+        step = step.masked_fill(step == 0.0, 1.0)
+        zero = torch.clamp(torch.round(-low / step), min=0, max=255)
+        x = torch.clamp(torch.round(x / step) + zero, min=0, max=255) - zero
+        x = x @ (self.weight.to(x.dtype) - self.zero_point) * (step * self.scale)
+        return x if self.bias is None else x + self.bias
+
+
+)py";
+
+std::optional<ModuleSpec> module_quant_linear(const Emission& e) {
+  Value *weight = e.value("weight"), *bias = e.value("bias");
+  const Tensor& matrix = *weight->constant;
+  ModuleSpec spec{.type = "QuantLinear", .inputs = {"input"}, .short_name = "linear", .source = kQuantLinear};
+  spec.arguments = fmt::format("{}, {}, scale={}, zero_point={}", matrix.dims[0], matrix.dims[1], e.text("scale"),
+                               e.text("zero_point"));
+  if (bias != nullptr) spec.arguments += ", bias=True";
+  if (matrix.dtype != DType::UInt8) spec.arguments += ", dtype=" + python_dtype(matrix.dtype);
+  spec.weights.push_back({"weight", weight});
+  if (bias != nullptr) spec.weights.push_back({"bias", bias});
+  return spec;
+}
+
 constexpr AtenOp kQuantizeAten[] = {
+    {.sig = "tonnx::quant_linear(Tensor input, Tensor weight, Tensor? bias=None, *, float scale, int zero_point) -> "
+            "Tensor",
+     .module = module_quant_linear},
     {.sig = "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
      .types = types_both_extremes,
      .python = "torch.aminmax",

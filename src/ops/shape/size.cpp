@@ -23,6 +23,14 @@ std::string emit_int_scalar(const Emission& e) {
   return "torch.tensor(" + e.text("value") + dtype_of(e) + device_of(e) + ")";
 }
 
+/// `x.dtype`
+std::string emit_dtype_of(const Emission& e) { return e.text("self", precedence::kAtom) + ".dtype"; }
+
+/// `torch.finfo(x.dtype).min`
+std::string emit_finfo_min(const Emission& e) {
+  return "torch.finfo(" + e.text("self", precedence::kAtom) + ".dtype).min";
+}
+
 std::string emit_list_item(const Emission& e) {
   return e.text("list", precedence::kAtom) + "[" + e.text("index") + "]";
 }
@@ -119,6 +127,8 @@ constexpr AtenOp kSizeAten[] = {
     {.sig = "tonnx::int_scalar(SymInt value, *, ScalarType dtype) -> Tensor",
      .emit = emit_int_scalar,
      .script = script_int_scalar},
+    {.sig = "tonnx::dtype_of(Tensor self) -> ScalarType", .emit = emit_dtype_of},
+    {.sig = "tonnx::finfo_min(Tensor self) -> float", .emit = emit_finfo_min},
     {.sig = "tonnx::tolist(Tensor self) -> int[]", .python = ".tolist", .script = script_tolist},
     {.sig = "tonnx::list_item(int[] list, int index) -> SymInt", .emit = emit_list_item, .script = script_list_item},
     {.sig = "tonnx::item(Tensor self) -> SymInt", .python = ".item", .script = script_item},

@@ -41,16 +41,16 @@ int64_t rows_of(const Value* x) {
 bool is_typed(const Value* value) { return value->type.is_tensor() && value->type.shape; }
 
 /// A place inside of an iteration.
-struct Place {
+struct StepPlace {
   size_t node;
   uint32_t output;
-  auto operator<=>(const Place&) const = default;
+  auto operator<=>(const StepPlace&) const = default;
 };
 
 /// What each iteration gets from the one before it.
 struct Carried {
   Value* initial;
-  Place from;
+  StepPlace from;
 };
 
 /// The rows of a tensor, one for each iteration.
@@ -104,15 +104,17 @@ class Unrolled {
 
  private:
   Node& at(size_t iteration, size_t j) const { return *nodes_[first_ + iteration * length_ + j]; }
-  Value* value(size_t iteration, const Place& place) const { return at(iteration, place.node).output(place.output); }
+  Value* value(size_t iteration, const StepPlace& place) const {
+    return at(iteration, place.node).output(place.output);
+  }
 
   /// The place of a value inside of an iteration; nothing where it comes from elsewhere.
-  std::optional<Place> place_in(const Value* value, size_t iteration) const {
+  std::optional<StepPlace> place_in(const Value* value, size_t iteration) const {
     if (value->producer == nullptr) return std::nullopt;
     const auto found = places_.find(value->producer);
     const size_t begin = first_ + iteration * length_;
     if (found == places_.end() || found->second < begin || found->second >= begin + length_) return std::nullopt;
-    return Place{found->second - begin, value->output_index};
+    return StepPlace{found->second - begin, value->output_index};
   }
   bool is_inside(const Node* node) const {
     const auto found = places_.find(node);
@@ -201,7 +203,7 @@ class Unrolled {
     return true;
   }
 
-  bool match_uses(const Value& output, size_t iteration, const Place& place) {
+  bool match_uses(const Value& output, size_t iteration, const StepPlace& place) {
     for (const Use& use : output.uses) {
       if (use.user != nullptr && is_inside(use.user)) continue;
       if (use.user != nullptr && is_stack_of(*use.user, place)) continue;
@@ -213,7 +215,7 @@ class Unrolled {
     return true;
   }
 
-  bool is_stack_of(Node& node, const Place& place) {
+  bool is_stack_of(Node& node, const StepPlace& place) {
     if (stacks_.contains(&node)) return stacks_[&node] == place;
     const int64_t* dim = find_int(node, "dim");
     if (!is_aten(node, "stack") || (dim && *dim != 0) || node.inputs().size() != count_ || !is_typed(node.output(0)))
@@ -278,7 +280,7 @@ class Unrolled {
   std::map<std::pair<size_t, size_t>, size_t> slots_;  // which carried value an input of a node is
   std::map<size_t, Rows> rows_;                        // by the node that takes them
   std::vector<Value*> invariant_;
-  std::map<Node*, Place> stacks_;
+  std::map<Node*, StepPlace> stacks_;
 };
 
 /// Tries the nodes that take the first or the last row of a tensor as the beginning of a loop.

@@ -77,6 +77,6 @@ def test_where_broadcasts_the_condition(constant: tuple[str, ...]) -> None:
 def test_reads_well() -> None:
     lowest = np.array(np.finfo(np.float32).min)
     text = source("Where", {"c": CONDITION, "x": lowest, "y": X}, 16, ("x",))
-    assert text.endswith("return y.masked_fill(c, -3.4028234663852886e+38)")
+    assert text.endswith("return y.masked_fill(c, torch.finfo(y.dtype).min)")
     assert source("Less", {"a": np.array(2, np.int64), "b": np.arange(3)}, 16, ("a",)).endswith("return b > 2")
     assert source("And", {"a": T, "b": F}, 16).endswith("return a & b")

@@ -1,0 +1,58 @@
+// trained_scalar.cpp - tells parameters of one element from constants, by the names that frameworks give to both.
+#include "ops/frame/trained_scalar.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+
+namespace tonnx {
+namespace {
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+template <size_t N>
+bool is_among(std::string_view name, const std::array<std::string_view, N>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// `w_0`, `b_12`: Paddle's weights.
+bool is_paddle_weight(std::string_view last) {
+  return last.size() > 2 && (last[0] == 'w' || last[0] == 'b') && last[1] == '_' &&
+         std::all_of(last.begin() + 2, last.end(), is_digit);
+}
+
+/// Names that PyTorch and Paddle give to what is no parameter, in a module or out of it.
+bool is_constant_name(std::string_view last) {
+  constexpr std::array<std::string_view, 4> kNames{"eps", "epsilon", "momentum", "num_batches_tracked"};
+  constexpr std::array<std::string_view, 6> kStarts{"tmp_", "const", "Const", "_tensor_const", "lifted_tensor", "val_"};
+  constexpr std::array<std::string_view, 3> kEnds{"_zero_point", "weight_scale", "_quantized"};
+  return is_digit(last[0]) || is_among(last, kNames) ||
+         std::any_of(kStarts.begin(), kStarts.end(), [&](std::string_view start) { return last.starts_with(start); }) ||
+         std::any_of(kEnds.begin(), kEnds.end(), [&](std::string_view end) { return last.ends_with(end); });
+}
+
+/// A parameter of the model itself has no module in front of its name, and must say more.
+bool is_parameter_name(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kNames{"gamma", "beta", "temperature"};
+  constexpr std::array<std::string_view, 3> kEnds{"_gamma", "_beta", "_scale"};
+  return is_among(name, kNames) ||
+         std::any_of(kEnds.begin(), kEnds.end(), [&](std::string_view end) { return name.ends_with(end); });
+}
+
+}  // namespace
+
+bool is_trained_scalar(const Value& value) {
+  if (!value.constant || value.producer != nullptr || value.constant->count() != 1 || !is_float(value.constant->dtype))
+    return false;
+  const std::string_view name = value.name;
+  const bool is_path = std::all_of(name.begin(), name.end(), [](char c) { return is_word(c) || c == '.'; });
+  if (!is_path || name.empty() || is_digit(name.front()) || name.front() == '.' || name.back() == '.') return false;
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return !is_constant_name(name) && is_parameter_name(name);
+  const std::string_view last = name.substr(dot + 1);
+  return is_paddle_weight(last) || !is_constant_name(last);
+}
+
+}  // namespace tonnx

@@ -1,0 +1,106 @@
+// share_equal.cpp - aten: what is computed of the same by the same is computed once.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "ops/frame/op_def.h"
+#include "passes/aten/match.h"
+#include "passes/passes.h"
+
+namespace tonnx {
+namespace {
+
+template <class T>
+void append(std::string& key, const T& plain) {
+  key.append(reinterpret_cast<const char*>(&plain),
+             sizeof(T));  // NOLINT(bugprone-sizeof-expression): a pointer is a key too
+}
+
+/// False for what is not to be compared: tensors, graphs.
+bool append_value(std::string& key, const AttrValue& value, const Node& node) {
+  key += static_cast<char>(value.index());
+  if (const auto* flag = value.get<bool>()) {
+    append(key, *flag);
+  } else if (const auto* i = value.get<int64_t>()) {
+    append(key, *i);
+  } else if (const auto* f = value.get<double>()) {
+    append(key, *f);
+  } else if (const auto* dtype = value.get<DType>()) {
+    append(key, *dtype);
+  } else if (const auto* at = value.get<Operand>()) {
+    append(key, node.input(at->index));
+  } else if (const auto* text = value.get<std::string>()) {
+    append(key, text->size());
+    key += *text;
+  } else if (const auto* ints = value.get<std::vector<int64_t>>()) {
+    append(key, ints->size());
+    for (const int64_t each : *ints) append(key, each);
+  } else if (const auto* list = value.get<AttrList>()) {
+    append(key, list->size());
+    return std::all_of(list->begin(), list->end(),
+                       [&](const AttrValue& each) { return append_value(key, each, node); });
+  } else {
+    return value.is_none();
+  }
+  return true;
+}
+
+/// Whether the operator gives the same each time, and more than a part of a tensor that code may as well take twice.
+bool is_worth_sharing(const Node& node) {
+  constexpr std::array<std::string_view, 6> kFactories{"arange", "zeros", "ones", "full", "eye", "cat"};
+  if (node.outputs().size() != 1 || node.output(0) == nullptr || !node.output(0)->type.is_tensor()) return false;
+  if (node.domain == Symbol("tonnx")) return node.op == Symbol("int_tensor") || node.op == Symbol("int_scalar");
+  const AtenOpEntry* entry = node.domain == Symbol("aten") ? find_aten_op(node) : nullptr;
+  if (entry == nullptr || entry->op->subscript || entry->op->view == ViewRule::Dropout) return false;
+  const auto& inputs = entry->signature.inputs;
+  const bool is_random =
+      node.op.view().find("rand") != std::string_view::npos ||
+      std::any_of(inputs.begin(), inputs.end(), [](const Param& param) { return param.type == "Generator"; });
+  if (is_random) return false;
+  return entry->op->elementwise != Elementwise::No || entry->op->view != ViewRule::None ||
+         std::find(kFactories.begin(), kFactories.end(), node.op.view()) != kFactories.end();
+}
+
+/// The module that a node belongs to, as its name says: what blocks that repeat compute for themselves stays theirs.
+std::string_view scope_of(const Node& node) {
+  const std::string_view name = node.name;
+  const size_t end = name.find_last_of("/.");
+  return end == std::string_view::npos ? std::string_view() : name.substr(0, end);
+}
+
+std::string key_of(const Node& node) {
+  std::string key(scope_of(node));
+  append(key, node.op.view().data());  // names are kept once, so that this tells them apart
+  append(key, node.overload.view().data());
+  for (const Attribute& attribute : node.attributes) {
+    append(key, attribute.name.size());
+    key += attribute.name;
+    if (!append_value(key, attribute.value, node)) return "";
+  }
+  return key;
+}
+
+}  // namespace
+
+void share_equal_aten(Graph& graph) {
+  std::unordered_map<std::string, Value*> first;
+  for (Node* node = graph.first(); node != nullptr;) {
+    Node* next = node->next;
+    for (const GraphPtr& subgraph : subgraphs_of(*node)) share_equal_aten(*subgraph);
+    const std::string key = is_worth_sharing(*node) ? key_of(*node) : "";
+    if (!key.empty()) {
+      const auto [at, is_fresh] = first.try_emplace(key, node->output(0));
+      const auto is_output = [](const Use& use) { return use.user == nullptr; };
+      const auto& uses = node->output(0)->uses;
+      if (!is_fresh && std::none_of(uses.begin(), uses.end(), is_output)) {
+        graph.replace_uses(node->output(0), at->second);
+        graph.erase(node);
+      }
+    }
+    node = next;
+  }
+}
+
+}  // namespace tonnx
