@@ -218,6 +218,7 @@ def dotted_model(names: list[str]) -> onnx.ModelProto:
         ["forward.weight", "type.to.weight", "state_dict.half.weight"],
         ["__import__.weight", "a.__class__.weight", "é.ü.weight"],
         ["x.1000000000.weight", "x.00.weight", "x.-1.weight"],
+        ["a.b-0.weight", "a.b-1.weight", "c.w-0.weight", "c.weight", "a.b-0-c.d.weight"],
         [".".join(["deep"] * 300) + ".weight", ".".join(["deep"] * 299) + ".weight"],
         ["Model.weight", "nn.weight", "torch.nn.weight", "F.weight", "Path.a.weight"],
         ["...weight", "..weight", "a..b.weight", "weight"],

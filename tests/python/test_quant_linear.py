@@ -57,7 +57,7 @@ def test_one_layer(kind: type, bias: bool, tmp_path: Path) -> None:
     model = made(QUANTISED + nodes, kind)
     tonnx.convert(model, tmp_path / "net.py")
     text = (tmp_path / "net.py").read_text()
-    assert "self.u = QuantLinear(6, 4, scale=0.013, zero_point=" in text
+    assert "self.u = QuantLinear(6, 4" in text
     assert "return self.u(x)" in text
     assert text.count("aminmax") == 1
     check(model)

@@ -90,7 +90,8 @@ class TreeFinder {
     Submodule submodule{path_for(node, *spec), std::move(*spec), {}};
     submodule.is_key = is_key(submodule.name, node);
     for (ModuleSpec::Weight& weight : std::exchange(submodule.spec.weights, {})) {
-      const bool trainable = !weight.attribute.starts_with("running_") && is_float(weight.value->constant->dtype);
+      const bool trainable = !weight.attribute.starts_with("running_") && weight.attribute != "scale" &&
+                             is_float(weight.value->constant->dtype);
       submodule.state.push_back({std::move(weight.attribute), weight.value, weight.transposed, trainable});
     }
     result_.submodules.push_back(std::move(submodule));
@@ -218,7 +219,7 @@ class TreeFinder {
       result_.submodules[i].name = path_of(named[i].second, result_.submodules[i].spec.short_name);
     const auto name_tensor = [&](size_t i) {
       Path path = named[result_.submodules.size() + i].second;
-      if (!path.empty() && is_index(path.back())) path.back() = "n" + path.back();
+      if (!path.empty()) path.back() = is_index(path.back()) ? "n" + path.back() : identifier(path.back());
       if (!result_.tensors[i].is_key) {
         const Path outer(path.begin(), path.begin() + static_cast<ptrdiff_t>(std::min(common, path.size())));
         path.erase(path.begin(), path.begin() + static_cast<ptrdiff_t>(outer.size()));

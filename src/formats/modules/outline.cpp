@@ -106,7 +106,7 @@ class Outliner {
         step = fmt::format("[{}]", each.name);
       else if (around == Kind::Dict)
         step = fmt::format("[\"{}\"]", each.name);
-      else if (is_index(each.name))
+      else if (!is_attribute(each.name))
         step = fmt::format(".get_submodule(\"{}\")", each.name);
       text = step + text;
     }

@@ -12,6 +12,13 @@ namespace {
 
 constexpr size_t kDeepest = 24;  // parts of a path; more are one name
 
+/// `block1-0`: no attribute, but a name that a module may have.
+bool is_dashed(std::string_view part) {
+  return part.find('-') != std::string_view::npos && part.find("__") == std::string_view::npos && part.size() < 64 &&
+         std::all_of(part.begin(), part.end(),
+                     [](unsigned char c) { return c < 128 && (std::isalnum(c) || c == '_' || c == '-'); });
+}
+
 /// Words that are taken as variables may be attributes: `self.self`.
 std::string attribute_name(std::string_view part) {
   std::string name = python::identifier(part);
@@ -35,12 +42,14 @@ bool is_index(std::string_view part) {
          std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
+bool is_attribute(std::string_view part) { return !is_index(part) && part.find('-') == std::string_view::npos; }
+
 Path path_of_name(std::string_view name) {
   Path path;
   for (size_t start = 0; start <= name.size();) {
     const size_t end = std::min(name.find_first_of("./", start), name.size());
     const std::string_view part = name.substr(start, end - start);
-    std::string text = is_index(part) ? std::string(part) : attribute_name(part);
+    std::string text = is_index(part) || is_dashed(part) ? std::string(part) : attribute_name(part);
     if (!text.empty()) path.push_back(std::move(text));
     start = end + 1;
   }

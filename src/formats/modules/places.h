@@ -14,6 +14,9 @@ using Path = std::vector<std::string>;
 
 bool is_index(std::string_view part);
 
+/// Whether code says the part behind a dot: it is neither a number nor a name like `block1-0`.
+bool is_attribute(std::string_view part);
+
 /// The parts of a name out of a file, between dots and slashes, each as an attribute may be called, or a number.
 Path path_of_name(std::string_view name);
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "formats/modules/places.h"
 #include "formats/modules/plain_layers.h"
 
 namespace tonnx {
@@ -46,9 +47,11 @@ class SequenceFinder {
     for (Member& member : part.members) {
       if (!member.part) continue;
       const bool is_numbered = part.kind == Kind::List;
-      const std::string step = is_numbered
-                                   ? "[" + member.name + "]"
-                                   : (part.kind == Kind::Dict ? "[\"" + member.name + "\"]" : "." + member.name);
+      const bool is_keyed = part.kind == Kind::Dict;
+      std::string step = "." + member.name;
+      if (is_numbered) step = "[" + member.name + "]";
+      if (is_keyed) step = "[\"" + member.name + "\"]";
+      if (!is_numbered && !is_keyed && !is_attribute(member.name)) step = ".get_submodule(\"" + member.name + "\")";
       visit(*member.part, access + step);
     }
     if (part.kind == Kind::List && !make_sequential(part, access)) make_loop(part, access);

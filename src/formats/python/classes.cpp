@@ -239,7 +239,7 @@ class ClassWriter {
     for (const Member& member : part.members) {
       if (member.tensor)
         lines.push_back(tensor_line(*member.tensor, member.name));
-      else if (is_index(member.name))
+      else if (!is_attribute(member.name))
         lines.push_back(fmt::format("self.add_module(\"{}\", {})", member.name, constructor(member)));
       else
         lines.push_back(fmt::format("self.{} = {}", member.name, constructor(member)));

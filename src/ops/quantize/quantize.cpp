@@ -286,11 +286,11 @@ constexpr OnnxOp kQuantizeOnnx[] = {
 constexpr std::string_view kQuantLinear =
     R"py(# A linear layer with weights of 8 bits; its input is rounded to 256 steps of its own range.
 class QuantLinear(nn.Module):
-    def __init__(self, inputs, outputs, scale, zero_point, bias=False, dtype=torch.uint8):
+    def __init__(self, inputs, outputs, bias=False, dtype=torch.uint8):
         super().__init__()
-        self.scale = scale
-        self.zero_point = zero_point
         self.register_buffer("weight", torch.empty(inputs, outputs, dtype=dtype))
+        self.register_buffer("scale", torch.empty(()))
+        self.register_buffer("zero_point", torch.empty((), dtype=dtype))
         self.bias = nn.Parameter(torch.empty(outputs)) if bias else None
 
     def forward(self, x):
@@ -310,17 +310,18 @@ std::optional<ModuleSpec> module_quant_linear(const Emission& e) {
   Value *weight = e.value("weight"), *bias = e.value("bias");
   const Tensor& matrix = *weight->constant;
   ModuleSpec spec{.type = "QuantLinear", .inputs = {"input"}, .short_name = "linear", .source = kQuantLinear};
-  spec.arguments = fmt::format("{}, {}, scale={}, zero_point={}", matrix.dims[0], matrix.dims[1], e.text("scale"),
-                               e.text("zero_point"));
+  spec.arguments = fmt::format("{}, {}", matrix.dims[0], matrix.dims[1]);
   if (bias != nullptr) spec.arguments += ", bias=True";
   if (matrix.dtype != DType::UInt8) spec.arguments += ", dtype=" + python_dtype(matrix.dtype);
   spec.weights.push_back({"weight", weight});
+  spec.weights.push_back({"scale", e.value("scale")});
+  spec.weights.push_back({"zero_point", e.value("zero_point")});
   if (bias != nullptr) spec.weights.push_back({"bias", bias});
   return spec;
 }
 
 constexpr AtenOp kQuantizeAten[] = {
-    {.sig = "tonnx::quant_linear(Tensor input, Tensor weight, Tensor? bias=None, *, float scale, int zero_point) -> "
+    {.sig = "tonnx::quant_linear(Tensor input, Tensor weight, Tensor scale, Tensor zero_point, Tensor? bias=None) -> "
             "Tensor",
      .module = module_quant_linear},
     {.sig = "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",

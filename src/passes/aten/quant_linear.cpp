@@ -105,6 +105,8 @@ QuantWeight find_weight(const Value* value) {
 
 class QuantLinear {
  public:
+  explicit QuantLinear(Graph& root) : root_(root) {}
+
   void run(Graph& graph) {
     for (Node* node = graph.first(); node != nullptr;) {
       Node* next = node->next;
@@ -142,14 +144,21 @@ class QuantLinear {
     if (bias != nullptr && !is_own(bias, weight.matrix)) bias = nullptr;
     if (bias != nullptr) last = node.output(0)->uses[0].user;
     const Key key{*scale, weight.zero_point, bias};
-    if (layers_.try_emplace(weight.matrix, key).first->second != key) return nullptr;
+    const auto [layer, fresh] = layers_.try_emplace(weight.matrix, Layer{key, nullptr, nullptr});
+    if (layer->second.key != key) return nullptr;
+    if (fresh) {
+      const std::string& name = weight.matrix->name;
+      layer->second.scale = root_.add_initializer(name + "_scale", make_scalar(DType::Float32, *scale));
+      layer->second.zero_point = root_.add_initializer(
+          name + "_zero_point", make_scalar(weight.matrix->constant->dtype, static_cast<double>(weight.zero_point)));
+    }
     Node* linear = graph.add_node("tonnx", "quant_linear", last);
     linear->name = matmul->name;
     add_operand(*linear, "input", x);
     add_operand(*linear, "weight", weight.matrix);
+    add_operand(*linear, "scale", layer->second.scale);
+    add_operand(*linear, "zero_point", layer->second.zero_point);
     if (bias != nullptr) add_operand(*linear, "bias", bias);
-    linear->attributes.push_back({"scale", *scale, AttrType::None, {}, {}});
-    linear->attributes.push_back({"zero_point", weight.zero_point, AttrType::None, {}, {}});
     graph.move_output(last->output(0), linear, 0);
     last->resize_outputs(0);
     return last;
@@ -186,12 +195,18 @@ class QuantLinear {
     return other && other->constant && other->constant->dims == std::vector<int64_t>{count} ? other : nullptr;
   }
 
-  std::map<const Value*, Key> layers_;             // one layer for each weight
+  struct Layer {
+    Key key;
+    Value* scale;
+    Value* zero_point;
+  };
+  Graph& root_;                                    // where constants are
+  std::map<const Value*, Layer> layers_;           // one for each weight
   std::map<const Value*, const Value*> owner_of_;  // the weight beside each bias
 };
 
 }  // namespace
 
-void recognise_quant_linear(Graph& graph) { QuantLinear().run(graph); }
+void recognise_quant_linear(Graph& graph) { QuantLinear(graph).run(graph); }
 
 }  // namespace tonnx
