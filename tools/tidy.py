@@ -23,6 +23,11 @@ def look_at(build: Path, file: str) -> tuple[str, bool]:
     return done.stdout, done.returncode == 0
 
 
+def is_part(file: str, part: str) -> bool:
+    """Files that are compiled together stand in one file, which names them."""
+    return part in file or (file.endswith(".cxx") and part in Path(file).read_text())
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=Path)
@@ -33,7 +38,7 @@ def main() -> int:
     files = sorted({entry["file"] for entry in commands if "site-packages" not in entry["file"]})
     files = [file for file in files if "cmake_pch" not in file]
     if options.parts:
-        files = [file for file in files if any(part in file for part in options.parts)]
+        files = [file for file in files if any(is_part(file, part) for part in options.parts)]
     if not files:
         print("no file to look at")
         return 1

@@ -103,6 +103,22 @@ class Shared(nn.Module):
         return x @ self.embed.weight.t()
 
 
+class Flattening(nn.Module):
+    """Layers without weights whose arguments are not those of the functions: nn.Flatten() keeps the first dimension."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Sequential(nn.Linear(4, 4), nn.Flatten(), nn.Linear(12, 4))
+        self.b = nn.Sequential(nn.Linear(4, 4), nn.Flatten(0), nn.LayerNorm(24))
+        self.c = nn.Sequential(nn.Linear(4, 4), nn.Flatten(0, 1), nn.Linear(4, 4))
+        self.d = nn.Sequential(
+            nn.Linear(4, 4), nn.LeakyReLU(0.3), nn.Softmax(1), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1)
+        )
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return self.a(x), self.b(x), self.c(x), self.d(x)
+
+
 IMAGES = (torch.rand(2, 3, 16, 16),)
 IDS = torch.randint(0, 11, (2, 5))
 NETWORKS: dict[str, tuple[type[nn.Module], tuple[torch.Tensor, ...]]] = {
@@ -110,6 +126,7 @@ NETWORKS: dict[str, tuple[type[nn.Module], tuple[torch.Tensor, ...]]] = {
     "stacked": (Stacked, (IDS, torch.ones(2, 5, dtype=torch.int64))),
     "interleaved": (Interleaved, (torch.rand(3, 4),)),
     "shared": (Shared, (IDS,)),
+    "flattening": (Flattening, (torch.rand(2, 3, 4),)),
 }
 
 
@@ -219,6 +236,7 @@ def dotted_model(names: list[str]) -> onnx.ModelProto:
         ["__import__.weight", "a.__class__.weight", "é.ü.weight"],
         ["x.1000000000.weight", "x.00.weight", "x.-1.weight"],
         ["a.b-0.weight", "a.b-1.weight", "c.w-0.weight", "c.weight", "a.b-0-c.d.weight"],
+        ["m.keys.weight", "m.values.weight", "m.pop.weight", "n.items.weight", "n.update.x.weight"],
         [".".join(["deep"] * 300) + ".weight", ".".join(["deep"] * 299) + ".weight"],
         ["Model.weight", "nn.weight", "torch.nn.weight", "F.weight", "Path.a.weight"],
         ["...weight", "..weight", "a..b.weight", "weight"],

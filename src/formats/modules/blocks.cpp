@@ -76,7 +76,7 @@ class Cycles {
 class BlockFinder {
  public:
   BlockFinder(const Graph& graph, const ModuleTree& tree, const Scopes& scopes)
-      : graph_(graph), tree_(tree), scopes_(scopes), outer_(outer_nodes(graph)) {
+      : tree_(tree), scopes_(scopes), outer_(outer_nodes(graph)) {
     const auto places = places_of_nodes(graph, tree, scopes);
     for (const Node& node : graph) {
       number_[&node] = static_cast<int>(nodes_.size());
@@ -306,7 +306,6 @@ class BlockFinder {
     return result;
   }
 
-  const Graph& graph_;
   const ModuleTree& tree_;
   const Scopes& scopes_;
   std::unordered_map<const Node*, const Node*> outer_;

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <unordered_set>
 
 #include "base/join.h"
 #include "formats/modules/blocks.h"
@@ -62,7 +64,11 @@ class Outliner {
     const auto count = std::count_if(each.children.begin(), each.children.end(),
                                      [&](int child) { return is_index(scopes_[child].name); });
     if (count == static_cast<ptrdiff_t>(each.children.size())) return Kind::List;
-    return count == 0 ? Kind::Dict : Kind::Class;
+    static const std::set<std::string_view> taken{"clear", "items",  "keys",
+                                                  "pop",   "update", "values"};  // nn.ModuleDict's
+    const bool is_dict = count == 0 && std::none_of(each.children.begin(), each.children.end(),
+                                                    [&](int child) { return taken.contains(scopes_[child].name); });
+    return is_dict ? Kind::Dict : Kind::Class;
   }
 
   std::shared_ptr<ModulePart> make_part(int scope) {
@@ -117,9 +123,10 @@ class Outliner {
     int block = 0;
     ModulePart* part = nullptr;
     ValueMap map;
+    std::vector<Value*> outputs;                  // values of the main graph, in the order of the outputs
     std::vector<Value*> arguments;                // of the call: values of the main graph, in the order of the inputs
     std::unordered_map<size_t, size_t> layer_at;  // of the tree's layers: which of the calls it is
-    std::unordered_map<const Value*, bool> has_text;  // constants that code of the block can say
+    std::unordered_set<const Value*> has_text;    // constants that code of the block can say
   };
 
   /// What arguments are called follows from their order: blocks that are alike call them alike.
@@ -147,7 +154,7 @@ class Outliner {
 
   /// A tensor of the block, or of a place inside it, by the name that code has for it.
   void add_constant(Body& body, Value* value, int owner) {
-    if (!body.has_text.try_emplace(value, true).second) return;
+    if (!body.has_text.insert(value).second) return;
     const Scope& scope = scopes_[owner];
     const auto add = [&](const StateEntry& entry, const std::string& name) {
       const std::string place = access(body.block, owner);
@@ -197,7 +204,8 @@ class Outliner {
     });
   }
 
-  void add_call(Body& body, int block) {
+  /// Returns what the call gives, as values of the main graph.
+  std::vector<Value*> add_call(Body& body, int block) {
     const Body inner = write_graph(block);
     Graph& graph = *body.part->graph;
     std::vector<Value*> inputs;
@@ -205,7 +213,7 @@ class Outliner {
     Node* call = graph.add_node(kTonnx, kCallPart);
     call->name = inner.part->path;
     for (Value* input : inputs) call->add_input(input);
-    for (const Value* output : inner_outputs_) {
+    for (const Value* output : inner.outputs) {
       Value* made = graph.add_output_to(call, graph.unique_name(output->name), output->type);
       made->known_ints = output->known_ints;
       body.map[output] = made;
@@ -213,6 +221,7 @@ class Outliner {
     ModuleTree& calls = body.part->calls;
     calls.submodule_of[call] = calls.submodules.size();
     calls.submodules.push_back({access(body.block, block), {}, {}});
+    return inner.outputs;
   }
 
   /// A model without blocks has the graph that there is.
@@ -263,17 +272,16 @@ class Outliner {
         add_node(body, *item.node);
         for (Value* output : item.node->outputs()) made.push_back(output);
       } else {
-        add_call(body, item.scope);
-        made.insert(made.end(), inner_outputs_.begin(), inner_outputs_.end());
+        const std::vector<Value*> given = add_call(body, item.scope);
+        made.insert(made.end(), given.begin(), given.end());
       }
     }
-    inner_outputs_.clear();
     if (block == 0) {
       for (Value* output : graph_.outputs()) body.part->graph->add_output(resolve(body, output));
     } else {
       for (Value* value : made) {
         if (value == nullptr || !is_used_outside(*value, block)) continue;
-        inner_outputs_.push_back(value);
+        body.outputs.push_back(value);
         body.part->graph->add_output(body.map.at(value));
       }
     }
@@ -289,7 +297,6 @@ class Outliner {
   std::unordered_map<std::string, std::string> class_names_;  // by their notes
   std::vector<ModulePart*> parts_;
   std::unordered_map<const Value*, int> owner_;
-  std::vector<Value*> inner_outputs_;  // of the block that was written last
 };
 
 }  // namespace

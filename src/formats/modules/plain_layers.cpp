@@ -51,14 +51,16 @@ std::string plain_layer(const Node& node) {
   const Emission emission(node, *entry, [](const Value*, int) { return std::string("x"); });
   const std::string text = spell(emission, *entry->op).first;
   const size_t bracket = text.find('(');
-  if (bracket == std::string::npos || text.back() != ')' || text.find('(', bracket + 1) < text.rfind("x(")) return "";
+  if (bracket == std::string::npos || text.back() != ')') return "";
   const std::string function = text.substr(0, bracket);
-  if (function == "x.flatten")
-    return fmt::format("nn.Flatten({})", text.substr(bracket + 1, text.size() - bracket - 2));
+  const std::string arguments = text.substr(bracket + 1, text.size() - bracket - 2);
+  if (function == "x.flatten") {  // which begins with the first dimension, and the layer with the second
+    const bool says_where = !arguments.empty() && arguments[0] >= '0' && arguments[0] <= '9';
+    return says_where ? fmt::format("nn.Flatten({})", arguments) : arguments.empty() ? "nn.Flatten(0)" : "";
+  }
   if (function == "x.sigmoid" || function == "x.tanh") return function == "x.tanh" ? "nn.Tanh()" : "nn.Sigmoid()";
   const auto layer = layer_names().find(function);
   if (layer == layer_names().end()) return "";
-  const std::string arguments = text.substr(bracket + 1, text.size() - bracket - 2);
   if (arguments == "x") return fmt::format("{}()", layer->second);
   if (!arguments.starts_with("x, ")) return "";
   return fmt::format("{}({})", layer->second, arguments.substr(3));

@@ -126,8 +126,7 @@ class SequenceFinder {
             {.name = std::to_string(index + 1 + static_cast<int>(k)), .plain = plain_layer(*(*nodes)[k])});
       members.push_back(*steps[i].member);
     }
-    Node* call = replace(steps, {first}, kCall, access);
-    (void)call;
+    replace(steps, {first}, kCall, access);
     list.members = std::move(members);
     list.kind = Kind::Sequential;
     return true;

@@ -58,7 +58,7 @@ std::vector<std::string> name_parameters(const Graph& graph, Scope& scope, bool 
   NameSet& taken = is_model ? scope.parameters : own;
   for (const Value* input : graph.inputs()) {
     std::string hint = identifier(input->name);
-    if (hint.empty() || is_made_up(input->name)) hint = graph.inputs().size() == 1 ? "x" : "input";
+    if (hint.empty() || (is_model && is_made_up(input->name))) hint = graph.inputs().size() == 1 ? "x" : "input";
     names.push_back(taken.add(hint));
     if (scope.device.empty() && input->type.is_tensor()) scope.device = names.back() + ".device";
   }
