@@ -17,13 +17,6 @@
 namespace tonnx {
 namespace {
 
-bool swaps_dims(const Node& node) {
-  if (is_aten(node, "t")) return true;
-  const Attribute* dims = node.find_attribute("dims");
-  const auto* order = dims ? dims->value.get<std::vector<int64_t>>() : nullptr;
-  return is_aten(node, "permute") && order && *order == std::vector<int64_t>{1, 0};
-}
-
 /// A weight as the state dict has it, with its two dimensions swapped: nodes that swap them go away, others get one
 /// that swaps them back.
 Value* with_dims_swapped(Graph& graph, Value* weight) {

@@ -236,6 +236,7 @@ def dotted_model(names: list[str]) -> onnx.ModelProto:
         ["__import__.weight", "a.__class__.weight", "é.ü.weight"],
         ["x.1000000000.weight", "x.00.weight", "x.-1.weight"],
         ["a.b-0.weight", "a.b-1.weight", "c.w-0.weight", "c.weight", "a.b-0-c.d.weight"],
+        ["m.5000.weight", "m.999999.weight", "s.0.weight", "s.70.weight"],  # numbers with nothing between them
         ["m.keys.weight", "m.values.weight", "m.pop.weight", "n.items.weight", "n.update.x.weight"],
         [".".join(["deep"] * 300) + ".weight", ".".join(["deep"] * 299) + ".weight"],
         ["Model.weight", "nn.weight", "torch.nn.weight", "F.weight", "Path.a.weight"],
@@ -272,6 +273,25 @@ def test_modules_that_exporters_note_are_used() -> None:
     tonnx.convert(model, "m.py")
     code = Path("m.py").read_text()
     assert "for layer in self.layers:" in code and len(re.findall(r"^class ", code, re.MULTILINE)) == 2
+
+
+@pytest.mark.parametrize(
+    "word", ["super", "range", "list", "classmethod", "load_file", "itertools", "nn", "a b", "__x__"]
+)
+def test_a_class_that_a_file_names_hides_nothing(word: str) -> None:
+    """Generated code says these words itself; so it does those of an input."""
+    make, args = NETWORKS["stacked"]
+    original = make().eval()
+    tonnx.export(original, args, "m.onnx", input_names=[word.strip("_"), "mask"])
+    model = onnx.load("m.onnx")
+    for node in model.graph.node:
+        for note in node.metadata_props:
+            if note.key == "torch.class":
+                note.value = f"package.{word}"
+    tonnx.convert(model, "m.py")
+    names = re.findall(r"^class (\w+)|def forward\(self, (\w+)", Path("m.py").read_text(), re.MULTILINE)
+    assert word not in {name for pair in names for name in pair}
+    torch.testing.assert_close(load(Path("m.py"))(*args), original(*args))
 
 
 def test_an_option_for_code_alone() -> None:

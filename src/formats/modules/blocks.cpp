@@ -83,7 +83,7 @@ class BlockFinder {
       nodes_.push_back(&node);
       place_.push_back(places.at(&node));
     }
-    for (int i = 0; i < scopes.count(); ++i) is_list_.push_back(is_list(i));
+    for (int i = 0; i < scopes.count(); ++i) is_list_.push_back(scopes.is_list(i));
     find_edges();
   }
 
@@ -113,14 +113,6 @@ class BlockFinder {
 
   void find_edges() {
     for (size_t i = 0; i < nodes_.size(); ++i) find_edges_of(*nodes_[i], static_cast<int>(i));
-  }
-
-  /// Numbers only hold other modules: they are a list, which is not called.
-  bool is_list(int scope) const {
-    const Scope& each = scopes_[scope];
-    return !each.children.empty() && each.tensors.empty() &&
-           std::all_of(each.children.begin(), each.children.end(),
-                       [&](int child) { return is_index(scopes_[child].name); });
   }
 
   /// From the deepest places up: what can be one step of the computation, beside those that are already, is a block.
@@ -246,8 +238,6 @@ class BlockFinder {
     }
   }
 
-  int common_block(int a, int b) const { return block_around(scopes_.common(a, b)); }
-
   void order() {
     const auto count = static_cast<size_t>(scopes_.count());
     std::vector<int> block(nodes_.size());
@@ -266,7 +256,7 @@ class BlockFinder {
     }
     for (const auto& [from, to] : edges_) {
       const int a = block[static_cast<size_t>(from)], b = block[static_cast<size_t>(to)];
-      const int around = common_block(a, b);
+      const int around = block_around(scopes_.common(a, b));
       const int before = item_of(a, static_cast<size_t>(from), around),
                 behind = item_of(b, static_cast<size_t>(to), around);
       if (before != behind) edges[static_cast<size_t>(around)].emplace_back(before, behind);

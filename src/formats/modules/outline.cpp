@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_set>
 
 #include "base/join.h"
 #include "formats/modules/blocks.h"
@@ -18,6 +17,13 @@ namespace {
 using Kind = ModulePart::Kind;
 
 const Symbol kTonnx("tonnx"), kCallPart("call_part");
+
+/// `weight` of `encoder.layer.0.weight`.
+std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
+
+std::string behind(const std::string& place, const std::string& name) {
+  return place.empty() ? name : place + "." + name;
+}
 
 /// Calls the function for a node and its copy, and for those inside them.
 template <typename F>
@@ -61,13 +67,12 @@ class Outliner {
     const Scope& each = scopes_[scope];
     if (blocks_.is_block[static_cast<size_t>(scope)] || !each.tensors.empty() || each.children.empty())
       return Kind::Class;
-    const auto count = std::count_if(each.children.begin(), each.children.end(),
-                                     [&](int child) { return is_index(scopes_[child].name); });
-    if (count == static_cast<ptrdiff_t>(each.children.size())) return Kind::List;
+    if (scopes_.is_list(scope)) return Kind::List;
     static const std::set<std::string_view> taken{"clear", "items",  "keys",
                                                   "pop",   "update", "values"};  // nn.ModuleDict's
-    const bool is_dict = count == 0 && std::none_of(each.children.begin(), each.children.end(),
-                                                    [&](int child) { return taken.contains(scopes_[child].name); });
+    const bool is_dict = std::none_of(each.children.begin(), each.children.end(), [&](int child) {
+      return is_index(scopes_[child].name) || taken.contains(scopes_[child].name);
+    });
     return is_dict ? Kind::Dict : Kind::Class;
   }
 
@@ -79,8 +84,8 @@ class Outliner {
     if (const auto known = class_names_.find(class_note(part->path)); known != class_names_.end())
       part->class_name = known->second;
     for (const size_t tensor : scopes_[scope].tensors) {
-      const std::string& name = tree_.tensors[tensor].name;
-      part->members.push_back({.name = name.substr(name.rfind('.') + 1), .tensor = &tree_.tensors[tensor]});
+      const StateEntry& entry = tree_.tensors[tensor];
+      part->members.push_back({.name = last_part(entry.name), .tensor = &entry});
     }
     std::vector<int> children = scopes_[scope].children;
     if (part->kind == Kind::List) {
@@ -106,15 +111,7 @@ class Outliner {
     std::string text;
     for (; scope != block; scope = scopes_[scope].parent) {
       const Scope& each = scopes_[scope];
-      const Kind around = kinds_[static_cast<size_t>(each.parent)];
-      std::string step = "." + each.name;
-      if (around == Kind::List)
-        step = fmt::format("[{}]", each.name);
-      else if (around == Kind::Dict)
-        step = fmt::format("[\"{}\"]", each.name);
-      else if (!is_attribute(each.name))
-        step = fmt::format(".get_submodule(\"{}\")", each.name);
-      text = step + text;
+      text = access_step(kinds_[static_cast<size_t>(each.parent)], each.name) + text;
     }
     return text.empty() ? text : text.substr(1);  // without the dot: a block's own attributes are names
   }
@@ -126,7 +123,6 @@ class Outliner {
     std::vector<Value*> outputs;                  // values of the main graph, in the order of the outputs
     std::vector<Value*> arguments;                // of the call: values of the main graph, in the order of the inputs
     std::unordered_map<size_t, size_t> layer_at;  // of the tree's layers: which of the calls it is
-    std::unordered_set<const Value*> has_text;    // constants that code of the block can say
   };
 
   /// What arguments are called follows from their order: blocks that are alike call them alike.
@@ -154,12 +150,10 @@ class Outliner {
 
   /// A tensor of the block, or of a place inside it, by the name that code has for it.
   void add_constant(Body& body, Value* value, int owner) {
-    if (!body.has_text.insert(value).second) return;
     const Scope& scope = scopes_[owner];
     const auto add = [&](const StateEntry& entry, const std::string& name) {
-      const std::string place = access(body.block, owner);
       body.part->calls.tensors.push_back(entry);
-      body.part->calls.tensors.back().name = place.empty() ? name : place + "." + name;
+      body.part->calls.tensors.back().name = behind(access(body.block, owner), name);
     };
     if (scope.layer >= 0) {
       for (const StateEntry& entry : tree_.submodules[static_cast<size_t>(scope.layer)].state) {
@@ -168,7 +162,7 @@ class Outliner {
     }
     for (const size_t tensor : scope.tensors) {
       const StateEntry& entry = tree_.tensors[tensor];
-      if (entry.value == value) add(entry, entry.name.substr(entry.name.rfind('.') + 1));
+      if (entry.value == value) add(entry, last_part(entry.name));
     }
   }
 
@@ -231,11 +225,8 @@ class Outliner {
     model.calls = tree_;
     for (size_t i = 0; i < tree_.submodules.size(); ++i)
       model.calls.submodules[i].name = access(0, scopes_.of_layer(i));
-    for (size_t i = 0; i < tree_.tensors.size(); ++i) {
-      const std::string& name = tree_.tensors[i].name;
-      const std::string place = access(0, scopes_.of_tensor(i)), last = name.substr(name.rfind('.') + 1);
-      model.calls.tensors[i].name = place.empty() ? last : place + "." + last;
-    }
+    for (size_t i = 0; i < tree_.tensors.size(); ++i)
+      model.calls.tensors[i].name = behind(access(0, scopes_.of_tensor(i)), last_part(tree_.tensors[i].name));
   }
 
   bool is_used_outside(const Value& value, int block) const {
@@ -247,8 +238,7 @@ class Outliner {
         if (node == nullptr) return false;  // a copy, inside a block
         in = node->graph;
       }
-      if (in == nullptr) return true;
-      if (node == nullptr) return true;  // an output of the model
+      if (in == nullptr || node == nullptr) return true;  // an output of the model
       const auto at = blocks_.block_of.find(node);
       return at != blocks_.block_of.end() && !scopes_.is_within(at->second, block);
     });
@@ -303,6 +293,12 @@ class Outliner {
 
 ModulePart::~ModulePart() {
   if (graph && owns_graph) graph->release_uses();
+}
+
+std::string access_step(Kind around, const std::string& name) {
+  if (around == Kind::List) return fmt::format("[{}]", name);
+  if (around == Kind::Dict) return fmt::format("[\"{}\"]", name);
+  return is_attribute(name) ? "." + name : fmt::format(".get_submodule(\"{}\")", name);
 }
 
 bool is_call_part(const Node& node) { return node.domain == kTonnx && node.op == kCallPart; }

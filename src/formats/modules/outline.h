@@ -40,6 +40,9 @@ struct ModulePart {
   ModuleTree calls;  // what its graph has: names are as code says them, behind `self.`
 };
 
+/// How code says a member of a module of that kind: `.conv`, `[0]`, `["self"]`.
+std::string access_step(ModulePart::Kind around, const std::string& name);
+
 /// A node that calls a part of the model: all its inputs are arguments.
 bool is_call_part(const Node& node);
 

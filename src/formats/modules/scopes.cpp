@@ -10,7 +10,8 @@ namespace tonnx {
 namespace {
 
 constexpr int kNowhere = -1;
-constexpr int kRounds = 8;  // nodes move out of so many places at most
+constexpr size_t kSparse = 8, kFewHoles = 64;  // a list has no more places for each member, and so many beside
+constexpr int kRounds = 8;                     // nodes move out of so many places at most
 
 Path split_dots(const std::string& path) {
   Path parts;
@@ -79,6 +80,18 @@ std::string Scopes::path_of(int scope) const {
 }
 
 bool Scopes::is_within(int scope, int outer) const { return common(scope, outer) == outer; }
+
+bool Scopes::is_list(int scope) const {
+  const Scope& each = (*this)[scope];
+  if (each.children.empty() || !each.tensors.empty()) return false;
+  size_t most = 0;
+  for (const int child : each.children) {
+    const std::string& name = (*this)[child].name;
+    if (!is_index(name)) return false;
+    most = std::max(most, static_cast<size_t>(std::stoul(name)));
+  }
+  return most < kSparse * each.children.size() + kFewHoles;
+}
 
 int Scopes::common(int a, int b) const {
   while ((*this)[a].depth > (*this)[b].depth) a = (*this)[a].parent;

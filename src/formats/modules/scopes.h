@@ -29,6 +29,8 @@ class Scopes {
   int count() const { return static_cast<int>(scopes_.size()); }
   std::string path_of(int scope) const;
   bool is_within(int scope, int outer) const;
+  /// Whether it holds numbered modules and nothing else, most of which are there.
+  bool is_list(int scope) const;
   int common(int a, int b) const;
   /// The deepest place that the path leads to, without layers.
   int find(const Path& path) const;

@@ -5,7 +5,6 @@
 #include <optional>
 #include <unordered_map>
 
-#include "formats/modules/places.h"
 #include "formats/modules/plain_layers.h"
 
 namespace tonnx {
@@ -46,13 +45,7 @@ class SequenceFinder {
     if (part.kind == Kind::Class && part.graph) return;  // it has found its own
     for (Member& member : part.members) {
       if (!member.part) continue;
-      const bool is_numbered = part.kind == Kind::List;
-      const bool is_keyed = part.kind == Kind::Dict;
-      std::string step = "." + member.name;
-      if (is_numbered) step = "[" + member.name + "]";
-      if (is_keyed) step = "[\"" + member.name + "\"]";
-      if (!is_numbered && !is_keyed && !is_attribute(member.name)) step = ".get_submodule(\"" + member.name + "\")";
-      visit(*member.part, access + step);
+      visit(*member.part, access + access_step(part.kind, member.name));
     }
     if (part.kind == Kind::List && !make_sequential(part, access)) make_loop(part, access);
   }
@@ -61,7 +54,7 @@ class SequenceFinder {
   std::vector<Step> steps_of(const ModulePart& list, const std::string& access) const {
     std::vector<Step> steps;
     for (const Member& member : list.members) {
-      const auto calls = calls_.find(access + "[" + member.name + "]");
+      const auto calls = calls_.find(access + access_step(list.kind, member.name));
       if (calls == calls_.end() || calls->second.size() != 1 || calls->second[0] == nullptr) return {};
       steps.push_back({&member, calls->second[0]});
     }
@@ -81,7 +74,7 @@ class SequenceFinder {
 
   /// A constant of the layer itself, as it is or turned.
   bool is_weight(const Node& call, const Value& value) const {
-    if (is_call(call)) return false;
+    if (is_call_part(call)) return false;
     const auto own = [&](const Value* constant) {
       const Submodule& layer = part_.calls.submodules[part_.calls.submodule_of.at(&call)];
       return std::any_of(layer.state.begin(), layer.state.end(),
@@ -91,8 +84,6 @@ class SequenceFinder {
     return value.producer && value.producer->inputs().size() == 1 && value.producer->input(0) &&
            value.producer->input(0)->constant && own(value.producer->input(0));
   }
-
-  static bool is_call(const Node& node) { return node.domain == kHouse && node.op == kCall; }
 
   /// The nodes between two members, each of which a layer without weights can stand for; nothing where there are
   /// others.
@@ -169,7 +160,7 @@ class SequenceFinder {
     const size_t inputs = steps[0].call->inputs().size(), outputs = steps[0].call->outputs().size();
     for (size_t i = 0; i < steps.size(); ++i) {
       const Node& call = *steps[i].call;
-      if (!is_call(call) || call.inputs().size() != inputs || call.outputs().size() != outputs ||
+      if (!is_call_part(call) || call.inputs().size() != inputs || call.outputs().size() != outputs ||
           steps[i].member->name != std::to_string(i))
         return false;
     }

@@ -213,7 +213,7 @@ class ClassWriter {
     }
     for (const Member& member : part.members) {
       const size_t index = std::stoul(member.name);
-      while (items.size() < index && items.size() < kMostHoles) items.emplace_back("nn.Identity()");
+      while (items.size() < index) items.emplace_back("nn.Identity()");
       items.push_back(constructor(member));
     }
     const bool is_list = part.kind == Kind::List;
@@ -414,8 +414,6 @@ class ClassWriter {
     return "size";
   }
 
-  static constexpr size_t kMostHoles = 1000;  // members of a list that have no number
-
   const std::vector<ExternalModule>& external_;
   NameSet names_;
   std::unordered_map<const ModulePart*, std::string> constructors_;
@@ -437,10 +435,6 @@ std::string tensor_line(const StateEntry& tensor, const std::string& name) {
   const std::string empty = fmt::format("torch.empty({})", joined(arguments));
   if (tensor.trainable) return fmt::format("self.{} = nn.Parameter({})", name, empty);
   return fmt::format("self.register_buffer(\"{}\", {})", name, empty);
-}
-
-std::string external_line(std::string_view name, const ExternalModule& external) {
-  return fmt::format("self.{} = {}", name, external.constructor);
 }
 
 std::vector<ClassText> write_classes(const ModulePart& model, const std::vector<ExternalModule>& external) {

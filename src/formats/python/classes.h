@@ -24,6 +24,5 @@ std::vector<ClassText> write_classes(const ModulePart& model, const std::vector<
 
 /// `self.weight = nn.Parameter(torch.empty(3, 4))`
 std::string tensor_line(const StateEntry& tensor, const std::string& name);
-std::string external_line(std::string_view name, const ExternalModule& external);
 
 }  // namespace tonnx::python

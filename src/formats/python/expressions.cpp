@@ -19,12 +19,8 @@ bool is_call_module(const Node& node) { return is_tonnx(node, "call_module"); }
 bool is_call(const Node& node) { return is_call_module(node) || is_call_part(node) || is_call_each(node); }
 
 const Value* Scope::find_turned(const Node& node) const {
-  if (turned.empty() || node.domain != Symbol("aten") || node.inputs().size() != 1) return nullptr;
-  if (!turned.contains(node.input(0))) return nullptr;
-  const Attribute* dims = node.find_attribute("dims");
-  const auto* order = dims ? dims->value.get<std::vector<int64_t>>() : nullptr;
-  const bool swaps = node.op == Symbol("permute") && order && *order == std::vector<int64_t>{1, 0};
-  return node.op == Symbol("t") || swaps ? node.input(0) : nullptr;
+  const bool is_turned = !turned.empty() && node.inputs().size() == 1 && turned.contains(node.input(0));
+  return is_turned && swaps_dims(node) ? node.input(0) : nullptr;
 }
 
 bool Expressions::is_module(const Node& node) const {

@@ -227,7 +227,8 @@ std::string source_for_file(std::string source, const PythonOptions& options, co
     const size_t equals = source.find(fmt::format(" = {}\n", external_in_memory(i)));
     ensure(equals != std::string::npos, "code in memory without its external modules");
     const size_t line = source.rfind('\n', equals) + 1, name = source.find('.', line) + 1;
-    const std::string text = lay_out(external_line(source.substr(name, equals - name), options.external[i]), 8);
+    const std::string text =
+        lay_out(fmt::format("self.{} = {}", source.substr(name, equals - name), options.external[i].constructor), 8);
     source.replace(line, source.find('\n', equals) + 1 - line, text);
   }
   const size_t imports = source.find(kLastImport) + kLastImport.size();

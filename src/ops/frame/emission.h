@@ -54,6 +54,9 @@ extern template class std::vector<std::string>;
 
 namespace tonnx {
 
+/// Whether an aten node gives a matrix with its two dimensions swapped.
+bool swaps_dims(const Node& node);
+
 /// An aten node, seen through its schema.
 class Emission {
  public:

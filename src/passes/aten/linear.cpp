@@ -20,11 +20,7 @@ Value* added_bias(const Node& sum, const Value* product, int64_t count) {
 
 /// The constant matrix that a node turns; null where there is none.
 Value* transposed_operand(const Node* node) {
-  if (node == nullptr || !is_matrix(node->input(0))) return nullptr;
-  const Attribute* dims = node->find_attribute("dims");
-  const auto* order = dims ? dims->value.get<std::vector<int64_t>>() : nullptr;
-  const bool swaps = is_aten(*node, "permute") && order && *order == std::vector<int64_t>{1, 0};
-  return is_aten(*node, "t") || swaps ? node->input(0) : nullptr;
+  return node && is_matrix(node->input(0)) && swaps_dims(*node) ? node->input(0) : nullptr;
 }
 
 /// The value itself, turned.

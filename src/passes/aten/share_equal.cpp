@@ -7,38 +7,23 @@
 
 #include "ops/frame/op_def.h"
 #include "passes/aten/match.h"
+#include "passes/node_key.h"
 #include "passes/passes.h"
 
 namespace tonnx {
 namespace {
 
-template <class T>
-void append(std::string& key, const T& plain) {
-  key.append(reinterpret_cast<const char*>(&plain),
-             sizeof(T));  // NOLINT(bugprone-sizeof-expression): a pointer is a key too
-}
-
 /// False for what is not to be compared: tensors, graphs.
 bool append_value(std::string& key, const AttrValue& value, const Node& node) {
-  key += static_cast<char>(value.index());
+  if (append_plain(key, value)) return true;
   if (const auto* flag = value.get<bool>()) {
-    append(key, *flag);
-  } else if (const auto* i = value.get<int64_t>()) {
-    append(key, *i);
-  } else if (const auto* f = value.get<double>()) {
-    append(key, *f);
+    append_bytes(key, *flag);
   } else if (const auto* dtype = value.get<DType>()) {
-    append(key, *dtype);
+    append_bytes(key, *dtype);
   } else if (const auto* at = value.get<Operand>()) {
-    append(key, node.input(at->index));
-  } else if (const auto* text = value.get<std::string>()) {
-    append(key, text->size());
-    key += *text;
-  } else if (const auto* ints = value.get<std::vector<int64_t>>()) {
-    append(key, ints->size());
-    for (const int64_t each : *ints) append(key, each);
+    append_bytes(key, node.input(at->index));
   } else if (const auto* list = value.get<AttrList>()) {
-    append(key, list->size());
+    append_bytes(key, list->size());
     return std::all_of(list->begin(), list->end(),
                        [&](const AttrValue& each) { return append_value(key, each, node); });
   } else {
@@ -72,11 +57,10 @@ std::string_view scope_of(const Node& node) {
 
 std::string key_of(const Node& node) {
   std::string key(scope_of(node));
-  append(key, node.op.view().data());  // names are kept once, so that this tells them apart
-  append(key, node.overload.view().data());
+  append_bytes(key, node.op.view().data());  // names are kept once, so that this tells them apart
+  append_bytes(key, node.overload.view().data());
   for (const Attribute& attribute : node.attributes) {
-    append(key, attribute.name.size());
-    key += attribute.name;
+    append_list(key, attribute.name);
     if (!append_value(key, attribute.value, node)) return "";
   }
   return key;

@@ -3,6 +3,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "passes/node_key.h"
 #include "passes/onnx/scope.h"
 #include "passes/pass_table.h"
 #include "passes/passes.h"
@@ -10,47 +11,21 @@
 namespace tonnx {
 namespace {
 
-template <class T>
-void append(std::string& key, const T& plain) {
-  key.append(reinterpret_cast<const char*>(&plain),
-             sizeof(T));  // NOLINT(bugprone-sizeof-expression): a pointer is a key too
-}
-
-template <class T>
-void append_list(std::string& key, const T& list) {
-  append(key, list.size());
-  key.append(reinterpret_cast<const char*>(list.data()),
-             list.size() * sizeof(list[0]));  // NOLINT(bugprone-sizeof-expression)
-}
-
 /// False where the value is too large to be compared, or a graph.
 bool append_value(std::string& key, const AttrValue& value) {
-  key += static_cast<char>(value.index());
-  if (const auto* i = value.get<int64_t>()) {
-    append(key, *i);
-  } else if (const auto* f = value.get<double>()) {
-    append(key, *f);
-  } else if (const auto* s = value.get<std::string>()) {
-    append_list(key, *s);
-  } else if (const auto* ints = value.get<std::vector<int64_t>>()) {
-    append_list(key, *ints);
-  } else if (const auto* floats = value.get<std::vector<double>>()) {
-    append_list(key, *floats);
-  } else if (const auto* tensor = value.get<TensorPtr>()) {
-    append(key, tensor->get());
-  } else {
-    return false;
-  }
-  return true;
+  if (append_plain(key, value)) return true;
+  const auto* tensor = value.get<TensorPtr>();
+  if (tensor != nullptr) append_bytes(key, tensor->get());
+  return tensor != nullptr;
 }
 
 /// What tells a node from others, in no form to be read: empty where it is not to be shared.
 std::string key_of(const Node& node) {
   std::string key;
   if (!node.domain.empty() || node.outputs().empty() || has_trait(node, kRandom)) return key;
-  append(key, node.op.view().data());  // names are kept once, so that this tells them apart
-  append(key, node.version);
-  append(key, node.outputs().size());
+  append_bytes(key, node.op.view().data());  // names are kept once, so that this tells them apart
+  append_bytes(key, node.version);
+  append_bytes(key, node.outputs().size());
   append_list(key, node.inputs());
   std::vector<const Attribute*> attributes;
   for (const Attribute& attribute : node.attributes) attributes.push_back(&attribute);
