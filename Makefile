@@ -22,7 +22,7 @@ SOURCES := $(shell find src include python cmake CMakeLists.txt -type f -not -na
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help deps venv core build install wheel demo test test-cpp test-python test-package test-wheel test-dev fuzz coverage \
+.PHONY: help deps venv core build install wheel demo test test-cpp test-python test-heavy test-package test-wheel test-dev fuzz coverage \
 	bench format check tidy docs clean
 
 help:  ## this list
@@ -78,7 +78,7 @@ install: $(STAMPS)/package  ## the Python package into .venv
 demo: core  ## converts a real model, shows the code, compares it with ONNX Runtime
 	@PYTHONPATH=$(RELEASE)/python $(PY) examples/demo.py
 
-test: build test-cpp test-python test-package test-wheel  ## every test
+test: build test-cpp test-python test-package test-wheel  ## every test but the heavy ones
 	@echo "all tests pass"
 
 test-cpp: build
@@ -87,6 +87,9 @@ test-cpp: build
 test-python: build install
 	@$(PY) -m ruff check -q $(PY_DIRS)
 	@TONNX_CLI=$(CURDIR)/$(RELEASE)/tonnx $(PY) -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
+
+test-heavy: build install  ## the Python tests with large files, which make test leaves out
+	@TONNX_CLI=$(CURDIR)/$(RELEASE)/tonnx $(PY) -m pytest -q -n $(JOBS) -m heavy
 
 test-package: build
 	@rm -rf build/prefix build/example

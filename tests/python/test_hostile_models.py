@@ -17,20 +17,21 @@ SECONDS = 15  # of the processor; a file that costs more than it should costs mi
 FINE = {"done", "bad_file", "invalid_model", "unsupported"}
 
 
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    made = {}
-    for kind in ("small", "large"):
-        made[kind] = tmp_path_factory.mktemp(kind)
-        for name, maker in models.all_models(is_large=kind == "large"):
-            content = maker()
-            whole = content if isinstance(content, bytes) else content.SerializeToString()
-            (made[kind] / f"{name}.onnx").write_bytes(whole)
-    made["texts"] = tmp_path_factory.mktemp("texts")
-    for place in models.PLACES:
-        for name, text in models.TEXTS.items():
-            path = made["texts"] / f"{place} with {name}.onnx".replace(" ", "_")
-            path.write_bytes(models.with_text(place, text))
+@pytest.fixture(scope="module", params=["small", pytest.param("large", marks=pytest.mark.heavy), "texts"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of a kind; the large ones are the small ones with more of everything."""
+    kind: str = request.param
+    made = tmp_path_factory.mktemp(kind)
+    if kind == "texts":
+        for place in models.PLACES:
+            for name, text in models.TEXTS.items():
+                path = made / f"{place} with {name}.onnx".replace(" ", "_")
+                path.write_bytes(models.with_text(place, text))
+        return made
+    for name, maker in models.all_models(is_large=kind == "large"):
+        content = maker()
+        whole = content if isinstance(content, bytes) else content.SerializeToString()
+        (made / f"{name}.onnx").write_bytes(whole)
     return made
 
 
@@ -62,12 +63,10 @@ def check_code(route: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("kind", ["small", "large", "texts"])
-def test_route(kind: str, route: str, folders: dict[str, Path]) -> None:
-    found = outcomes(route, folders[kind])
+def test_route(route: str, folder: Path) -> None:
+    found = outcomes(route, folder)
     bad = {name: text for name, text in found.items() if text.split(" ")[0] not in FINE}
     assert not bad
-    assert len(found) == len(list(folders[kind].glob("*.onnx")))
-    assert list(folders[kind].rglob("executed")) == []
-    if kind != "large":  # the same models as the small ones, with more of everything
-        check_code(route, folders[kind])
+    assert len(found) == len(list(folder.glob("*.onnx")))
+    assert list(folder.rglob("executed")) == []
+    check_code(route, folder)

@@ -268,6 +268,7 @@ def test_what_grows_out_of_proportion_is_refused(name: str, tmp_path: Path) -> N
     assert not (tmp_path / "model.py").exists()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", IN_PROPORTION)
 def test_what_is_large_comes_through(name: str, tmp_path: Path) -> None:
     onnx.save(IN_PROPORTION[name](), tmp_path / "a.onnx")
