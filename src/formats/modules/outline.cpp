@@ -249,6 +249,7 @@ class Outliner {
     Body body{.block = block, .part = parts_[static_cast<size_t>(block)]};
     body.part->graph = std::make_shared<Graph>();
     body.part->calls.external_names = tree_.external_names;
+    body.part->calls.outer_parts = tree_.outer_parts;
     if (block == 0) {
       for (Value* input : graph_.inputs()) {
         Value* made = body.part->graph->add_input(body.part->graph->unique_name(input->name), input->type);

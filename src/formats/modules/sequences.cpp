@@ -5,7 +5,10 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/join.h"
+#include "formats/modules/places.h"
 #include "formats/modules/plain_layers.h"
+#include "ops/frame/python_names.h"
 
 namespace tonnx {
 namespace {
@@ -102,9 +105,50 @@ class SequenceFinder {
     return nodes;
   }
 
+  /// The number of the node in the list, where its name says one.
+  int number_in(const Node& node, const ModulePart& list) const {
+    Path path = path_of_name(python::path_of_node(node.name));
+    path.erase(path.begin(), path.begin() + static_cast<ptrdiff_t>(std::min(path.size(), part_.calls.outer_parts)));
+    const auto parts = static_cast<size_t>(std::count(list.path.begin(), list.path.end(), '.')) + 1;
+    if (path.size() <= parts || !is_index(path[parts])) return -1;
+    const int number = std::stoi(path[parts]);
+    path.resize(parts);
+    return joined(path, ".") == list.path ? number : -1;
+  }
+
+  bool is_plain(const Node* node) const {
+    return node != nullptr && node->graph == &graph_ && node->outputs().size() == 1 &&
+           !part_.calls.submodule_of.contains(node) && !plain_layer(*node).empty();
+  }
+
+  /// Nodes before the first member that have a smaller number; returns what they begin with.
+  Value* take_before(const ModulePart& list, Value* value, std::vector<Member>& members) const {
+    for (int number = std::stoi(members[0].name); number > 0 && is_plain(value->producer) && value->uses.size() == 1;) {
+      const int before = number_in(*value->producer, list);
+      if (before < 0 || before >= number) break;
+      number = before;
+      members.insert(members.begin(), {.name = std::to_string(number), .plain = plain_layer(*value->producer)});
+      value = value->producer->input(0);
+    }
+    return value;
+  }
+
+  /// Nodes behind the last member that have a greater number; returns the last of all.
+  Node* take_behind(const ModulePart& list, Node* last, std::vector<Member>& members) const {
+    for (int number = std::stoi(members.back().name); last->output(0)->uses.size() == 1;) {
+      Node* next = last->output(0)->uses[0].user;
+      const int behind = is_plain(next) ? number_in(*next, list) : -1;
+      if (behind <= number || behind > number + kMostHoles) break;
+      number = behind;
+      members.push_back({.name = std::to_string(number), .plain = plain_layer(*next)});
+      last = next;
+    }
+    return last;
+  }
+
   bool make_sequential(ModulePart& list, const std::string& access) {
-    const std::vector<Step> steps = steps_of(list, access);
-    if (steps.size() < 2) return false;
+    std::vector<Step> steps = steps_of(list, access);
+    if (steps.empty()) return false;
     Value* first = only_input(*steps[0].call);
     if (first == nullptr || steps.back().call->outputs().size() != 1) return false;
     std::vector<Member> members{*steps[0].member};
@@ -117,6 +161,9 @@ class SequenceFinder {
             {.name = std::to_string(index + 1 + static_cast<int>(k)), .plain = plain_layer(*(*nodes)[k])});
       members.push_back(*steps[i].member);
     }
+    first = take_before(list, first, members);
+    if (Node* last = take_behind(list, steps.back().call, members); last != steps.back().call)
+      steps.push_back({nullptr, last});
     replace(steps, {first}, kCall, access);
     list.members = std::move(members);
     list.kind = Kind::Sequential;
@@ -192,6 +239,7 @@ class SequenceFinder {
   }
 
   static constexpr size_t kMostBetween = 8;
+  static constexpr int kMostHoles = 8;
 
   ModulePart& part_;
   Graph& graph_;

@@ -11,6 +11,8 @@
 
 #include "base/join.h"
 #include "formats/modules/places.h"
+#include "formats/python/class_names.h"
+#include "formats/python/constructors.h"
 #include "formats/python/layout.h"
 #include "formats/python/number_tokens.h"
 #include "ops/frame/python_names.h"
@@ -20,142 +22,18 @@ namespace {
 
 using Kind = ModulePart::Kind;
 
-constexpr size_t kMostParameters = 6;  // parts that differ in more numbers have classes of their own
+constexpr size_t kMostParameters = 10;  // parts that differ in more numbers have classes of their own
 constexpr size_t kShortRun = 3;        // so many equal members are written as a loop
 
-/// What the arguments of PyTorch's layers are, in their order.
-const std::map<std::string_view, std::vector<std::string_view>>& argument_names() {
-  static const std::map<std::string_view, std::vector<std::string_view>> names{
-      {"nn.Linear", {"in_features", "out_features"}},
-      {"nn.Conv1d", {"in_channels", "out_channels", "kernel_size"}},
-      {"nn.Conv2d", {"in_channels", "out_channels", "kernel_size"}},
-      {"nn.Conv3d", {"in_channels", "out_channels", "kernel_size"}},
-      {"nn.ConvTranspose1d", {"in_channels", "out_channels", "kernel_size"}},
-      {"nn.ConvTranspose2d", {"in_channels", "out_channels", "kernel_size"}},
-      {"nn.ConvTranspose3d", {"in_channels", "out_channels", "kernel_size"}},
-      {"nn.BatchNorm1d", {"channels"}},
-      {"nn.BatchNorm2d", {"channels"}},
-      {"nn.BatchNorm3d", {"channels"}},
-      {"nn.InstanceNorm1d", {"channels"}},
-      {"nn.InstanceNorm2d", {"channels"}},
-      {"nn.InstanceNorm3d", {"channels"}},
-      {"nn.GroupNorm", {"groups", "channels"}},
-      {"nn.LayerNorm", {"features"}},
-      {"nn.Embedding", {"count", "features"}},
-      {"nn.LSTM", {"input_size", "hidden_size"}},
-      {"nn.GRU", {"input_size", "hidden_size"}},
-      {"nn.RNN", {"input_size", "hidden_size"}},
-  };
-  return names;
-}
-
-/// `encoder_layer_3` gives `EncoderLayer`; what says nothing gives `Block`.
-std::string class_word(const std::string& path) {
-  std::string word;
-  bool is_numbered = false;  // of blocks that have numbers in places that have numbers
-  for (size_t end = path.size(); word.empty() && end != std::string::npos;) {
-    const size_t dot = end == 0 ? std::string::npos : path.rfind('.', end - 1);
-    const size_t start = dot == std::string::npos ? 0 : dot + 1;
-    const std::string part = path.substr(start, end - start);
-    if (!is_index(part)) word = is_numbered && std::isdigit(static_cast<unsigned char>(part.back())) ? "block" : part;
-    is_numbered = true;
-    end = dot;
-  }
-  while (!word.empty() && (std::isdigit(static_cast<unsigned char>(word.back())) || word.back() == '_'))
-    word.pop_back();
+/// A number that is not the same in all parts of a class.
+struct Parameter {
+  size_t first = 0;                 // of the numbers that it stands for
+  std::vector<std::string> column;  // its value in each part
   std::string name;
-  bool begins = true;
-  for (const char c : word) {
-    if (c == '_') {
-      begins = true;
-      continue;
-    }
-    name += begins ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
-    begins = false;
-  }
-  const std::string plain = identifier(name);
-  return plain.size() < 3 || plain != name ? "Block" : name;
-}
-
-/// `encoder.layer.0 to 5`: where the parts of a class are.
-std::string places_text(const std::vector<std::string>& paths) {
-  if (paths.size() == 1) return paths[0];
-  const std::string& a = paths.front();
-  const std::string& b = paths.back();
-  size_t prefix = 0;
-  while (prefix < std::min(a.size(), b.size()) && a[prefix] == b[prefix]) ++prefix;
-  while (prefix > 0 && std::isdigit(static_cast<unsigned char>(a[prefix - 1]))) --prefix;
-  size_t suffix = 0;
-  while (suffix < std::min(a.size(), b.size()) - prefix && a[a.size() - 1 - suffix] == b[b.size() - 1 - suffix])
-    ++suffix;
-  while (suffix > 0 && std::isdigit(static_cast<unsigned char>(a[a.size() - suffix]))) --suffix;
-  const std::string low = a.substr(prefix, a.size() - prefix - suffix),
-                    high = b.substr(prefix, b.size() - prefix - suffix);
-  if (is_index(low) && is_index(high)) {
-    const std::string rest = a.substr(a.size() - suffix);
-    return fmt::format("{}{} to {}{}", a.substr(0, prefix), low, high, rest.empty() ? "" : ": " + rest.substr(1));
-  }
-  return fmt::format("{}, {}{}", paths[0], paths.size() > 2 ? "... " : "", paths.back());
-}
-
-/// Arguments of convolutions that are left out where they are 1; until it is known which classes are alike they are
-/// said.
-constexpr std::string_view kOnes[] = {"stride", "dilation", "groups"};
-
-/// `3, (1, 2), stride=2` one by one.
-std::vector<std::string> split_arguments(const std::string& text) {
-  std::vector<std::string> parts(1);
-  int depth = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    depth += text[i] == '(' || text[i] == '[' ? 1 : text[i] == ')' || text[i] == ']' ? -1 : 0;
-    if (depth == 0 && text[i] == ',' && i + 1 < text.size() && text[i + 1] == ' ') {
-      parts.emplace_back();
-      ++i;
-    } else {
-      parts.back() += text[i];
-    }
-  }
-  return parts;
-}
-
-std::string full_arguments(const ModuleSpec& spec) {
-  if (!spec.type.starts_with("nn.Conv")) return spec.arguments;
-  std::vector<std::string> others, given = split_arguments(spec.arguments);
-  const auto take = [&](std::string_view name) {
-    const auto at = std::find_if(given.begin(), given.end(), [&](const std::string& argument) {
-      return argument.size() > name.size() && argument.starts_with(name) && argument[name.size()] == '=';
-    });
-    if (at == given.end()) return std::string();
-    std::string text = *at;
-    given.erase(at);
-    return text;
-  };
-  for (const std::string_view name : {"stride", "padding", "dilation", "groups"}) {
-    std::string text = take(name);
-    if (text.empty() && std::find(std::begin(kOnes), std::end(kOnes), name) != std::end(kOnes))
-      text = fmt::format("{}=1", name);
-    if (!text.empty()) others.push_back(std::move(text));
-  }
-  const auto keyword = std::find_if(
-      given.begin(), given.end(), [](const std::string& argument) { return argument.find('=') != std::string::npos; });
-  given.insert(keyword, others.begin(), others.end());
-  return joined(given);
-}
-
-std::string without_ones(std::string text) {
-  if (text.find("nn.Conv") == std::string::npos) return text;
-  for (const std::string_view name : kOnes) {
-    const std::string one = fmt::format(", {}=1", name);
-    for (size_t at = 0; (at = text.find(one, at)) != std::string::npos;) {
-      const char next = at + one.size() < text.size() ? text[at + one.size()] : ')';
-      if (next == ',' || next == ')')
-        text.erase(at, one.size());
-      else
-        at += one.size();
-    }
-  }
-  return text;
-}
+  std::string text;      // what stands for it in the constructor: its name, or `kernel_size // 2`
+  std::string standard;  // its value where it is not given; empty where it is given always
+  bool is_derived() const { return text != name; }
+};
 
 struct Draft {
   const ModulePart* part = nullptr;
@@ -177,10 +55,13 @@ class ClassWriter {
     find_levels(model, levels);
     for (const auto& [level, parts] : levels) write_level(parts);
     ClassText text{.name = "Model"};
-    for (const std::string& line : member_lines(model)) text.members.push_back(without_ones(line));
+    text.members = member_lines(model);
     text.has_forward = true;
     text.forward = write_forward(*model.graph, model.calls, first_state(model), /*is_model=*/true);
     result_.push_back(std::move(text));
+    for (ClassText& each : result_) {
+      for (std::string& member : each.members) member = without_standards(member, standards_);
+    }
     return std::move(result_);
   }
 
@@ -291,25 +172,25 @@ class ClassWriter {
     }
   }
 
-  /// The numbers that are not the same in all of them: which parameter each is, and the first place of each parameter.
-  static std::pair<std::vector<int>, std::vector<size_t>> differing(const std::vector<Draft*>& group) {
-    std::vector<int> parameter(group[0]->numbers.size(), -1);
-    std::vector<size_t> first;
+  /// For each number the parameter that it is, or -1 where it is the same in all of them.
+  static std::pair<std::vector<int>, std::vector<Parameter>> differing(const std::vector<Draft*>& group) {
+    std::vector<int> parameter_of(group[0]->numbers.size(), -1);
+    std::vector<Parameter> parameters;
     std::map<std::vector<std::string>, int> known;
-    for (size_t i = 0; i < parameter.size(); ++i) {
+    for (size_t i = 0; i < parameter_of.size(); ++i) {
       std::vector<std::string> column;
       for (const Draft* draft : group) column.push_back(draft->numbers[i]);
       if (std::equal(column.begin() + 1, column.end(), column.begin())) continue;
-      const auto [at, fresh] = known.try_emplace(std::move(column), static_cast<int>(first.size()));
-      if (fresh) first.push_back(i);
-      parameter[i] = at->second;
+      const auto [at, fresh] = known.try_emplace(std::move(column), static_cast<int>(parameters.size()));
+      if (fresh) parameters.push_back({.first = i, .column = at->first});
+      parameter_of[i] = at->second;
     }
-    return {parameter, first};
+    return {parameter_of, parameters};
   }
 
   void write_group(const std::vector<Draft*>& group) {
-    const auto [parameter, first] = differing(group);
-    if (first.size() > kMostParameters) {  // those that are equal in all numbers
+    auto [parameter_of, parameters] = differing(group);
+    if (parameters.size() > kMostParameters) {  // those that are equal in all numbers
       std::map<std::vector<std::string>, std::vector<Draft*>> equal;
       std::vector<std::vector<Draft*>*> order;
       for (Draft* draft : group) {
@@ -317,42 +198,82 @@ class ClassWriter {
         if (fresh) order.push_back(&at->second);
         at->second.push_back(draft);
       }
-      for (const auto* same : order) write_class(*same, std::vector<int>(parameter.size(), -1), {});
+      for (const auto* same : order) write_class(*same, std::vector<int>(parameter_of.size(), -1), {});
       return;
     }
-    write_class(group, parameter, first);
+    write_class(group, parameter_of, std::move(parameters));
   }
 
-  void write_class(const std::vector<Draft*>& group, const std::vector<int>& parameter,
-                   const std::vector<size_t>& first) {
+  void write_class(const std::vector<Draft*>& group, const std::vector<int>& parameter_of,
+                   std::vector<Parameter> parameters) {
     Draft& draft = *group[0];
     ClassText text{.name = class_name(word_of(*draft.part))};
     std::vector<std::string> paths;
     for (const Draft* each : group) paths.push_back(each->part->path);
     text.about = places_text(paths);
     text.has_forward = draft.part->graph != nullptr;
-    text.parameters = parameter_names(draft, parameter, first);
-    parameters_of_[text.name] = text.parameters;
-    std::vector<bool> is_kept(first.size(), false);  // forward needs it
-    size_t number = 0, line = 0;
-    for (; line < draft.members.size(); ++line)
-      text.members.push_back(
-          without_ones(with_names(draft.lines[line], parameter, number, text.parameters, "", nullptr)));
+    name_parameters(draft, parameter_of, parameters);
+    std::vector<bool> is_kept(parameters.size(), false);  // forward needs it
+    size_t number = 0, line = draft.members.size();
+    for (size_t i = 0; i < line; ++i) number += draft.lines[i].numbers.size();
     text.forward.parameters = draft.forward.parameters;
     for (const Statement& statement : draft.forward.statements) {
-      text.forward.statements.push_back(
-          {statement.level, with_names(draft.lines[line++], parameter, number, text.parameters, "self.", &is_kept)});
+      const auto name_of = [&](size_t index) {
+        is_kept[index] = true;
+        return "self." + parameters[index].name;
+      };
+      text.forward.statements.push_back({statement.level, with_names(draft.lines[line++], parameter_of, number, name_of)});
     }
-    for (size_t i = is_kept.size(); i-- > 0;) {
-      if (is_kept[i])
-        text.members.insert(text.members.begin(), fmt::format("self.{} = {}", text.parameters[i], text.parameters[i]));
+    derive(parameters, is_kept);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (is_kept[i]) text.members.push_back(fmt::format("self.{0} = {0}", parameters[i].name));
     }
-    for (const Draft* each : group) {
-      std::vector<std::string> arguments;
-      for (const size_t at : first) arguments.push_back(each->numbers[at]);
-      constructors_[each->part] = fmt::format("{}({})", text.name, joined(arguments));
-    }
+    number = 0;
+    for (size_t i = 0; i < draft.members.size(); ++i)
+      text.members.push_back(
+          with_names(draft.lines[i], parameter_of, number, [&](size_t index) { return parameters[index].text; }));
+    write_signature(group, parameters, text);
     result_.push_back(std::move(text));
+  }
+
+  /// Those that are always given stand before those that need not be.
+  void write_signature(const std::vector<Draft*>& group, const std::vector<Parameter>& parameters, ClassText& text) {
+    std::vector<const Parameter*> given, optional;
+    for (const Parameter& parameter : parameters) {
+      if (!parameter.is_derived()) (parameter.standard.empty() ? given : optional).push_back(&parameter);
+    }
+    for (const Parameter* parameter : given) {
+      text.parameters.push_back(parameter->name);
+      parameters_of_[text.name].push_back(parameter->name);
+    }
+    for (const Parameter* parameter : optional) {
+      text.parameters.push_back(fmt::format("{}={}", parameter->name, parameter->standard));
+      standards_[text.name].insert(parameter->name);
+    }
+    for (size_t i = 0; i < group.size(); ++i) {
+      std::vector<std::string> arguments;
+      for (const Parameter* parameter : given) arguments.push_back(parameter->column[i]);
+      for (const Parameter* parameter : optional)
+        arguments.push_back(fmt::format("{}={}", parameter->name, parameter->column[i]));
+      constructors_[group[i]->part] = fmt::format("{}({})", text.name, joined(arguments));
+    }
+  }
+
+  /// A padding that is half of the kernel in all parts is no parameter.
+  static void derive(std::vector<Parameter>& parameters, const std::vector<bool>& is_kept) {
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (is_kept[i] || !parameters[i].name.starts_with("padding")) continue;
+      const auto kernel = std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& other) {
+        return other.name.starts_with("kernel_size") && is_half(parameters[i].column, other.column);
+      });
+      if (kernel != parameters.end()) parameters[i].text = kernel->name + " // 2";
+    }
+  }
+
+  static bool is_half(const std::vector<std::string>& column, const std::vector<std::string>& of) {
+    return std::equal(column.begin(), column.end(), of.begin(), [](const std::string& half, const std::string& whole) {
+      return is_index(half) && is_index(whole) && std::stoi(half) == std::stoi(whole) / 2;
+    });
   }
 
   static std::string word_of(const ModulePart& part) {
@@ -368,47 +289,42 @@ class ClassWriter {
     return name;
   }
 
-  /// The line, with parameters in place of the numbers that they stand for.
-  static std::string with_names(const NumberedText& line, const std::vector<int>& parameter, size_t& number,
-                                const std::vector<std::string>& names, std::string_view prefix,
-                                std::vector<bool>* is_kept) {
+  /// The line, with names in place of the numbers that are parameters.
+  template <typename F>
+  static std::string with_names(const NumberedText& line, const std::vector<int>& parameter_of, size_t& number,
+                                const F& name_of) {
     std::string text = line.texts[0];
     for (size_t i = 0; i < line.numbers.size(); ++i, ++number) {
-      const int index = parameter[number];
-      if (index < 0) {
-        text += line.numbers[i];
-      } else {
-        text += fmt::format("{}{}", prefix, names[static_cast<size_t>(index)]);
-        if (is_kept) (*is_kept)[static_cast<size_t>(index)] = true;
-      }
+      const int index = parameter_of[number];
+      text += index < 0 ? line.numbers[i] : name_of(static_cast<size_t>(index));
       text += line.texts[i + 1];
     }
     return text;
   }
 
-  std::vector<std::string> parameter_names(const Draft& draft, const std::vector<int>& parameter,
-                                           const std::vector<size_t>& first) const {
+  void name_parameters(const Draft& draft, const std::vector<int>& parameter_of,
+                       std::vector<Parameter>& parameters) const {
     NameSet taken;
     for (const std::string& name : module_attributes()) taken.reserve(name);
     for (const Member& member : draft.part->members) taken.reserve(member.name);
-    std::vector<std::string> names(first.size());
     size_t number = 0;
     for (const NumberedText& line : draft.lines) {
       for (size_t i = 0; i < line.numbers.size(); ++i, ++number) {
-        const int index = parameter[number];
-        if (index < 0 || first[static_cast<size_t>(index)] != number) continue;
-        names[static_cast<size_t>(index)] = taken.add(word_for(role_of_number(line, i)));
+        if (parameter_of[number] < 0) continue;
+        Parameter& parameter = parameters[static_cast<size_t>(parameter_of[number])];
+        if (parameter.first != number) continue;
+        parameter.name = parameter.text = taken.add(word_for(role_of_number(line, i)));
+        const std::string_view standard = standard_value(parameter.name);
+        if (std::find(parameter.column.begin(), parameter.column.end(), standard) != parameter.column.end())
+          parameter.standard = standard;
       }
     }
-    return names;
   }
 
   std::string word_for(const NumberRole& role) const {
     if (!role.keyword.empty()) return identifier(role.keyword);
     const auto position = static_cast<size_t>(role.position);
-    if (const auto at = argument_names().find(role.function);
-        at != argument_names().end() && position < at->second.size())
-      return std::string(at->second[position]);
+    if (const std::string_view name = argument_name(role.function, position); !name.empty()) return std::string(name);
     if (const auto at = parameters_of_.find(role.function); at != parameters_of_.end() && position < at->second.size())
       return at->second[position];
     return "size";
@@ -417,7 +333,8 @@ class ClassWriter {
   const std::vector<ExternalModule>& external_;
   NameSet names_;
   std::unordered_map<const ModulePart*, std::string> constructors_;
-  std::unordered_map<std::string, std::vector<std::string>> parameters_of_;  // of the classes so far
+  std::unordered_map<std::string, std::vector<std::string>> parameters_of_;  // of the classes so far: those without names
+  Standards standards_;
   std::vector<ClassText> result_;
 };
 

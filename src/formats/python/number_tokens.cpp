@@ -31,17 +31,22 @@ NumberedText split_numbers(std::string_view code) {
   std::string text;
   for (size_t at = 0; at < code.size();) {
     size_t end = at + 1;
+    bool is_value = false;
     if (code[at] == '"' || code[at] == '\'') {
       end = end_of_string(code, at);
     } else if (is_digit(code[at])) {
       end = end_of_number(code, at);
+      is_value = true;
+    } else if (is_word(code[at])) {
+      while (end < code.size() && is_word(code[end])) ++end;
+      is_value = code.substr(at, end - at) == "True" || code.substr(at, end - at) == "False";
+    }
+    if (is_value) {
       result.texts.push_back(std::move(text));
       text.clear();
       result.numbers.emplace_back(code.substr(at, end - at));
       at = end;
       continue;
-    } else if (is_word(code[at])) {
-      while (end < code.size() && is_word(code[end])) ++end;
     }
     text += code.substr(at, end - at);
     at = end;

@@ -1,0 +1,73 @@
+// class_names.cpp - makes the names of classes out of places.
+#include "formats/python/class_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "formats/modules/places.h"
+#include "ops/frame/python_names.h"
+
+namespace tonnx::python {
+namespace {
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+/// Where the words end and a number begins, which may have a letter behind it.
+size_t end_of_words(const std::string& text) {
+  size_t end = text.size();
+  if (end > 1 && std::islower(static_cast<unsigned char>(text[end - 1])) && is_digit(text[end - 2])) --end;
+  while (end > 0 && (is_digit(text[end - 1]) || text[end - 1] == '_')) --end;
+  return end;
+}
+
+}  // namespace
+
+std::string class_word(const std::string& path) {
+  std::string word;
+  bool is_numbered = false;  // of blocks that have numbers in places that have numbers
+  for (size_t end = path.size(); word.empty() && end != std::string::npos;) {
+    const size_t dot = end == 0 ? std::string::npos : path.rfind('.', end - 1);
+    const size_t start = dot == std::string::npos ? 0 : dot + 1;
+    const std::string part = path.substr(start, end - start);
+    if (!is_index(part)) word = is_numbered && std::isdigit(static_cast<unsigned char>(part.back())) ? "block" : part;
+    is_numbered = true;
+    end = dot;
+  }
+  word.resize(end_of_words(word));
+  std::string name;
+  bool begins = true;
+  for (const char c : word) {
+    if (c == '_') {
+      begins = true;
+      continue;
+    }
+    name += begins ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    begins = false;
+  }
+  const std::string plain = identifier(name);
+  return plain.size() < 3 || plain != name ? "Block" : name;
+}
+
+std::string places_text(const std::vector<std::string>& paths) {
+  if (paths.size() == 1) return paths[0];
+  const std::string& a = paths.front();
+  const std::string& b = paths.back();
+  size_t prefix = 0;
+  while (prefix < std::min(a.size(), b.size()) && a[prefix] == b[prefix]) ++prefix;
+  while (prefix > 0 && std::isdigit(static_cast<unsigned char>(a[prefix - 1]))) --prefix;
+  size_t suffix = 0;
+  while (suffix < std::min(a.size(), b.size()) - prefix && a[a.size() - 1 - suffix] == b[b.size() - 1 - suffix])
+    ++suffix;
+  while (suffix > 0 && std::isdigit(static_cast<unsigned char>(a[a.size() - suffix]))) --suffix;
+  const std::string low = a.substr(prefix, a.size() - prefix - suffix),
+                    high = b.substr(prefix, b.size() - prefix - suffix);
+  if (is_index(low) && is_index(high)) {
+    const std::string rest = a.substr(a.size() - suffix);
+    return fmt::format("{}{} to {}{}", a.substr(0, prefix), low, high, rest.empty() ? "" : ": " + rest.substr(1));
+  }
+  return fmt::format("{}, {}{}", paths[0], paths.size() > 2 ? "... " : "", paths.back());
+}
+
+}  // namespace tonnx::python

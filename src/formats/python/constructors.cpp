@@ -1,0 +1,138 @@
+// constructors.cpp - the arguments of PyTorch's layers, in full and in short.
+#include "formats/python/constructors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/join.h"
+
+namespace tonnx::python {
+namespace {
+
+struct Standard {
+  std::string_view name, value;
+};
+/// Of convolutions, in their order; linear layers have the last one.
+constexpr Standard kStandards[] = {{"stride", "1"}, {"padding", "0"}, {"dilation", "1"}, {"groups", "1"}, {"bias", "True"}};
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
+
+/// What the arguments of PyTorch's layers are, in their order.
+const std::map<std::string_view, std::vector<std::string_view>>& argument_names() {
+  static const std::map<std::string_view, std::vector<std::string_view>> names{
+      {"nn.Linear", {"in_features", "out_features"}},
+      {"nn.Conv1d", {"in_channels", "out_channels", "kernel_size"}},
+      {"nn.Conv2d", {"in_channels", "out_channels", "kernel_size"}},
+      {"nn.Conv3d", {"in_channels", "out_channels", "kernel_size"}},
+      {"nn.ConvTranspose1d", {"in_channels", "out_channels", "kernel_size"}},
+      {"nn.ConvTranspose2d", {"in_channels", "out_channels", "kernel_size"}},
+      {"nn.ConvTranspose3d", {"in_channels", "out_channels", "kernel_size"}},
+      {"nn.BatchNorm1d", {"channels"}},
+      {"nn.BatchNorm2d", {"channels"}},
+      {"nn.BatchNorm3d", {"channels"}},
+      {"nn.InstanceNorm1d", {"channels"}},
+      {"nn.InstanceNorm2d", {"channels"}},
+      {"nn.InstanceNorm3d", {"channels"}},
+      {"nn.GroupNorm", {"groups", "channels"}},
+      {"nn.LayerNorm", {"features"}},
+      {"nn.Embedding", {"count", "features"}},
+      {"nn.LSTM", {"input_size", "hidden_size"}},
+      {"nn.GRU", {"input_size", "hidden_size"}},
+      {"nn.RNN", {"input_size", "hidden_size"}},
+  };
+  return names;
+}
+
+bool is_convolution(std::string_view layer) { return layer.starts_with("nn.Conv"); }
+
+/// The function that a place inside its brackets belongs to.
+std::string_view function_around(std::string_view text, size_t at) {
+  for (int depth = 0; at > 0;) {
+    const char c = text[--at];
+    if (c == ')' || c == ']' || c == '}') ++depth;
+    if ((c == '(' || c == '[' || c == '{') && depth-- == 0) break;
+  }
+  size_t start = at;
+  while (start > 0 && is_word(text[start - 1])) --start;
+  return text.substr(start, at - start);
+}
+
+bool may_leave_out(std::string_view function, const std::string& argument, const Standards& own) {
+  if (is_convolution(function)) return true;
+  if (function == "nn.Linear") return argument == "bias";
+  const auto known = own.find(function);
+  return known != own.end() && known->second.contains(argument);
+}
+
+}  // namespace
+
+std::string_view standard_value(std::string_view argument) {
+  for (const auto& [name, value] : kStandards) {
+    if (argument == name || (argument.starts_with(name) && argument[name.size()] == '_')) return value;
+  }
+  return "";
+}
+
+std::string_view argument_name(std::string_view layer, size_t position) {
+  const auto at = argument_names().find(layer);
+  return at == argument_names().end() || position >= at->second.size() ? "" : at->second[position];
+}
+
+std::vector<std::string> split_arguments(const std::string& text) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    depth += text[i] == '(' || text[i] == '[' ? 1 : text[i] == ')' || text[i] == ']' ? -1 : 0;
+    if (depth == 0 && text[i] == ',' && i + 1 < text.size() && text[i + 1] == ' ') {
+      parts.emplace_back();
+      ++i;
+    } else {
+      parts.back() += text[i];
+    }
+  }
+  return parts;
+}
+
+std::string full_arguments(const ModuleSpec& spec) {
+  if (!is_convolution(spec.type) && spec.type != "nn.Linear") return spec.arguments;
+  std::vector<std::string> given = split_arguments(spec.arguments), others;
+  for (const auto& [name, value] : kStandards) {
+    const auto at = std::find_if(given.begin(), given.end(), [&](const std::string& argument) {
+      return argument.size() > name.size() && argument.starts_with(name) && argument[name.size()] == '=';
+    });
+    if (at != given.end()) {
+      others.push_back(std::move(*at));
+      given.erase(at);
+    } else if (is_convolution(spec.type) || name == "bias") {
+      others.push_back(fmt::format("{}={}", name, value));
+    }
+  }
+  const auto keyword = std::find_if(
+      given.begin(), given.end(), [](const std::string& argument) { return argument.find('=') != std::string::npos; });
+  given.insert(keyword, others.begin(), others.end());
+  return joined(given);
+}
+
+std::string without_standards(const std::string& text, const Standards& own) {
+  std::string result;
+  size_t taken = 0;  // so much of the text is in the result, or left out
+  for (size_t at = 0; (at = text.find(", ", at)) != std::string::npos;) {
+    size_t end = at + 2;
+    while (end < text.size() && is_word(text[end])) ++end;
+    const std::string argument = text.substr(at + 2, end - at - 2);
+    const std::string_view value = end < text.size() && text[end] == '=' ? standard_value(argument) : "";
+    const size_t behind = end + 1 + value.size();
+    const bool is_standard = !value.empty() && behind < text.size() && text.compare(end + 1, value.size(), value) == 0 &&
+                             (text[behind] == ',' || text[behind] == ')');
+    if (is_standard && may_leave_out(function_around(text, at), argument, own)) {
+      result.append(text, taken, at - taken);
+      taken = behind;
+    }
+    at = end;
+  }
+  return result.append(text, taken);
+}
+
+}  // namespace tonnx::python
