@@ -15,6 +15,8 @@
 #include "formats/python/constructors.h"
 #include "formats/python/layout.h"
 #include "formats/python/number_tokens.h"
+#include "formats/python/parameters.h"
+#include "formats/python/shared_sequences.h"
 #include "ops/frame/python_names.h"
 
 namespace tonnx::python {
@@ -22,18 +24,8 @@ namespace {
 
 using Kind = ModulePart::Kind;
 
-constexpr size_t kMostParameters = 10;  // parts that differ in more numbers have classes of their own
+constexpr ptrdiff_t kMostParameters = 8;  // parts that differ in more numbers have classes of their own
 constexpr size_t kShortRun = 3;        // so many equal members are written as a loop
-
-/// A number that is not the same in all parts of a class.
-struct Parameter {
-  size_t first = 0;                 // of the numbers that it stands for
-  std::vector<std::string> column;  // its value in each part
-  std::string name;
-  std::string text;      // what stands for it in the constructor: its name, or `kernel_size // 2`
-  std::string standard;  // its value where it is not given; empty where it is given always
-  bool is_derived() const { return text != name; }
-};
 
 struct Draft {
   const ModulePart* part = nullptr;
@@ -59,6 +51,7 @@ class ClassWriter {
     text.has_forward = true;
     text.forward = write_forward(*model.graph, model.calls, first_state(model), /*is_model=*/true);
     result_.push_back(std::move(text));
+    share_sequences(result_, [this](const std::string& word) { return class_name(word); }, standards_);
     for (ClassText& each : result_) {
       for (std::string& member : each.members) member = without_standards(member, standards_);
     }
@@ -190,29 +183,32 @@ class ClassWriter {
 
   void write_group(const std::vector<Draft*>& group) {
     auto [parameter_of, parameters] = differing(group);
-    if (parameters.size() > kMostParameters) {  // those that are equal in all numbers
-      std::map<std::vector<std::string>, std::vector<Draft*>> equal;
-      std::vector<std::vector<Draft*>*> order;
-      for (Draft* draft : group) {
-        const auto [at, fresh] = equal.try_emplace(draft->numbers);
-        if (fresh) order.push_back(&at->second);
-        at->second.push_back(draft);
-      }
-      for (const auto* same : order) write_class(*same, std::vector<int>(parameter_of.size(), -1), {});
+    name_parameters(*group[0], parameter_of, parameters);
+    derive_parameters(parameters);
+    const auto given = std::count_if(parameters.begin(), parameters.end(),
+                                     [](const Parameter& parameter) { return !parameter.is_derived(); });
+    if (given <= kMostParameters) {
+      write_class(group, parameter_of, parameters);
       return;
     }
-    write_class(group, parameter_of, std::move(parameters));
+    std::map<std::vector<std::string>, std::vector<Draft*>> equal;  // in all numbers
+    std::vector<std::vector<Draft*>*> order;
+    for (Draft* draft : group) {
+      const auto [at, fresh] = equal.try_emplace(draft->numbers);
+      if (fresh) order.push_back(&at->second);
+      at->second.push_back(draft);
+    }
+    for (const auto* same : order) write_class(*same, std::vector<int>(parameter_of.size(), -1), {});
   }
 
   void write_class(const std::vector<Draft*>& group, const std::vector<int>& parameter_of,
-                   std::vector<Parameter> parameters) {
+                   const std::vector<Parameter>& parameters) {
     Draft& draft = *group[0];
     ClassText text{.name = class_name(word_of(*draft.part))};
     std::vector<std::string> paths;
     for (const Draft* each : group) paths.push_back(each->part->path);
     text.about = places_text(paths);
     text.has_forward = draft.part->graph != nullptr;
-    name_parameters(draft, parameter_of, parameters);
     std::vector<bool> is_kept(parameters.size(), false);  // forward needs it
     size_t number = 0, line = draft.members.size();
     for (size_t i = 0; i < line; ++i) number += draft.lines[i].numbers.size();
@@ -224,9 +220,8 @@ class ClassWriter {
       };
       text.forward.statements.push_back({statement.level, with_names(draft.lines[line++], parameter_of, number, name_of)});
     }
-    derive(parameters, is_kept);
     for (size_t i = 0; i < parameters.size(); ++i) {
-      if (is_kept[i]) text.members.push_back(fmt::format("self.{0} = {0}", parameters[i].name));
+      if (is_kept[i]) text.members.push_back(fmt::format("self.{} = {}", parameters[i].name, parameters[i].text));
     }
     number = 0;
     for (size_t i = 0; i < draft.members.size(); ++i)
@@ -257,23 +252,6 @@ class ClassWriter {
         arguments.push_back(fmt::format("{}={}", parameter->name, parameter->column[i]));
       constructors_[group[i]->part] = fmt::format("{}({})", text.name, joined(arguments));
     }
-  }
-
-  /// A padding that is half of the kernel in all parts is no parameter.
-  static void derive(std::vector<Parameter>& parameters, const std::vector<bool>& is_kept) {
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      if (is_kept[i] || !parameters[i].name.starts_with("padding")) continue;
-      const auto kernel = std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& other) {
-        return other.name.starts_with("kernel_size") && is_half(parameters[i].column, other.column);
-      });
-      if (kernel != parameters.end()) parameters[i].text = kernel->name + " // 2";
-    }
-  }
-
-  static bool is_half(const std::vector<std::string>& column, const std::vector<std::string>& of) {
-    return std::equal(column.begin(), column.end(), of.begin(), [](const std::string& half, const std::string& whole) {
-      return is_index(half) && is_index(whole) && std::stoi(half) == std::stoi(whole) / 2;
-    });
   }
 
   static std::string word_of(const ModulePart& part) {

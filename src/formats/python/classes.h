@@ -16,6 +16,7 @@ struct ClassText {
   std::vector<std::string> parameters;  // of the constructor
   std::vector<std::string> members;     // statements of the constructor
   bool has_forward = false;
+  bool is_sequential = false;           // an nn.Sequential, which its constructor fills
   Forward forward;
 };
 

@@ -108,10 +108,11 @@ std::string method_of(std::string_view head, const std::vector<Statement>& state
 }
 
 std::string class_text(const ClassText& text) {
-  std::string result = fmt::format("class {}(nn.Module):\n", text.name);
+  std::string result = fmt::format("class {}(nn.{}):\n", text.name, text.is_sequential ? "Sequential" : "Module");
   if (!text.about.empty()) result += fmt::format("    \"\"\"{}\"\"\"\n\n", shorten(plain(text.about), kLineWidth - 12));
   if (!text.members.empty()) {
-    std::vector<Statement> lines{{0, "super().__init__()"}};
+    std::vector<Statement> lines;
+    if (!text.is_sequential) lines.push_back({0, "super().__init__()"});
     for (const std::string& member : text.members) lines.push_back({0, member});
     const std::string parameters = text.parameters.empty() ? "" : ", " + joined(text.parameters);
     result += method_of(fmt::format("def __init__(self{}):", parameters), lines);
