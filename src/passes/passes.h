@@ -80,6 +80,9 @@ void follow_float_type(Graph& graph);
 /// aten: a layer whose input is quantised as it comes becomes quant_linear, a module of generated code.
 void recognise_quant_linear(Graph& graph);
 
+/// aten: a concatenation that begins with all of another one is made out of it.
+void share_concats(Graph& graph);
+
 /// aten: quantised numbers that are floats again at once stay floats.
 void keep_whole_numbers(Graph& graph);
 

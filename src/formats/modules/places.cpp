@@ -57,6 +57,16 @@ Path path_of_name(std::string_view name) {
   return path;
 }
 
+std::string name_within(const std::string& place, std::string_view node_name, size_t outer_parts) {
+  Path path = path_of_name(python::path_of_node(node_name));
+  path.erase(path.begin(), path.begin() + static_cast<ptrdiff_t>(std::min(path.size(), outer_parts)));
+  const auto parts = place.empty() ? 0 : static_cast<size_t>(std::count(place.begin(), place.end(), '.')) + 1;
+  if (path.size() <= parts) return "";
+  std::string name = std::move(path[parts]);
+  path.resize(parts);
+  return joined(path, ".") == place ? name : "";
+}
+
 Places::Places() { is_scope_[""] = true; }
 
 python::NameSet& Places::names_in(const std::string& scope) {

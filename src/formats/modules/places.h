@@ -20,6 +20,10 @@ bool is_attribute(std::string_view part);
 /// The parts of a name out of a file, between dots and slashes, each as an attribute may be called, or a number.
 Path path_of_name(std::string_view name);
 
+/// What is directly inside the place on the way to where a node's name says it is: `2` of `/features/features.0/
+/// features.0.2/Relu` in `features.0`; empty where it is elsewhere. So many parts at the front of paths are left out.
+std::string name_within(const std::string& place, std::string_view node_name, size_t outer_parts);
+
 /// One name for all parts from there on, which is no number.
 void join_from(Path& path, size_t first);
 

@@ -3,19 +3,28 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
-#include "base/join.h"
+#include "formats/modules/loops.h"
 #include "formats/modules/places.h"
 #include "formats/modules/plain_layers.h"
-#include "ops/frame/python_names.h"
 
 namespace tonnx {
 namespace {
 
 using Kind = ModulePart::Kind;
 
-const Symbol kHouse("tonnx"), kCallEach("call_each"), kCall("call_part");
+const Symbol kHouse("tonnx"), kCall("call_part");
+
+/// `layer` of `layer12`.
+std::string stem_of(const std::string& name) { return name.substr(0, name.find_last_not_of("0123456789") + 1); }
+
+/// 12 of `layer12`; -1 where there is no number.
+int number_of(const std::string& name) {
+  const std::string digits = name.substr(stem_of(name).size());
+  return is_index(digits) ? std::stoi(digits) : -1;
+}
 
 /// One member of a list, and the node that calls it.
 struct Step {
@@ -40,6 +49,7 @@ class SequenceFinder {
     for (Member& member : part_.members) {
       if (member.part) visit(*member.part, member.name);
     }
+    make_loop_of_children();
     remove_unused_nodes(graph_);
   }
 
@@ -50,14 +60,19 @@ class SequenceFinder {
       if (!member.part) continue;
       visit(*member.part, access + access_step(part.kind, member.name));
     }
-    if (part.kind == Kind::List && !make_sequential(part, access)) make_loop(part, access);
+    if (part.kind != Kind::List || make_sequential(part, access)) return;
+    for (size_t i = 0; i < part.members.size(); ++i) {
+      if (part.members[i].name != std::to_string(i)) return;
+    }
+    make_loop(part, access, access);
   }
 
   /// The only calls of the members, in their order; empty where one is called elsewhere, or not at all.
   std::vector<Step> steps_of(const ModulePart& list, const std::string& access) const {
     std::vector<Step> steps;
     for (const Member& member : list.members) {
-      const auto calls = calls_.find(access + access_step(list.kind, member.name));
+      const std::string step = access_step(list.kind, member.name);
+      const auto calls = calls_.find(access.empty() ? step.substr(1) : access + step);
       if (calls == calls_.end() || calls->second.size() != 1 || calls->second[0] == nullptr) return {};
       steps.push_back({&member, calls->second[0]});
     }
@@ -107,13 +122,8 @@ class SequenceFinder {
 
   /// The number of the node in the list, where its name says one.
   int number_in(const Node& node, const ModulePart& list) const {
-    Path path = path_of_name(python::path_of_node(node.name));
-    path.erase(path.begin(), path.begin() + static_cast<ptrdiff_t>(std::min(path.size(), part_.calls.outer_parts)));
-    const auto parts = static_cast<size_t>(std::count(list.path.begin(), list.path.end(), '.')) + 1;
-    if (path.size() <= parts || !is_index(path[parts])) return -1;
-    const int number = std::stoi(path[parts]);
-    path.resize(parts);
-    return joined(path, ".") == list.path ? number : -1;
+    const std::string name = name_within(list.path, node.name, part_.calls.outer_parts);
+    return is_index(name) ? std::stoi(name) : -1;
   }
 
   bool is_plain(const Node* node) const {
@@ -164,17 +174,16 @@ class SequenceFinder {
     first = take_before(list, first, members);
     if (Node* last = take_behind(list, steps.back().call, members); last != steps.back().call)
       steps.push_back({nullptr, last});
-    replace(steps, {first}, kCall, access);
+    replace(steps, {first}, graph_.add_node(kHouse, kCall, steps.back().call), access);
     list.members = std::move(members);
     list.kind = Kind::Sequential;
     return true;
   }
 
-  /// One node in place of all calls.
-  Node* replace(const std::vector<Step>& steps, const std::vector<Value*>& inputs, Symbol op,
-                const std::string& access) {
+  /// One node, in front of the last of them, in place of all calls.
+  void replace(const std::vector<Step>& steps, const std::vector<Value*>& inputs, Node* call,
+               const std::string& access) {
     Node* last = steps.back().call;
-    Node* call = graph_.add_node(kHouse, op, last);
     for (Value* input : inputs) call->add_input(input);
     const std::vector<Value*> outputs = last->outputs();
     for (size_t i = 0; i < outputs.size(); ++i) graph_.move_output(outputs[i], call, i);
@@ -186,7 +195,6 @@ class SequenceFinder {
     part_.calls.submodule_of[call] = part_.calls.submodules.size();
     part_.calls.submodules.push_back({access, {}, {}});
     calls_[access].push_back(call);
-    return call;
   }
 
   /// With the nodes that only it needs: turned weights, and what stood between it and the call before.
@@ -201,45 +209,33 @@ class SequenceFinder {
     }
   }
 
-  bool make_loop(ModulePart& list, const std::string& access) {
-    const std::vector<Step> steps = steps_of(list, access);
-    if (steps.size() < 2) return false;
-    const size_t inputs = steps[0].call->inputs().size(), outputs = steps[0].call->outputs().size();
-    for (size_t i = 0; i < steps.size(); ++i) {
-      const Node& call = *steps[i].call;
-      if (!is_call_part(call) || call.inputs().size() != inputs || call.outputs().size() != outputs ||
-          steps[i].member->name != std::to_string(i))
-        return false;
+  void make_loop(const ModulePart& list, const std::string& access, const std::string& word) {
+    std::vector<Step> steps = steps_of(list, access);
+    std::vector<Node*> calls;
+    for (const Step& step : steps) calls.push_back(step.call);
+    if (!std::all_of(calls.begin(), calls.end(), [](const Node* call) { return is_call_part(*call); })) return;
+    const auto loop = find_call_loop(calls);
+    if (!loop) return;
+    Node* node = graph_.add_node(kHouse, kCall, loop->last);
+    set_loop(*node, *loop, *calls[0], word);
+    if (loop->step != nullptr) steps.push_back({nullptr, loop->last});
+    replace(steps, calls[0]->inputs(), node, &list == &part_ ? "children()" : access);
+  }
+
+  /// The members of a class may be a list too, if not in name: `layer1`, `layer2` and so on.
+  void make_loop_of_children() {
+    if (part_.kind != Kind::Class || part_.members.size() < kManyChildren) return;
+    const std::string stem = stem_of(part_.members[0].name);
+    int number = number_of(part_.members[0].name);
+    for (const Member& member : part_.members) {
+      if (member.tensor != nullptr || stem_of(member.name) != stem || number_of(member.name) != number++) return;
     }
-    std::vector<int64_t> carried(outputs, -1);  // which argument of the next call an output is
-    for (size_t k = 0; k < inputs; ++k) {
-      const Value* next = steps[1].call->input(k);
-      if (next == steps[0].call->input(k)) continue;
-      if (next == nullptr || next->producer != steps[0].call || carried[next->output_index] >= 0) return false;
-      carried[next->output_index] = static_cast<int64_t>(k);
-    }
-    for (size_t i = 1; i < steps.size(); ++i) {
-      for (size_t k = 0; k < inputs; ++k) {
-        const Value* input = steps[i].call->input(k);
-        const auto from = std::find(carried.begin(), carried.end(), static_cast<int64_t>(k));
-        const Value* want = from == carried.end()
-                                ? steps[0].call->input(k)
-                                : steps[i - 1].call->output(static_cast<size_t>(from - carried.begin()));
-        if (input != want) return false;
-      }
-      for (const Value* output : steps[i - 1].call->outputs()) {
-        const bool is_handed_on = carried[output->output_index] >= 0 && output->uses.size() == 1;
-        if (!is_handed_on && !output->uses.empty()) return false;
-      }
-    }
-    if (std::any_of(carried.begin(), carried.end(), [](int64_t k) { return k < 0; })) return false;
-    Node* loop = replace(steps, steps[0].call->inputs(), kCallEach, access);
-    loop->set_attribute("carried", carried);
-    return true;
+    make_loop(part_, "", stem);
   }
 
   static constexpr size_t kMostBetween = 8;
   static constexpr int kMostHoles = 8;
+  static constexpr size_t kManyChildren = 3;
 
   ModulePart& part_;
   Graph& graph_;
@@ -248,7 +244,49 @@ class SequenceFinder {
 
 }  // namespace
 
-bool is_call_each(const Node& node) { return node.domain == kHouse && node.op == kCallEach; }
+namespace {
+
+/// The member that a call is of; null where it is no direct one, or takes or gives more than one value.
+const Member* member_called(const ModulePart& part, const Node& call) {
+  const Submodule& called = part.calls.submodules[part.calls.submodule_of.at(&call)];
+  if (call.outputs().size() != 1 || (is_call_part(call) ? call.inputs().size() : called.spec.inputs.size()) != 1)
+    return nullptr;
+  const auto member = std::find_if(part.members.begin(), part.members.end(), [&](const Member& each) {
+    const std::string step = access_step(part.kind, each.name);
+    return each.tensor == nullptr && step.substr(1) == called.name;
+  });
+  return member == part.members.end() ? nullptr : &*member;
+}
+
+}  // namespace
+
+std::vector<Member> chain_of(const ModulePart& part) {
+  if (!part.graph || part.graph->inputs().size() != 1 || part.graph->outputs().size() != 1) return {};
+  std::vector<Member> chain;
+  std::set<std::string> names;
+  for (const Member& member : part.members) names.insert(member.name);
+  size_t members = 0;
+  const Value* value = part.graph->inputs()[0];
+  while (value != part.graph->outputs()[0]) {
+    if (value->uses.size() != 1 || value->uses[0].user == nullptr || value->uses[0].user->graph != part.graph.get())
+      return {};
+    const Node& node = *value->uses[0].user;
+    if (part.calls.submodule_of.contains(&node)) {
+      const Member* member = member_called(part, node);
+      if (member == nullptr) return {};
+      chain.push_back(*member);
+      ++members;
+    } else {
+      std::string plain = plain_layer(node);
+      std::string name = name_within(part.path, node.name, part.calls.outer_parts);
+      if (plain.empty() || name.empty() || !names.insert(name).second) return {};
+      chain.push_back({.name = std::move(name), .plain = std::move(plain)});
+    }
+    value = node.output(0);
+  }
+  const bool is_done = value->uses.size() == 1 && members == part.members.size();
+  return is_done ? chain : std::vector<Member>();
+}
 
 void find_sequences(ModulePart& part) { SequenceFinder(part).run(); }
 

@@ -10,8 +10,8 @@ namespace tonnx {
 /// along become one loop.
 void find_sequences(ModulePart& part);
 
-/// A loop over the members of a list. Its inputs are the arguments of the first call; attribute `carried` says for each
-/// output which of them it is in the next.
-bool is_call_each(const Node& node);
+/// The members of a part that does nothing but call them one behind the other, with the layers without weights between
+/// them; empty for other parts.
+std::vector<Member> chain_of(const ModulePart& part);
 
 }  // namespace tonnx

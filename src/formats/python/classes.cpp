@@ -11,10 +11,12 @@
 
 #include "base/join.h"
 #include "formats/modules/places.h"
+#include "formats/modules/sequences.h"
 #include "formats/python/class_names.h"
 #include "formats/python/constructors.h"
 #include "formats/python/layout.h"
 #include "formats/python/number_tokens.h"
+#include "formats/python/numbered_runs.h"
 #include "formats/python/parameters.h"
 #include "formats/python/shared_sequences.h"
 #include "ops/frame/python_names.h"
@@ -25,11 +27,12 @@ namespace {
 using Kind = ModulePart::Kind;
 
 constexpr ptrdiff_t kMostParameters = 8;  // parts that differ in more numbers have classes of their own
-constexpr size_t kShortRun = 3;        // so many equal members are written as a loop
+constexpr size_t kShortRun = 3;           // so many equal members of a list are written as a loop
+constexpr size_t kLongRun = 5;            // so many attributes
 
 struct Draft {
   const ModulePart* part = nullptr;
-  std::vector<std::string> members;
+  std::vector<Statement> members;
   Forward forward;
   std::vector<NumberedText> lines;  // of the members, then of forward
   std::string shape;                // all of it but the numbers
@@ -39,7 +42,7 @@ struct Draft {
 class ClassWriter {
  public:
   explicit ClassWriter(const std::vector<ExternalModule>& external) : external_(external) {
-    for (const std::string_view name : {"Model", "Path", "QuantLinear"}) names_.reserve(name);
+    for (const std::string_view name : {"Model", "OrderedDict", "Path", "QuantLinear"}) names_.reserve(name);
   }
 
   std::vector<ClassText> run(const ModulePart& model) {
@@ -53,7 +56,7 @@ class ClassWriter {
     result_.push_back(std::move(text));
     share_sequences(result_, [this](const std::string& word) { return class_name(word); }, standards_);
     for (ClassText& each : result_) {
-      for (std::string& member : each.members) member = without_standards(member, standards_);
+      for (Statement& member : each.members) member.text = without_standards(member.text, standards_);
     }
     return std::move(result_);
   }
@@ -81,9 +84,12 @@ class ClassWriter {
     if (part.kind == Kind::Class) return constructors_.at(&part);
     std::vector<std::string> items;
     if (part.kind == Kind::Dict) {
-      for (const Member& member : part.members)
-        items.push_back(fmt::format("\"{}\": {}", member.name, constructor(member)));
-      return fmt::format("nn.ModuleDict({{{}}})", joined(items));
+      std::vector<std::string> names;
+      for (const Member& member : part.members) {
+        names.push_back(member.name);
+        items.push_back(constructor(member));
+      }
+      return fmt::format("nn.ModuleDict({})", dict_text(names, items));
     }
     for (const Member& member : part.members) {
       const size_t index = std::stoul(member.name);
@@ -91,32 +97,48 @@ class ClassWriter {
       items.push_back(constructor(member));
     }
     const bool is_list = part.kind == Kind::List;
-    if (items.size() >= kShortRun && std::equal(items.begin() + 1, items.end(), items.begin())) {
-      const std::string all = fmt::format("{} for _ in range({})", items[0], items.size());
-      return is_list ? fmt::format("nn.ModuleList({})", all) : fmt::format("nn.Sequential(*({}))", all);
+    const std::vector<Run> runs = find_runs({}, items, kShortRun);
+    std::vector<std::string> texts;
+    for (const Run& run : runs) {
+      const std::string all = fmt::format("{} for {} in {}", run.item, run.is_same ? "_" : "i", run.range);
+      if (is_list && runs.size() == 1 && run.count > 1) return fmt::format("nn.ModuleList({})", all);
+      texts.push_back(run.count == 1 ? run.item : fmt::format("*({})", all));
     }
-    std::vector<std::string> runs;
-    for (size_t i = 0; i < items.size();) {
-      size_t end = i + 1;
-      while (end < items.size() && items[end] == items[i]) ++end;
-      if (end - i >= kShortRun)
-        runs.push_back(fmt::format("*({} for _ in range({}))", items[i], end - i));
-      else
-        runs.insert(runs.end(), items.begin() + static_cast<ptrdiff_t>(i), items.begin() + static_cast<ptrdiff_t>(end));
-      i = end;
-    }
-    return is_list ? fmt::format("nn.ModuleList([{}])", joined(runs)) : fmt::format("nn.Sequential({})", joined(runs));
+    return is_list ? fmt::format("nn.ModuleList([{}])", joined(texts))
+                   : fmt::format("nn.Sequential({})", joined(texts));
   }
 
-  std::vector<std::string> member_lines(const ModulePart& part) const {
-    std::vector<std::string> lines;
+  /// `"conv": nn.Conv2d(3, 8, 1)` one by one, and those with numbers together.
+  static std::string dict_text(const std::vector<std::string>& names, const std::vector<std::string>& items) {
+    std::vector<std::string> texts;
+    for (const Run& run : find_runs(names, items, kShortRun)) {
+      texts.push_back(run.count == 1 ? fmt::format("\"{}\": {}", names[run.first], run.item)
+                                     : fmt::format("**{{{}: {} for i in {}}}", run.name, run.item, run.range));
+    }
+    return fmt::format("{{{}}}", joined(texts));
+  }
+
+  std::vector<Statement> member_lines(const ModulePart& part) const {
+    std::vector<Statement> lines;
+    std::vector<std::string> names, items;
     for (const Member& member : part.members) {
-      if (member.tensor)
-        lines.push_back(tensor_line(*member.tensor, member.name));
-      else if (!is_attribute(member.name))
-        lines.push_back(fmt::format("self.add_module(\"{}\", {})", member.name, constructor(member)));
-      else
-        lines.push_back(fmt::format("self.{} = {}", member.name, constructor(member)));
+      if (member.tensor) {
+        lines.push_back({0, tensor_line(*member.tensor, member.name)});
+      } else {
+        names.push_back(member.name);
+        items.push_back(constructor(member));
+      }
+    }
+    for (const Run& run : find_runs(names, items, kLongRun)) {
+      const std::string& name = names[run.first];
+      if (run.count > 1) {
+        lines.push_back({0, fmt::format("for i in {}:", run.range)});
+        lines.push_back({1, fmt::format("self.add_module({}, {})", run.name, run.item)});
+      } else if (is_attribute(name)) {
+        lines.push_back({0, fmt::format("self.{} = {}", name, run.item)});
+      } else {
+        lines.push_back({0, fmt::format("self.add_module(\"{}\", {})", name, run.item)});
+      }
     }
     return lines;
   }
@@ -142,7 +164,7 @@ class ClassWriter {
       draft.shape += fmt::format("{}{}\n", mark, joined(line.texts, "\x01"));
       draft.numbers.insert(draft.numbers.end(), line.numbers.begin(), line.numbers.end());
     };
-    for (const std::string& member : draft.members) add("", member);
+    for (const Statement& member : draft.members) add(std::to_string(member.level), member.text);
     draft.shape += fmt::format("({}){}\n", joined(draft.forward.parameters), part.graph ? ":" : "");
     for (const Statement& statement : draft.forward.statements) add(std::to_string(statement.level), statement.text);
     return draft;
@@ -182,6 +204,7 @@ class ClassWriter {
   }
 
   void write_group(const std::vector<Draft*>& group) {
+    if (group.size() == 1 && write_chain(*group[0]->part)) return;
     auto [parameter_of, parameters] = differing(group);
     name_parameters(*group[0], parameter_of, parameters);
     derive_parameters(parameters);
@@ -199,6 +222,19 @@ class ClassWriter {
       at->second.push_back(draft);
     }
     for (const auto* same : order) write_class(*same, std::vector<int>(parameter_of.size(), -1), {});
+  }
+
+  /// A part that is there once, and calls its members one behind the other, needs no class.
+  bool write_chain(const ModulePart& part) {
+    const std::vector<Member> chain = chain_of(part);
+    if (chain.size() < 2) return false;
+    std::vector<std::string> names, items;
+    for (const Member& member : chain) {
+      names.push_back(member.name);
+      items.push_back(constructor(member));
+    }
+    constructors_[&part] = fmt::format("nn.Sequential(OrderedDict({}))", dict_text(names, items));
+    return true;
   }
 
   void write_class(const std::vector<Draft*>& group, const std::vector<int>& parameter_of,
@@ -221,12 +257,13 @@ class ClassWriter {
       text.forward.statements.push_back({statement.level, with_names(draft.lines[line++], parameter_of, number, name_of)});
     }
     for (size_t i = 0; i < parameters.size(); ++i) {
-      if (is_kept[i]) text.members.push_back(fmt::format("self.{} = {}", parameters[i].name, parameters[i].text));
+      if (is_kept[i]) text.members.push_back({0, fmt::format("self.{} = {}", parameters[i].name, parameters[i].text)});
     }
     number = 0;
-    for (size_t i = 0; i < draft.members.size(); ++i)
-      text.members.push_back(
-          with_names(draft.lines[i], parameter_of, number, [&](size_t index) { return parameters[index].text; }));
+    for (size_t i = 0; i < draft.members.size(); ++i) {
+      const auto text_of = [&](size_t index) { return parameters[index].text; };
+      text.members.push_back({draft.members[i].level, with_names(draft.lines[i], parameter_of, number, text_of)});
+    }
     write_signature(group, parameters, text);
     result_.push_back(std::move(text));
   }

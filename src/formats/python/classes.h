@@ -14,7 +14,7 @@ struct ClassText {
   std::string name;
   std::string about;                    // where its modules are in the model; empty for the model itself
   std::vector<std::string> parameters;  // of the constructor
-  std::vector<std::string> members;     // statements of the constructor
+  std::vector<Statement> members;       // of the constructor
   bool has_forward = false;
   bool is_sequential = false;           // an nn.Sequential, which its constructor fills
   Forward forward;

@@ -41,6 +41,7 @@ const std::map<std::string_view, std::vector<std::string_view>>& argument_names(
       {"nn.LSTM", {"input_size", "hidden_size"}},
       {"nn.GRU", {"input_size", "hidden_size"}},
       {"nn.RNN", {"input_size", "hidden_size"}},
+      {"range", {"count"}},
   };
   return names;
 }

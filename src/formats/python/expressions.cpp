@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "formats/modules/sequences.h"
+#include "formats/modules/loops.h"
 #include "formats/python/control_flow.h"
 
 namespace tonnx::python {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "formats/modules/sequences.h"
+#include "formats/modules/loops.h"
 #include "formats/python/control_flow.h"
 #include "formats/python/expressions.h"
 

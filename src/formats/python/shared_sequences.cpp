@@ -129,7 +129,7 @@ class SequenceClass {
   bool is_shorter(const std::vector<ClassText>& classes) const {
     size_t lines = 0;
     for (const Found* each : found_) {
-      const std::string& text = classes[each->owner].members[each->member];
+      const std::string& text = classes[each->owner].members[each->member].text;
       lines += lines_of(text.substr(each->start, each->end - each->start)) - 1;
     }
     return lines >= kLinesOfClass + lines_of(fmt::format("super().__init__({})", items_text()));
@@ -138,7 +138,7 @@ class SequenceClass {
   ClassText write(const std::string& name, const std::vector<ClassText>& classes, Standards& standards) {
     text_.name = name;
     text_.is_sequential = true;
-    text_.members = {fmt::format("super().__init__({})", items_text())};
+    text_.members = {{0, fmt::format("super().__init__({})", items_text())}};
     std::vector<std::string> owners;
     for (const Found* each : found_) {
       const std::string& owner = classes[each->owner].name;
@@ -210,7 +210,7 @@ std::vector<Found> find_sequences_in(const std::vector<ClassText>& classes) {
   std::vector<Found> found;
   for (size_t owner = 0; owner < classes.size(); ++owner) {
     for (size_t member = 0; member < classes[owner].members.size(); ++member) {
-      const std::string& text = classes[owner].members[member];
+      const std::string& text = classes[owner].members[member].text;
       for (size_t at = 0; (at = text.find(kSequential, at)) != std::string::npos;) {
         if (auto sequence = read_sequence(text, at)) {
           sequence->owner = owner;
@@ -253,7 +253,7 @@ void share_sequences(std::vector<ClassText>& classes, const std::function<std::s
   for (size_t i = found.size(); i-- > 0;) {  // from the back: places before stay where they are
     const auto call = calls.find(&found[i]);
     if (call == calls.end()) continue;
-    std::string& text = classes[found[i].owner].members[found[i].member];
+    std::string& text = classes[found[i].owner].members[found[i].member].text;
     text.replace(found[i].start, found[i].end - found[i].start, call->second);
   }
   std::stable_sort(made.begin(), made.end(), [](const auto& a, const auto& b) { return a.first > b.first; });

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/budget.h"
-#include "formats/modules/sequences.h"
+#include "formats/modules/loops.h"
 #include "formats/python/block.h"
 #include "formats/python/control_flow.h"
 #include "formats/python/control_flow_writer.h"
@@ -173,9 +173,15 @@ void BlockWriter::write_each(const Node& node) {
     texts.push_back(std::exchange(argument, targets[i]));
   }
   if (!set.empty()) add(fmt::format("{} = {}", joined(set), joined(texts)));
-  const std::string each = variables_.choose_word(word_for_one_of(list), position, others);
+  const auto& word = *node.find_attribute("word")->value.get<std::string>();
+  const std::string each = variables_.choose_word(word_for_one_of(word), position, others);
   add(fmt::format("for {} in self.{}:", each, list));
-  add(fmt::format("{} = {}({})", joined(targets), each, joined(arguments)), 1);
+  std::string text = fmt::format("{}({})", each, joined(arguments));
+  if (const Node* step = step_of_loop(node)) {
+    const Value* argument = step->graph->inputs()[0];
+    text = expressions_.spelled_with(*step, [&](const Value* value) { return value == argument ? targets[0] : text; });
+  }
+  add(fmt::format("{} = {}", joined(targets), text), 1);
   for (size_t i = 0; i < targets.size(); ++i) {
     if (liveness_.is_used(node.output(i))) variables_.set(node.output(i), targets[i]);
   }

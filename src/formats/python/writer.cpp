@@ -113,7 +113,7 @@ std::string class_text(const ClassText& text) {
   if (!text.members.empty()) {
     std::vector<Statement> lines;
     if (!text.is_sequential) lines.push_back({0, "super().__init__()"});
-    for (const std::string& member : text.members) lines.push_back({0, member});
+    lines.insert(lines.end(), text.members.begin(), text.members.end());
     const std::string parameters = text.parameters.empty() ? "" : ", " + joined(text.parameters);
     result += method_of(fmt::format("def __init__(self{}):", parameters), lines);
     if (text.has_forward) result += "\n";
@@ -204,6 +204,7 @@ PythonModule write_python(const Graph& graph, const Model& origin, const PythonO
   const size_t before = result.source.size();
   if (mentions(body, "itertools.")) result.source += "import itertools\n";
   if (mentions(body, "math.")) result.source += "import math\n";
+  if (mentions(body, "OrderedDict(")) result.source += "from collections import OrderedDict\n";
   if (mentions(body, "Path(")) result.source += "from pathlib import Path\n";
   if (result.source.size() > before) result.source += "\n";
   if (mentions(body, "torch.")) result.source += "import torch\n";
