@@ -21,9 +21,7 @@ struct ClassText {
 };
 
 /// Each behind those that it uses; the model is the last.
-std::vector<ClassText> write_classes(const ModulePart& model, const std::vector<ExternalModule>& external);
-
-/// `self.weight = nn.Parameter(torch.empty(3, 4))`
-std::string tensor_line(const StateEntry& tensor, const std::string& name);
+/// Parts of the model are changed so that more of them are alike.
+std::vector<ClassText> write_classes(ModulePart& model, const std::vector<ExternalModule>& external);
 
 }  // namespace tonnx::python

@@ -60,16 +60,19 @@ std::string_view function_around(std::string_view text, size_t at) {
   return text.substr(start, at - start);
 }
 
-bool may_leave_out(std::string_view function, const std::string& argument, const Standards& own) {
-  if (is_convolution(function)) return true;
-  if (function == "nn.Linear") return argument == "bias";
+/// What the argument of that function is where it is left out; empty where it is to be said.
+std::string_view standard_of(std::string_view function, const std::string& argument, const Standards& own) {
+  if (is_convolution(function) || (function == "nn.Linear" && argument == "bias")) return standard_value(argument);
   const auto known = own.find(function);
-  return known != own.end() && known->second.contains(argument);
+  if (known == own.end()) return "";
+  const auto value = known->second.find(argument);
+  return value == known->second.end() ? std::string_view() : value->second;
 }
 
 }  // namespace
 
 std::string_view standard_value(std::string_view argument) {
+  if (argument == "shortcut") return "True";
   for (const auto& [name, value] : kStandards) {
     if (argument == name || (argument.starts_with(name) && argument[name.size()] == '_')) return value;
   }
@@ -122,12 +125,14 @@ std::string without_standards(const std::string& text, const Standards& own) {
   for (size_t at = 0; (at = text.find(", ", at)) != std::string::npos;) {
     size_t end = at + 2;
     while (end < text.size() && is_word(text[end])) ++end;
-    const std::string argument = text.substr(at + 2, end - at - 2);
-    const std::string_view value = end < text.size() && text[end] == '=' ? standard_value(argument) : "";
+    if (end == at + 2 || end >= text.size() || text[end] != '=') {
+      at = end;
+      continue;
+    }
+    const std::string_view value = standard_of(function_around(text, at), text.substr(at + 2, end - at - 2), own);
     const size_t behind = end + 1 + value.size();
-    const bool is_standard = !value.empty() && behind < text.size() && text.compare(end + 1, value.size(), value) == 0 &&
-                             (text[behind] == ',' || text[behind] == ')');
-    if (is_standard && may_leave_out(function_around(text, at), argument, own)) {
+    if (!value.empty() && behind < text.size() && text.compare(end + 1, value.size(), value) == 0 &&
+        (text[behind] == ',' || text[behind] == ')')) {
       result.append(text, taken, at - taken);
       taken = behind;
     }

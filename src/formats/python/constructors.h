@@ -1,7 +1,6 @@
 // constructors.h - the arguments that layers are made with.
 #pragma once
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,8 +22,8 @@ std::vector<std::string> split_arguments(const std::string& text);
 /// otherwise alike.
 std::string full_arguments(const ModuleSpec& spec);
 
-/// For classes of the model: which arguments may be left out.
-using Standards = std::map<std::string, std::set<std::string>, std::less<>>;
+/// For classes of the model: which arguments may be left out, and what they are then.
+using Standards = std::map<std::string, std::map<std::string, std::string>, std::less<>>;
 
 /// The text of constructors without the arguments that need not be said.
 std::string without_standards(const std::string& text, const Standards& own);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "formats/modules/loops.h"
+#include "formats/modules/variants.h"
 #include "formats/python/control_flow.h"
 
 namespace tonnx::python {
@@ -16,7 +17,9 @@ bool is_call_module(const Node& node) { return is_tonnx(node, "call_module"); }
 
 }  // namespace
 
-bool is_call(const Node& node) { return is_call_module(node) || is_call_part(node) || is_call_each(node); }
+bool is_call(const Node& node) {
+  return is_call_module(node) || is_call_part(node) || is_call_each(node) || is_optional_add(node);
+}
 
 const Value* Scope::find_turned(const Node& node) const {
   const bool is_turned = !turned.empty() && node.inputs().size() == 1 && turned.contains(node.input(0));
@@ -101,6 +104,10 @@ std::pair<std::string, int> Expressions::expression(const Node& node) const {
     return {text_of(node.input(0)), precedence::kAtom};
   if (is_call_module(node)) return {external_call(node), precedence::kAtom};
   if (is_call_part(node)) return {part_call(node), precedence::kAtom};
+  if (is_optional_add(node)) {
+    const std::string result = text_of(node.input(1 - shortcut_input(node)));
+    return {fmt::format("{} + {} if self.shortcut else {}", text_of(node.input(0)), text_of(node.input(1)), result), 0};
+  }
   if (const Value* turned = scope_.find_turned(node)) return {scope_.turned.at(turned), precedence::kAtom};
   const AtenOpEntry& entry = get_aten_op(node);
   const auto text = [this](const Value* value, int place) { return text_of(value, place); };

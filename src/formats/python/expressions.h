@@ -22,7 +22,8 @@ struct Scope {
   const Value* find_turned(const Node& node) const;
 };
 
-/// A call of a module that a converter of the user's own made, or of a part of the model.
+/// What is no operator of PyTorch's: a call of a module that a converter of the user's own made, or of a part of the
+/// model, or a sum that may be left out.
 bool is_call(const Node& node);
 
 /// The expressions of one block.

@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "formats/modules/loops.h"
+#include "formats/modules/variants.h"
 #include "formats/python/control_flow.h"
 #include "formats/python/expressions.h"
 
@@ -77,7 +78,7 @@ void Nesting::choose_inputs(const Node& node, const Positions& positions, const 
       nested_.insert(first->producer);
     return;
   }
-  if (is_call_each(node)) return;
+  if (is_call_each(node) || is_optional_add(node)) return;
   std::vector<const Node*> candidates;
   for (const Value* input : node.inputs()) {
     const Node* maker = input ? input->producer : nullptr;

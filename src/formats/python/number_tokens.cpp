@@ -57,6 +57,10 @@ NumberedText split_numbers(std::string_view code) {
 
 NumberRole role_of_number(const NumberedText& text, size_t number) {
   NumberRole role;
+  if (number == 0 && text.texts[0].starts_with("self.") && text.texts[0].ends_with(" = ")) {
+    role.keyword = text.texts[0].substr(5, text.texts[0].size() - 8);
+    return role;
+  }
   int depth = 0;  // of brackets around what is read, backwards
   bool is_first = true;
   for (size_t i = number + 1; i-- > 0; is_first = false) {

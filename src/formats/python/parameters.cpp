@@ -60,7 +60,31 @@ void derive_paddings(std::vector<Parameter>& parameters) {
     const auto kernel = std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& other) {
       return other.name.starts_with("kernel_size") && is_half(padding, other);
     });
-    if (kernel != parameters.end()) padding.text = kernel->name + " // 2";
+    if (kernel == parameters.end()) continue;
+    padding.text = kernel->name + " // 2";
+    padding.is_derived = true;
+  }
+}
+
+/// `channels` of `channels_3`.
+std::string word_of_name(const std::string& name) {
+  const size_t line = name.rfind('_');
+  return line != std::string::npos && is_index(name.substr(line + 1)) ? name.substr(0, line) : name;
+}
+
+void number_names(std::vector<Parameter>& parameters) {
+  std::set<std::string> taken;
+  for (const Parameter& parameter : parameters) {
+    if (!parameter.is_derived || parameter.is_kept) taken.insert(parameter.name);
+  }
+  for (Parameter& parameter : parameters) {
+    const std::string old = parameter.name, word = word_of_name(old);
+    if (parameter.is_derived || word == old || !taken.insert(word).second) continue;
+    parameter.name = word;
+    for (Parameter& other : parameters) {
+      if (other.text == old || other.text.ends_with("* " + old) || other.text.starts_with(old + " //"))
+        other.text.replace(other.text.find(old), old.size(), word);
+    }
   }
 }
 
@@ -70,7 +94,7 @@ void derive_parameters(std::vector<Parameter>& parameters) {
   derive_paddings(parameters);
   std::vector<std::pair<Parameter*, Whole>> order;
   for (Parameter& parameter : parameters) {
-    if (parameter.is_derived() || parameter.name.starts_with("kernel_size") || !parameter.standard.empty()) continue;
+    if (parameter.is_derived || parameter.name.starts_with("kernel_size") || !parameter.standard.empty()) continue;
     if (auto numbers = numbers_of(parameter.column)) order.emplace_back(&parameter, std::move(*numbers));
   }
   std::stable_partition(order.begin(), order.end(),
@@ -82,10 +106,12 @@ void derive_parameters(std::vector<Parameter>& parameters) {
       std::string text = derived_text(numbers, *base->first, base->second);
       if (text.empty()) continue;
       parameter->text = std::move(text);
+      parameter->is_derived = true;
       break;
     }
-    if (!parameter->is_derived()) given.push_back(&each);
+    if (!parameter->is_derived) given.push_back(&each);
   }
+  number_names(parameters);
 }
 
 }  // namespace tonnx::python

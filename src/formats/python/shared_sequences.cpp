@@ -122,7 +122,7 @@ class SequenceClass {
     }
     derive_parameters(parameters_);
     return std::count_if(parameters_.begin(), parameters_.end(),
-                         [](const Parameter& each) { return !each.is_derived(); }) <= kMostArguments;
+                         [](const Parameter& each) { return !each.is_derived; }) <= kMostArguments;
   }
 
   /// Whether the class and its calls have fewer lines than what is there.
@@ -183,14 +183,14 @@ class SequenceClass {
     return known.empty() ? "size" : std::string(known);
   }
 
-  void write_signature(std::set<std::string>& standards) {
+  void write_signature(std::map<std::string, std::string>& standards) {
     std::vector<std::vector<std::string>> given(found_.size());
     for (const bool is_optional : {false, true}) {
       for (const Parameter& parameter : parameters_) {
-        if (parameter.is_derived() || parameter.standard.empty() == is_optional) continue;
+        if (parameter.is_derived || parameter.standard.empty() == is_optional) continue;
         text_.parameters.push_back(is_optional ? fmt::format("{}={}", parameter.name, parameter.standard)
                                                : parameter.name);
-        if (is_optional) standards.insert(parameter.name);
+        if (is_optional) standards[parameter.name] = parameter.standard;
         for (size_t i = 0; i < found_.size(); ++i)
           given[i].push_back(is_optional ? fmt::format("{}={}", parameter.name, parameter.column[i])
                                          : parameter.column[i]);

@@ -1,0 +1,145 @@
+// drafts.cpp - the statements of a part's constructor, and of its forward.
+#include "formats/python/drafts.h"
+
+#include <fmt/format.h>
+
+#include "base/join.h"
+#include "formats/modules/places.h"
+#include "formats/python/constructors.h"
+#include "formats/python/numbered_runs.h"
+
+namespace tonnx::python {
+namespace {
+
+using Kind = ModulePart::Kind;
+
+constexpr size_t kShortRun = 3;  // so many equal members of a list are written as a loop
+constexpr size_t kLongRun = 5;   // so many attributes
+
+/// A tensor of the part, as its code says it, beside which new ones are made.
+std::string first_state(const ModulePart& part) {
+  for (const StateEntry& tensor : part.calls.tensors) {
+    if (!is_generator(tensor)) return tensor.name;
+  }
+  for (const Submodule& layer : part.calls.submodules) {
+    if (!layer.state.empty()) return layer.name + "." + layer.state[0].name;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string tensor_line(const StateEntry& tensor, const std::string& name) {
+  const Tensor& constant = *tensor.value->constant;
+  if (is_generator(tensor))
+    return fmt::format("self.{} = torch.Generator(\"cpu\").manual_seed({})", name, element_as_int(constant, 0));
+  std::vector<std::string> arguments;
+  for (const int64_t dim : constant.dims) arguments.push_back(std::to_string(dim));
+  if (tensor.transposed) std::swap(arguments[0], arguments[1]);
+  if (arguments.empty()) arguments.emplace_back("()");
+  if (constant.dtype != DType::Float32) arguments.push_back("dtype=" + python_dtype(constant.dtype));
+  const std::string empty = fmt::format("torch.empty({})", joined(arguments));
+  if (tensor.trainable) return fmt::format("self.{} = nn.Parameter({})", name, empty);
+  return fmt::format("self.register_buffer(\"{}\", {})", name, empty);
+}
+
+std::string Drafts::constructor(const Member& member) const {
+  if (member.layer) return fmt::format("{}({})", member.layer->spec.type, full_arguments(member.layer->spec));
+  if (member.external >= 0 && static_cast<size_t>(member.external) < external_.size())
+    return external_[static_cast<size_t>(member.external)].constructor;
+  return member.part ? constructor(*member.part) : member.plain;
+}
+
+std::string Drafts::constructor(const ModulePart& part) const {
+  if (part.kind == Kind::Class) return constructors_.at(&part);
+  std::vector<std::string> items;
+  if (part.kind == Kind::Dict) {
+    std::vector<std::string> names;
+    for (const Member& member : part.members) {
+      names.push_back(member.name);
+      items.push_back(constructor(member));
+    }
+    return fmt::format("nn.ModuleDict({})", dict_text(names, items));
+  }
+  for (const Member& member : part.members) {
+    const size_t index = std::stoul(member.name);
+    while (items.size() < index) items.emplace_back("nn.Identity()");
+    items.push_back(constructor(member));
+  }
+  const bool is_list = part.kind == Kind::List;
+  const std::vector<Run> runs = find_runs({}, items, kShortRun);
+  std::vector<std::string> texts;
+  for (const Run& run : runs) {
+    const std::string all = fmt::format("{} for {} in {}", run.item, run.is_same ? "_" : "i", run.range);
+    if (is_list && runs.size() == 1 && run.count > 1) return fmt::format("nn.ModuleList({})", all);
+    texts.push_back(run.count == 1 ? run.item : fmt::format("*({})", all));
+  }
+  return is_list ? fmt::format("nn.ModuleList([{}])", joined(texts))
+                 : fmt::format("nn.Sequential({})", joined(texts));
+}
+
+std::string Drafts::dict_text(const std::vector<std::string>& names, const std::vector<std::string>& items) {
+  std::vector<std::string> texts;
+  for (const Run& run : find_runs(names, items, kShortRun)) {
+    texts.push_back(run.count == 1 ? fmt::format("\"{}\": {}", names[run.first], run.item)
+                                   : fmt::format("**{{{}: {} for i in {}}}", run.name, run.item, run.range));
+  }
+  return fmt::format("{{{}}}", joined(texts));
+}
+
+std::vector<Statement> Drafts::member_lines(const ModulePart& part, const Form& form) const {
+  std::vector<Statement> lines;
+  std::vector<std::string> names, items;
+  std::string optional(kNoMember);
+  if (form.has_optional_add) lines.push_back({0, fmt::format("self.shortcut = {}", form.has_shortcut ? "True" : "False")});
+  for (const Member& member : part.members) {
+    if (member.tensor) {
+      lines.push_back({0, tensor_line(*member.tensor, member.name)});
+    } else if (member.name == form.optional_member) {
+      optional = constructor(member);
+    } else {
+      names.push_back(member.name);
+      items.push_back(constructor(member));
+    }
+  }
+  for (const Run& run : find_runs(names, items, kLongRun)) {
+    const std::string& name = names[run.first];
+    if (run.count > 1) {
+      lines.push_back({0, fmt::format("for i in {}:", run.range)});
+      lines.push_back({1, fmt::format("self.add_module({}, {})", run.name, run.item)});
+    } else if (is_attribute(name)) {
+      lines.push_back({0, fmt::format("self.{} = {}", name, run.item)});
+    } else {
+      lines.push_back({0, fmt::format("self.add_module(\"{}\", {})", name, run.item)});
+    }
+  }
+  if (!form.optional_member.empty()) lines.push_back({0, fmt::format("self.{} = {}", form.optional_member, optional)});
+  return lines;
+}
+
+Forward Drafts::forward_of(const ModulePart& part, bool is_model) const {
+  return write_forward(*part.graph, part.calls, first_state(part), is_model);
+}
+
+Draft Drafts::draft_of(ModulePart& part, const Form& form) const {
+  Draft draft{.part = &part, .form = form};
+  draft.members = member_lines(part, form);
+  if (part.graph) draft.forward = forward_of(part, /*is_model=*/false);
+  const auto add = [&](int level, NumberedText line) {
+    draft.shape += fmt::format("{}{}\n", level, joined(line.texts, "\x01"));
+    draft.numbers.insert(draft.numbers.end(), line.numbers.begin(), line.numbers.end());
+    draft.lines.push_back(std::move(line));
+  };
+  for (size_t i = 0; i < draft.members.size(); ++i) {
+    const std::string& text = draft.members[i].text;
+    const size_t equals = text.find(" = ") + 3;
+    const bool is_optional = !form.optional_member.empty() && i + 1 == draft.members.size();
+    add(draft.members[i].level,
+        is_optional ? NumberedText{{text.substr(0, equals), ""}, {text.substr(equals)}} : split_numbers(text));
+  }
+  draft.shape += fmt::format("({}){}\n", joined(draft.forward.parameters), part.graph ? ":" : "");
+  for (const Statement& statement : draft.forward.statements) add(statement.level, split_numbers(statement.text));
+  return draft;
+}
+
+}  // namespace tonnx::python

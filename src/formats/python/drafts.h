@@ -1,0 +1,57 @@
+// drafts.h - what the class of one part of a model says, before it is known which parts share a class.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "formats/modules/outline.h"
+#include "formats/python/number_tokens.h"
+#include "formats/python/python.h"
+#include "formats/python/statements.h"
+
+namespace tonnx::python {
+
+/// What a part has or has not, where others of its class are different.
+struct Form {
+  bool has_optional_add = false;  // its result may be added to what it begins with
+  bool has_shortcut = false;      // and is
+  std::string optional_member;    // given to the constructor; empty where there is none
+};
+
+struct Draft {
+  ModulePart* part = nullptr;
+  Form form;
+  std::vector<Statement> members;
+  Forward forward;
+  std::vector<NumberedText> lines;  // of the members, then of forward
+  std::string shape;                // all of it but the numbers
+  std::vector<std::string> numbers;
+};
+
+class Drafts {
+ public:
+  explicit Drafts(const std::vector<ExternalModule>& external) : external_(external) {}
+
+  Draft draft_of(ModulePart& part, const Form& form = {}) const;
+  std::vector<Statement> member_lines(const ModulePart& part, const Form& form = {}) const;
+  Forward forward_of(const ModulePart& part, bool is_model) const;
+  std::string constructor(const Member& member) const;
+  /// From here on the part is made in this way.
+  void set_constructor(const ModulePart& part, std::string text) { constructors_[&part] = std::move(text); }
+  /// `{"conv": nn.Conv2d(3, 8, 1)}`
+  static std::string dict_text(const std::vector<std::string>& names, const std::vector<std::string>& items);
+
+ private:
+  std::string constructor(const ModulePart& part) const;
+
+  const std::vector<ExternalModule>& external_;
+  std::unordered_map<const ModulePart*, std::string> constructors_;
+};
+
+/// `self.weight = nn.Parameter(torch.empty(3, 4))`
+std::string tensor_line(const StateEntry& tensor, const std::string& name);
+
+/// What stands for an optional member where there is none.
+inline constexpr std::string_view kNoMember = "None";
+
+}  // namespace tonnx::python

@@ -1,0 +1,153 @@
+// unify.cpp - tries groups of drafts with each other whose members have the same names.
+#include "formats/python/unify.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "formats/modules/variants.h"
+
+namespace tonnx::python {
+namespace {
+
+constexpr size_t kMostTries = 4;  // groups that one group is tried with
+constexpr size_t kMostUses = 4;   // places that a call is tried at
+
+using Names = std::set<std::string>;
+
+Names names_of(const DraftGroup& group) {
+  Names names;
+  for (const Member& member : group[0].part->members) names.insert(member.name);
+  return names;
+}
+
+class Unifier {
+ public:
+  Unifier(std::vector<DraftGroup>& groups, const Drafts& drafts,
+          const std::function<bool(const DraftGroup&)>& is_small)
+      : groups_(groups), drafts_(drafts), is_small_(is_small) {}
+
+  void run() {
+    for (const auto& [names, index] : by_names()) join_shortcuts(index);
+    drop_empty();
+    std::map<Names, std::vector<size_t>> known = by_names();
+    for (const auto& [names, index] : known) {
+      Names fewer = names;
+      for (const std::string& name : names) {
+        fewer.erase(name);
+        if (const auto at = known.find(fewer); at != known.end()) join_members(index, at->second, name);
+        fewer.insert(name);
+      }
+    }
+    drop_empty();
+  }
+
+ private:
+  std::map<Names, std::vector<size_t>> by_names() const {
+    std::map<Names, std::vector<size_t>> result;
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      if (groups_[i][0].part->graph) result[names_of(groups_[i])].push_back(i);
+    }
+    return result;
+  }
+
+  void drop_empty() {
+    std::erase_if(groups_, [](const DraftGroup& group) { return group.empty(); });
+  }
+
+  /// One group of both, if all drafts are alike and it is small; otherwise what was done is undone.
+  bool join(size_t a, size_t b, DraftGroup drafts, std::vector<Undo>& undo) {
+    const bool are_alike = std::all_of(drafts.begin(), drafts.end(),
+                                       [&](const Draft& draft) { return draft.shape == drafts[0].shape; });
+    if (!are_alike || !is_small_(drafts)) {
+      for (size_t i = undo.size(); i-- > 0;) undo[i]();
+      return false;
+    }
+    groups_[a] = std::move(drafts);
+    groups_[b].clear();
+    return true;
+  }
+
+  void join_shortcuts(const std::vector<size_t>& index) {
+    for (const size_t a : index) {
+      const auto shortcut = groups_[a].empty() ? std::nullopt : find_shortcut(*groups_[a][0].part);
+      size_t tries = 0;
+      for (const size_t b : index) {
+        if (!shortcut || a == b || groups_[b].empty() || tries++ == kMostTries) continue;
+        if (join_shortcut(a, b, *shortcut)) break;
+      }
+    }
+  }
+
+  bool join_shortcut(size_t a, size_t b, const Shortcut& shortcut) {
+    const Graph& other = *groups_[b][0].part->graph;
+    if (other.outputs().size() != 1 || other.inputs().size() != groups_[a][0].part->graph->inputs().size() ||
+        find_shortcut(*groups_[b][0].part) || other.outputs()[0]->producer == nullptr)
+      return false;
+    std::vector<Undo> undo;
+    DraftGroup drafts;
+    for (const size_t index : {a, b}) {
+      for (const Draft& draft : groups_[index]) {
+        undo.push_back(index == a ? make_shortcut_optional(*draft.part, shortcut)
+                                  : add_optional_shortcut(*draft.part, shortcut));
+        drafts.push_back(drafts_.draft_of(*draft.part, {.has_optional_add = true, .has_shortcut = index == a}));
+        if (drafts.back().shape != drafts[0].shape) return join(a, b, std::move(drafts), undo);  // undone
+      }
+    }
+    return join(a, b, std::move(drafts), undo);
+  }
+
+  /// The groups of `with` have a member that those of `without` have not.
+  void join_members(const std::vector<size_t>& with, const std::vector<size_t>& without, const std::string& member) {
+    for (const size_t a : with) {
+      if (groups_[a].empty() || !groups_[a][0].form.optional_member.empty()) continue;
+      const auto argument = argument_of_member(*groups_[a][0].part, member);
+      size_t tries = 0;
+      for (const size_t b : without) {
+        if (!argument || groups_[b].empty() || groups_[b][0].form.has_optional_add != groups_[a][0].form.has_optional_add ||
+            tries++ == kMostTries)
+          continue;
+        bool is_joined = false;
+        for (size_t use = 0; use < kMostUses && !is_joined; ++use) is_joined = join_member(a, b, member, *argument, use);
+        if (is_joined) break;
+      }
+    }
+  }
+
+  bool join_member(size_t a, size_t b, const std::string& member, size_t argument, size_t use) {
+    if (groups_[b][0].part->graph->inputs().size() <= argument || !groups_[b][0].form.optional_member.empty())
+      return false;
+    std::vector<Undo> undo;
+    DraftGroup drafts;
+    for (const size_t index : {a, b}) {
+      for (const Draft& draft : groups_[index]) {
+        Form form = draft.form;
+        form.optional_member = member;
+        if (index == b) {
+          const auto added = add_optional_call(*draft.part, member, argument, use);
+          if (!added) {
+            for (size_t i = undo.size(); i-- > 0;) undo[i]();
+            return false;
+          }
+          undo.push_back(*added);
+        }
+        drafts.push_back(drafts_.draft_of(*draft.part, form));
+        if (drafts.back().shape != drafts[0].shape) return join(a, b, std::move(drafts), undo);  // undone
+      }
+    }
+    return join(a, b, std::move(drafts), undo);
+  }
+
+  std::vector<DraftGroup>& groups_;
+  const Drafts& drafts_;
+  const std::function<bool(const DraftGroup&)>& is_small_;
+};
+
+}  // namespace
+
+void unify_groups(std::vector<DraftGroup>& groups, const Drafts& drafts,
+                  const std::function<bool(const DraftGroup&)>& is_small) {
+  if (groups.size() > 1) Unifier(groups, drafts, is_small).run();
+}
+
+}  // namespace tonnx::python
