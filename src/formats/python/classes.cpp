@@ -13,6 +13,7 @@
 #include "formats/python/class_names.h"
 #include "formats/python/constructors.h"
 #include "formats/python/drafts.h"
+#include "formats/python/layout.h"
 #include "formats/python/number_tokens.h"
 #include "formats/python/parameters.h"
 #include "formats/python/shared_sequences.h"
@@ -25,6 +26,7 @@ namespace {
 using Kind = ModulePart::Kind;
 
 constexpr ptrdiff_t kMostParameters = 8;  // parts that differ in more numbers have classes of their own
+constexpr size_t kIndent = 8;             // of the statements of a constructor
 
 class ClassWriter {
  public:
@@ -73,7 +75,8 @@ class ClassWriter {
     for (const DraftGroup& group : groups) write_group(group);
   }
 
-  /// For each number the parameter that it is, or -1 where it is the same in all of them.
+  /// For each number the parameter that it is, or -1 where it is the same in all of them. What may be any number in
+  /// some of them is what it is in the others.
   static std::pair<std::vector<int>, std::vector<Parameter>> differing(const DraftGroup& group) {
     std::vector<int> parameter_of(group[0].numbers.size(), -1);
     std::vector<Parameter> parameters;
@@ -81,19 +84,37 @@ class ClassWriter {
     for (size_t i = 0; i < parameter_of.size(); ++i) {
       std::vector<std::string> column;
       for (const Draft& draft : group) column.push_back(draft.numbers[i]);
-      if (std::equal(column.begin() + 1, column.end(), column.begin())) continue;
-      const auto [at, fresh] = known.try_emplace(std::move(column), static_cast<int>(parameters.size()));
-      if (fresh) parameters.push_back({.first = i, .column = at->first});
+      if (matches(column, std::vector(column.size(), given_number(column)))) continue;
+      auto at = known.find(column);
+      if (at == known.end())
+        at = std::find_if(known.begin(), known.end(), [&](const auto& each) { return matches(column, each.first); });
+      if (at == known.end()) {
+        parameters.push_back({.first = i, .column = column});
+        at = known.emplace(std::move(column), static_cast<int>(parameters.size()) - 1).first;
+      }
       parameter_of[i] = at->second;
     }
     return {parameter_of, parameters};
+  }
+
+  static std::string given_number(const std::vector<std::string>& column) {
+    const auto at = std::find_if(column.begin(), column.end(), [](const auto& each) { return each != kAnyNumber; });
+    return at == column.end() ? "" : *at;
+  }
+
+  static bool matches(const std::vector<std::string>& column, const std::vector<std::string>& other) {
+    return std::equal(column.begin(), column.end(), other.begin(),
+                      [](const auto& a, const auto& b) { return a == b || a == kAnyNumber; });
   }
 
   struct Signature {
     std::vector<int> parameter_of;
     std::vector<Parameter> parameters;
     bool is_small() const {
-      return std::count_if(parameters.begin(), parameters.end(),
+      const bool is_open = std::any_of(parameters.begin(), parameters.end(), [](const Parameter& parameter) {
+        return std::find(parameter.column.begin(), parameter.column.end(), kAnyNumber) != parameter.column.end();
+      });
+      return !is_open && std::count_if(parameters.begin(), parameters.end(),
                            [](const Parameter& parameter) { return !parameter.is_derived; }) <= kMostParameters;
     }
   };
@@ -158,8 +179,19 @@ class ClassWriter {
       const auto text_of = [&](size_t index) { return parameters[index].text; };
       text.members.push_back({draft.members[i].level, with_names(draft.lines[i], parameter_of, number, text_of)});
     }
+    if (!draft.form.made_inside.texts.empty()) break_choice(text.members);
     write_signature(group, parameters, text);
     result_.push_back(std::move(text));
+  }
+
+  /// `self.a = x if a else nn.Identity()` as an if of its own, where it is long.
+  void break_choice(std::vector<Statement>& members) const {
+    const std::string line = without_standards(members.back().text, standards_);
+    if (line.size() + kIndent <= kLineWidth) return;
+    const size_t choice = line.rfind(" if "), otherwise = line.rfind(" else "), equals = line.find(" = ");
+    members.back().text = fmt::format("{} = {}", line.substr(0, equals), line.substr(otherwise + 6));
+    members.push_back({0, fmt::format("if {}:", line.substr(choice + 4, otherwise - choice - 4))});
+    members.push_back({1, line.substr(0, choice)});
   }
 
   /// Those that are always given stand before those that need not be.
@@ -230,9 +262,11 @@ class ClassWriter {
         const std::string_view standard = standard_value(parameter.name);
         if (std::find(parameter.column.begin(), parameter.column.end(), standard) != parameter.column.end())
           parameter.standard = standard;
-        if (at != draft.members.size() || draft.form.optional_member.empty()) continue;
-        parameter.standard = kNoMember;
-        parameter.text += " or nn.Identity()";
+        if (at != draft.members.size() || draft.form.optional_member.empty() || i + 1 < line.numbers.size()) continue;
+        const bool is_flag = !draft.form.made_inside.texts.empty();
+        parameter.name = parameter.text = taken.add(draft.form.optional_member);
+        parameter.standard = is_flag ? "False" : kNoMember;
+        if (!is_flag) parameter.text += " or nn.Identity()";
       }
     }
   }

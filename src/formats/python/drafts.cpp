@@ -27,7 +27,25 @@ std::string first_state(const ModulePart& part) {
   return "";
 }
 
+std::string optional_line(const std::string& member, const std::string& constructor) {
+  return fmt::format("self.{} = {}", member, constructor);
+}
+
+/// The one value of the line is all that it sets; or a flag, and the numbers that the member is made with.
+NumberedText optional_numbers(const std::string& line, const Form& form) {
+  const size_t equals = line.find(" = ") + 3;
+  const std::string value = line.substr(equals);
+  if (form.made_inside.texts.empty()) return {{line.substr(0, equals), ""}, {value}};
+  if (value != kNoMember) return numbers_with_flag(line);
+  NumberedText text = form.made_inside;
+  for (std::string& number : text.numbers) number = kAnyNumber;
+  text.numbers.back() = "False";
+  return text;
+}
+
 }  // namespace
+
+NumberedText numbers_with_flag(const std::string& line) { return split_numbers(line + " if True else nn.Identity()"); }
 
 std::string tensor_line(const StateEntry& tensor, const std::string& name) {
   const Tensor& constant = *tensor.value->constant;
@@ -113,7 +131,7 @@ std::vector<Statement> Drafts::member_lines(const ModulePart& part, const Form& 
       lines.push_back({0, fmt::format("self.add_module(\"{}\", {})", name, run.item)});
     }
   }
-  if (!form.optional_member.empty()) lines.push_back({0, fmt::format("self.{} = {}", form.optional_member, optional)});
+  if (!form.optional_member.empty()) lines.push_back({0, optional_line(form.optional_member, optional)});
   return lines;
 }
 
@@ -131,11 +149,9 @@ Draft Drafts::draft_of(ModulePart& part, const Form& form) const {
     draft.lines.push_back(std::move(line));
   };
   for (size_t i = 0; i < draft.members.size(); ++i) {
-    const std::string& text = draft.members[i].text;
-    const size_t equals = text.find(" = ") + 3;
     const bool is_optional = !form.optional_member.empty() && i + 1 == draft.members.size();
-    add(draft.members[i].level,
-        is_optional ? NumberedText{{text.substr(0, equals), ""}, {text.substr(equals)}} : split_numbers(text));
+    add(draft.members[i].level, is_optional ? optional_numbers(draft.members[i].text, form)
+                                            : split_numbers(draft.members[i].text));
   }
   draft.shape += fmt::format("({}){}\n", joined(draft.forward.parameters), part.graph ? ":" : "");
   for (const Statement& statement : draft.forward.statements) add(statement.level, split_numbers(statement.text));

@@ -15,8 +15,12 @@ namespace tonnx::python {
 struct Form {
   bool has_optional_add = false;  // its result may be added to what it begins with
   bool has_shortcut = false;      // and is
-  std::string optional_member;    // given to the constructor; empty where there is none
+  std::string optional_member;    // that not all have; empty where there is none
+  NumberedText made_inside;       // how the constructor makes it, after a flag, the last of its numbers; otherwise given
 };
+
+/// A number of a member that a part has not: it may be anything.
+inline constexpr std::string_view kAnyNumber = "*";
 
 struct Draft {
   ModulePart* part = nullptr;
@@ -50,6 +54,9 @@ class Drafts {
 
 /// `self.weight = nn.Parameter(torch.empty(3, 4))`
 std::string tensor_line(const StateEntry& tensor, const std::string& name);
+
+/// The line that makes a member, if a flag says so.
+NumberedText numbers_with_flag(const std::string& line);
 
 /// What stands for an optional member where there is none.
 inline constexpr std::string_view kNoMember = "None";

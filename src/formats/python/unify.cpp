@@ -114,15 +114,24 @@ class Unifier {
     }
   }
 
+  /// The constructor makes the member after a flag where all are made alike; otherwise it is given the member.
   bool join_member(size_t a, size_t b, const std::string& member, size_t argument, size_t use) {
     if (groups_[b][0].part->graph->inputs().size() <= argument || !groups_[b][0].form.optional_member.empty())
       return false;
+    const std::vector<Statement> lines = drafts_.member_lines(*groups_[a][0].part, {.optional_member = member});
+    return join_member(a, b, member, argument, use, numbers_with_flag(lines.back().text)) ||
+           join_member(a, b, member, argument, use, {});
+  }
+
+  bool join_member(size_t a, size_t b, const std::string& member, size_t argument, size_t use,
+                   const NumberedText& made_inside) {
     std::vector<Undo> undo;
     DraftGroup drafts;
     for (const size_t index : {a, b}) {
       for (const Draft& draft : groups_[index]) {
         Form form = draft.form;
         form.optional_member = member;
+        form.made_inside = made_inside;
         if (index == b) {
           const auto added = add_optional_call(*draft.part, member, argument, use);
           if (!added) {
