@@ -18,13 +18,14 @@ NAMES = Path(__file__).with_name("allowed_names.txt")
 IMPORTS = {
     "import itertools",
     "import math",
+    "from collections import OrderedDict",
     "from pathlib import Path",
     "import torch",
     "import torch.nn.functional as F",
     "from torch import nn",
     "from safetensors.torch import load_file",
 }
-MODULES = {"torch", "nn", "F", "math", "itertools", "Path"}
+MODULES = {"torch", "nn", "F", "math", "itertools", "OrderedDict", "Path"}
 BUILTINS = {
     "bool", "complex", "enumerate", "float", "int", "isinstance", "len", "list", "max", "min", "range", "reversed",
     "slice", "super", "tuple", "zip",
@@ -150,7 +151,8 @@ class Checker:
         raise NotAllowed(f"class {node.name} inside another")
 
     def visit_class(self, node: ast.ClassDef) -> None:
-        require([ast.unparse(base) for base in node.bases] == ["nn.Module"], f"class {node.name}")
+        bases = [ast.unparse(base) for base in node.bases]
+        require(bases in (["nn.Module"], ["nn.Sequential"]), f"class {node.name}")
         require(not node.keywords and not node.decorator_list, "a class of another kind")
         methods = node.body[1:] if is_text(node.body[0]) else node.body
         require(all(isinstance(part, ast.FunctionDef) for part in methods), "a class that holds more than methods")
@@ -171,6 +173,10 @@ class Checker:
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         require(ast.unparse(node) in IMPORTS, ast.unparse(node))
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+        """The name of a member with its number: f"layer{i + 1}"."""
+        require(re.fullmatch(r"""f(['"])[\w-]*\{i( \+ \d+)?\}\1""", ast.unparse(node), re.ASCII), ast.unparse(node))
 
     def visit_Name(self, node: ast.Name) -> None:
         is_known = node.id in self.bound or node.id in KNOWN_WORDS

@@ -1,0 +1,241 @@
+"""Classes of generated code: what differs between blocks is an argument, and what repeats is a loop."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import OrderedDict
+from pathlib import Path
+
+import pytest
+import torch
+from allowed_code import check_python
+from test_module_tree import load
+from torch import nn
+
+import tonnx
+
+IMAGES = torch.rand(2, 3, 16, 16)
+
+
+def conv_norm(inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False),
+        nn.BatchNorm2d(outputs),
+        nn.Hardswish(),
+    )
+
+
+class Inverted(nn.Module):
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int) -> None:
+        super().__init__()
+        wide = 2 * inputs
+        self.is_residual = stride == 1 and inputs == outputs
+        self.block = nn.Sequential(
+            conv_norm(inputs, wide, 1), conv_norm(wide, wide, kernel, stride, wide), nn.Conv2d(wide, outputs, 1)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.block(x)
+        return y + x if self.is_residual else y
+
+
+class Mobile(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.features = nn.Sequential(
+            conv_norm(3, 8, 3),
+            Inverted(8, 8, 3, 1),
+            Inverted(8, 12, 3, 2),
+            Inverted(12, 12, 5, 1),
+            Inverted(12, 20, 5, 2),
+            conv_norm(20, 24, 1),
+            conv_norm(24, 24, 3, 2),
+        )
+        self.classifier = nn.Sequential(nn.Dropout(), nn.Linear(24, 5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.classifier(self.features(x).mean((2, 3)))
+
+
+class Repeating(nn.Module):
+    """The same few layers again and again, with other arguments."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            conv_norm(3, 1280, 1),
+            *(conv_norm(1280, 1280, kernel, stride, 1280) for kernel in (3, 5, 7) for stride in (1, 2)),
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.body(x)
+
+
+class Bottleneck(nn.Module):
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 1)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, stride, 1)
+        self.norm = nn.BatchNorm2d(outputs)
+        self.downsample: nn.Module | None = None
+        if stride != 1 or inputs != outputs:
+            self.downsample = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norm(self.conv2(torch.relu(self.conv1(x))))
+        return torch.relu(y + (x if self.downsample is None else self.downsample(x)))
+
+
+class Residual(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3)
+        self.layer1 = nn.Sequential(Bottleneck(8, 16, 1), Bottleneck(16, 16, 1))
+        self.layer2 = nn.Sequential(Bottleneck(16, 24, 2), *(Bottleneck(24, 24, 1) for _ in range(3)))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer2(self.layer1(self.stem(x)))
+
+
+class DenseLayer(nn.Module):
+    def __init__(self, inputs: int) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm2d(inputs)
+        self.conv = nn.Conv2d(inputs, 4, 3, padding=1)
+
+    def forward(self, parts: list[torch.Tensor]) -> torch.Tensor:
+        return self.conv(torch.relu(self.norm(torch.cat(parts, 1))))
+
+
+class DenseBlock(nn.Module):
+    def __init__(self, count: int, inputs: int) -> None:
+        super().__init__()
+        for i in range(count):
+            self.add_module(f"layer{i + 1}", DenseLayer(inputs + 4 * i))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        parts = [x]
+        for layer in self.children():
+            parts.append(layer(parts))
+        return torch.cat(parts, 1)
+
+
+class Dense(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.features = nn.Sequential(
+            OrderedDict(
+                conv0=nn.Conv2d(3, 8, 3),
+                block1=DenseBlock(6, 8),
+                pool=nn.MaxPool2d(2),
+                block2=DenseBlock(5, 32),
+            )
+        )
+        self.head = nn.Linear(52, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.features(x).mean((2, 3)))
+
+
+class Accumulating(nn.Module):
+    """A loop whose step is more than a call, and lists that none is: the last layer is called twice, or out of turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.adding = nn.ModuleList(Bottleneck(3, 3, 1) for _ in range(4))
+        self.twice = nn.ModuleList(Bottleneck(3, 3, 1) for _ in range(3))
+        self.turned = nn.ModuleList(Bottleneck(3, 3, 1) for _ in range(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.adding:
+            x = x * layer(x)
+        for layer in self.twice:
+            x = x + layer(x)
+        x = x + self.twice[2](x)
+        for layer in reversed(self.turned):
+            x = x - layer(x)
+        return x
+
+
+NETWORKS = {
+    "mobile": Mobile,
+    "repeating": Repeating,
+    "residual": Residual,
+    "dense": Dense,
+    "accumulating": Accumulating,
+}
+
+
+def code_of(name: str) -> str:
+    torch.manual_seed(0)
+    original = NETWORKS[name]().eval()
+    for module in original.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.uniform_(module.running_mean)
+            nn.init.uniform_(module.running_var, 0.5, 1.5)
+    tonnx.export(original, (IMAGES,), "m.onnx", do_constant_folding=False)
+    tonnx.convert("m.onnx", "m.py")
+    converted, code = load(Path("m.py")), Path("m.py").read_text()
+    torch.testing.assert_close(converted(IMAGES), original(IMAGES), rtol=1e-4, atol=1e-4)
+    fresh = NETWORKS[name]().eval()
+    missing, extra = fresh.load_state_dict(converted.state_dict(), strict=False)
+    assert all(key.endswith("num_batches_tracked") for key in missing) and not extra
+    torch.testing.assert_close(fresh(IMAGES), original(IMAGES))
+    check_python(code)
+    return code
+
+
+def classes_of(code: str) -> list[str]:
+    return re.findall(r"^class (\w+)", code, re.MULTILINE)
+
+
+def test_a_shortcut_that_not_all_have_is_an_argument() -> None:
+    code = code_of("mobile")
+    assert classes_of(code) == ["Inverted", "Model"]
+    assert "return y + x if self.shortcut else y" in code
+    assert "Inverted(8, 3, 12, shortcut=False, stride=2)" in code
+    assert "padding=kernel_size // 2" in code and "2 * in_channels" in code
+
+
+def test_layers_that_repeat_are_a_class() -> None:
+    code = code_of("repeating")
+    assert classes_of(code) == ["ConvBNHardswish", "Model"]
+    assert "def __init__(self, in_channels, kernel_size, stride=1, groups=1):" in code
+    assert "ConvBNHardswish(1280, 5, stride=2, groups=1280)" in code
+
+
+def test_layers_without_weights_are_part_of_the_sequence_that_has_their_number() -> None:
+    code = code_of("mobile")
+    assert "nn.Hardswish()" in code and "F.hardswish" not in code
+    assert "self.classifier = nn.Sequential(nn.Identity(), nn.Linear(24, 5))" in code
+
+
+def test_a_member_that_not_all_have_is_made_after_a_flag() -> None:
+    code = code_of("residual")
+    assert classes_of(code) == ["Bottleneck", "Model"]
+    assert "Bottleneck(16, 24, stride=2, downsample=True), *(Bottleneck(24, 24) for _ in range(3))" in code
+    assert "+ self.downsample(x))" in code
+
+
+def test_numbered_members_are_made_and_called_in_loops() -> None:
+    code = code_of("dense")
+    assert classes_of(code) == ["DenseLayer", "DenseBlock", "Model"]
+    assert 'self.add_module(f"layer{i + 1}", DenseLayer(channels + 4 * i))' in code
+    assert "for layer in self.children():\n            x = torch.cat([x, layer(x)], 1)" in code
+    assert "self.features = nn.Sequential(\n            OrderedDict(" in code
+
+
+def test_a_loop_has_a_step_beside_the_call() -> None:
+    code = code_of("accumulating")
+    assert re.search(r"for \w+ in self\.adding:\n +(\w+) = \1 \* \w+\(\1\)", code)
+    assert len(re.findall(r"for \w+ in self", code)) == 1
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_formatters_have_nothing_to_say(name: str) -> None:
+    code_of(name)
+    ruff = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "120", "--diff", "m.py"]
+    done = subprocess.run(ruff, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
