@@ -120,7 +120,7 @@ void write_pt2_file(Graph& graph, const Model& origin, const std::string& path, 
   in_context([&] { return "writing " + path; },
              [&] {
                ModuleTree tree = find_module_tree(graph);
-               shorten_paths(graph, tree);
+               arrange_modules(graph, tree);
                mark_modules(graph, tree, shared_modules(tree));
                swap_transposed(graph, tree);
                std::vector<StateEntry> state = state_of(tree);

@@ -8,6 +8,7 @@
 
 #include "base/join.h"
 #include "formats/modules/blocks.h"
+#include "formats/modules/repeats.h"
 #include "formats/modules/sequences.h"
 #include "ir/clone.h"
 
@@ -304,6 +305,8 @@ std::string access_step(Kind around, const std::string& name) {
 
 bool is_call_part(const Node& node) { return node.domain == kTonnx && node.op == kCallPart; }
 
+namespace {
+
 void shorten_paths(const Graph& graph, ModuleTree& tree) {
   const auto is_fixed = [](const auto& entry) { return entry.is_key || entry.name.find('.') == std::string::npos; };
   if (std::all_of(tree.submodules.begin(), tree.submodules.end(), is_fixed) &&
@@ -333,6 +336,13 @@ void shorten_paths(const Graph& graph, ModuleTree& tree) {
   for (size_t i = 0; i < tree.tensors.size(); ++i) {
     if (!is_fixed(tree.tensors[i])) add(tree.tensors[i].name, scopes.of_tensor(i));
   }
+}
+
+}  // namespace
+
+void arrange_modules(const Graph& graph, ModuleTree& tree) {
+  shorten_paths(graph, tree);
+  find_repeats(graph, tree);
 }
 
 std::shared_ptr<ModulePart> outline(const Graph& graph, const ModuleTree& tree) { return Outliner(graph, tree).run(); }

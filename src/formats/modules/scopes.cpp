@@ -152,6 +152,8 @@ class PlaceFinder {
 
   /// Where the name of the node says.
   int named_place(const Node& node) const {
+    if (const auto known = tree_.places.find(&node); known != tree_.places.end())
+      return scopes_.find(split_dots(known->second));
     const std::string path = python::path_of_node(node.name);
     if (path.find_first_of("./") == std::string::npos && node.name.find('/') == std::string::npos) return kNowhere;
     Path parts = path_of_name(path);

@@ -189,7 +189,7 @@ std::string class_sources(const ModuleTree& tree) {
 PythonModule write_python(const Graph& graph, const Model& origin, const PythonOptions& options) {
   using namespace python;
   ModuleTree tree = find_module_tree(graph, options.flat ? TreeNames::Flat : TreeNames::Nested);
-  shorten_paths(graph, tree);
+  if (!options.flat) arrange_modules(graph, tree);
   std::vector<StateTensor> state = state_tensors(tree, options);
   const std::shared_ptr<ModulePart> model = outline(graph, tree);
   const std::vector<ClassText> classes = write_classes(*model, options.external);
