@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_set>
 
@@ -32,7 +33,7 @@ class RepeatFinder {
     for (Region& region : regions) {
       if (layers_of(region) >= kFewestLayers) alike[shape_of(region)].push_back(&region);
     }
-    std::erase_if(alike, [&](const auto& each) { return !is_worth_it(each.second); });
+    std::erase_if(alike, [](const auto& each) { return each.second.size() < 2; });
     choose(alike);
     give_paths();
     if (!blocks_.empty()) place_others();
@@ -89,9 +90,23 @@ class RepeatFinder {
     return shape;
   }
 
-  bool is_worth_it(const std::vector<Region*>& regions) const {
-    const size_t lines = layers_of(*regions[0]) + regions[0]->nodes.size() / kNodesOfStatement;
-    return regions.size() > 1 && (regions.size() - 1) * lines > kLinesOfClass + 2 * regions.size();
+  /// Whether a class is shorter than so many texts of what the region computes.
+  bool is_worth_it(const Region& region, size_t texts) const {
+    const size_t lines = layers_of(region) + region.nodes.size() / kNodesOfStatement;
+    return texts > 1 && (texts - 1) * lines > kLinesOfClass + 2 * texts;
+  }
+
+  /// The innermost block that all nodes of the region are in, if they are; -1 where they are in none, and nothing where
+  /// some are and others are not.
+  std::optional<int> block_around(const Region& region) const {
+    const auto block_of = [&](const Node* node) {
+      const auto at = block_of_.find(node);
+      return at == block_of_.end() ? -1 : at->second;
+    };
+    const int block = block_of(region.nodes[0]);
+    const bool is_same = std::all_of(region.nodes.begin(), region.nodes.end(),
+                                     [&](const Node* node) { return block_of(node) == block; });
+    return is_same ? std::optional(block) : std::nullopt;
   }
 
   /// The largest first; a region inside another of them is a block of its block.
@@ -101,12 +116,26 @@ class RepeatFinder {
     std::stable_sort(order.begin(), order.end(),
                      [](const auto* a, const auto* b) { return (*a)[0]->nodes.size() > (*b)[0]->nodes.size(); });
     for (const auto* regions : order) {
-      const int shape = shapes_++;
+      std::vector<Block> found;
+      std::set<std::pair<int, size_t>> texts;  // blocks of a shape are one text
       for (const Region* region : *regions) {
-        if (std::any_of(region->nodes.begin(), region->nodes.end(), [&](const Node* n) { return block_of_.contains(n); }))
-          continue;
-        for (const Node* node : region->nodes) block_of_[node] = static_cast<int>(blocks_.size());
-        blocks_.push_back({*region, shape});
+        const auto around = block_around(*region);
+        if (!around) continue;
+        Block block{*region, shapes_, *around};
+        if (*around >= 0) {
+          const std::vector<const Node*>& nodes = blocks_[static_cast<size_t>(*around)].region.nodes;
+          block.place = static_cast<size_t>(std::find(nodes.begin(), nodes.end(), region->exit()) - nodes.begin());
+          texts.emplace(blocks_[static_cast<size_t>(*around)].shape, block.place);
+        } else {
+          texts.emplace(-1, found.size());
+        }
+        found.push_back(std::move(block));
+      }
+      if (!is_worth_it(*(*regions)[0], texts.size())) continue;
+      ++shapes_;
+      for (Block& block : found) {
+        for (const Node* node : block.region.nodes) block_of_[node] = static_cast<int>(blocks_.size());
+        blocks_.push_back(std::move(block));
       }
     }
     for (size_t first = 0; first < blocks_.size();) {
@@ -163,6 +192,9 @@ class RepeatFinder {
   struct Block {
     Region region;
     int shape = 0;
+    int around = -1;   // the block that it is in
+    size_t place = 0;  // of its last node in that block
+    std::string path;
   };
 
   /// Those that follow each other are a stage.
@@ -170,7 +202,9 @@ class RepeatFinder {
     std::unordered_map<const Node*, int> position;
     for (const Node& node : graph_) position[&node] = static_cast<int>(position.size());
     std::vector<Block*> order;
-    for (Block& block : blocks_) order.push_back(&block);
+    for (Block& block : blocks_) {
+      if (block.around < 0) order.push_back(&block);
+    }
     std::sort(order.begin(), order.end(), [&](const Block* a, const Block* b) {
       return position.at(a->region.exit()) < position.at(b->region.exit());
     });
@@ -189,9 +223,19 @@ class RepeatFinder {
              order[end]->region.entry == order[end - 1]->region.exit()->output(0))
         ++end;
       const std::string name = free_name(end - i > 1 ? "stage" : "block");
-      for (size_t k = i; k < end; ++k) name_block(*order[k], end - i > 1 ? fmt::format("{}.{}", name, k - i) : name);
+      for (size_t k = i; k < end; ++k) order[k]->path = end - i > 1 ? fmt::format("{}.{}", name, k - i) : name;
       i = end;
     }
+    std::map<int, std::vector<Block*>> inside;
+    for (Block& block : blocks_) {
+      if (block.around >= 0) inside[block.around].push_back(&block);
+    }
+    for (auto& [around, blocks] : inside) {  // larger blocks, which have smaller numbers, have their paths
+      std::sort(blocks.begin(), blocks.end(), [](const Block* a, const Block* b) { return a->place < b->place; });
+      for (size_t i = 0; i < blocks.size(); ++i)
+        blocks[i]->path = fmt::format("{}.part{}", blocks_[static_cast<size_t>(around)].path, i + 1);
+    }
+    for (size_t i = 0; i < blocks_.size(); ++i) name_block(static_cast<int>(i));
   }
 
   /// What is in no block is not drawn into one by its use there; but for numbers, and what is made of constants alone.
@@ -202,28 +246,31 @@ class RepeatFinder {
     }
   }
 
-  void name_block(Block& block, const std::string& path) {
-    std::map<std::string, int> numbers;
-    std::map<std::string, int> counts;
+  /// Names what is in the block, and in none inside it.
+  void name_block(int index) {
+    const Block& block = blocks_[static_cast<size_t>(index)];
+    std::vector<Submodule*> layers;
+    std::map<std::string, int> counts, numbers;
+    std::unordered_set<const Node*> inside;
     for (const Node* node : block.region.nodes) {
-      if (const auto layer = tree_.submodule_of.find(node); layer != tree_.submodule_of.end())
-        ++counts[tree_.submodules[layer->second].spec.short_name];
-    }
-    for (const Node* node : block.region.nodes) {
-      tree_.places[node] = path;
+      if (block_of_.at(node) != index) continue;
+      inside.insert(node);
+      tree_.places[node] = block.path;
       const auto layer = tree_.submodule_of.find(node);
       if (layer == tree_.submodule_of.end()) continue;
-      Submodule& module = tree_.submodules[layer->second];
-      const std::string& word = module.spec.short_name;
-      module.name = counts[word] == 1 ? fmt::format("{}.{}", path, word)
-                                      : fmt::format("{}.{}{}", path, word, ++numbers[word]);
+      layers.push_back(&tree_.submodules[layer->second]);
+      ++counts[layers.back()->spec.short_name];
     }
-    name_tensors(block, path);
+    for (Submodule* layer : layers) {
+      const std::string& word = layer->spec.short_name;
+      layer->name = counts[word] == 1 ? fmt::format("{}.{}", block.path, word)
+                                      : fmt::format("{}.{}{}", block.path, word, ++numbers[word]);
+    }
+    name_tensors(block, inside);
   }
 
   /// Tensors that only this block has.
-  void name_tensors(const Block& block, const std::string& path) {
-    const std::unordered_set<const Node*> inside(block.region.nodes.begin(), block.region.nodes.end());
+  void name_tensors(const Block& block, const std::unordered_set<const Node*>& inside) {
     int number = 0;
     const auto is_own = [&](const Value& value) {
       return std::all_of(value.uses.begin(), value.uses.end(),
@@ -234,11 +281,11 @@ class RepeatFinder {
       if (at == tensors_.end()) return;
       StateEntry& entry = tree_.tensors[at->second];
       if (!entry.is_key && entry.name.find('.') == std::string::npos)
-        entry.name = fmt::format("{}.{}{}", path, entry.trainable ? "weight" : "constant", ++number);
+        entry.name = fmt::format("{}.{}{}", block.path, entry.trainable ? "weight" : "constant", ++number);
     };
     for (const Node* node : block.region.nodes) {
       for (const Value* input : node->inputs()) {
-        if (input == nullptr || !is_own(*input)) continue;
+        if (input == nullptr || !inside.contains(node) || !is_own(*input)) continue;
         add(input);
         if (!is_of_constants(*input)) continue;
         for (const Value* constant : input->producer->inputs()) {
