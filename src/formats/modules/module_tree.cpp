@@ -97,8 +97,13 @@ class TreeFinder {
     result_.submodules.push_back(std::move(submodule));
   }
 
-  /// `in_proj_weight` is a parameter of the module around, and not the weight of a layer of its own.
+  /// `in_proj_weight` is a parameter of the module around, and not the weight of a layer of its own. But `conv.weight`
+  /// is, whatever stands beside it.
   static bool names_a_part(const ModuleSpec& spec) {
+    if (std::any_of(spec.weights.begin(), spec.weights.end(), [](const ModuleSpec::Weight& weight) {
+          return weight.attribute == "weight" && weight.value->name.ends_with(".weight");
+        }))
+      return false;
     return std::any_of(spec.weights.begin(), spec.weights.end(), [](const ModuleSpec::Weight& weight) {
       const std::string_view name = weight.value->name;
       const size_t dot = name.rfind('.');

@@ -42,10 +42,11 @@ class RepeatFinder {
  private:
   /// Whether hardly any module is inside another.
   bool is_flat() const {
-    const auto nested = std::count_if(tree_.submodules.begin(), tree_.submodules.end(), [](const Submodule& module) {
-      return module.name.find('.') != std::string::npos;
-    });
-    return tree_.external_names.empty() && static_cast<size_t>(nested) * 8 <= tree_.submodules.size();
+    const auto is_nested = [](const auto& each) { return each.name.find('.') != std::string::npos; };
+    const auto nested = std::count_if(tree_.submodules.begin(), tree_.submodules.end(), is_nested) +
+                        std::count_if(tree_.tensors.begin(), tree_.tensors.end(), is_nested);
+    return tree_.external_names.empty() &&
+           static_cast<size_t>(nested) * 8 <= tree_.submodules.size() + tree_.tensors.size();
   }
 
   bool is_open(const Node& node) const {

@@ -64,6 +64,15 @@ std::vector<std::string_view> split_items(std::string_view body) {
   return items;
 }
 
+/// Where ` for ` begins in `f(x) for x in xs`.
+size_t find_comprehension(std::string_view body) {
+  size_t found = std::string_view::npos;
+  scan(body, [&](size_t i, int depth) {
+    if (depth == 0 && found == std::string_view::npos && body.substr(i).starts_with(" for ")) found = i;
+  });
+  return found;
+}
+
 void lay_out_into(std::string& out, std::string_view text, size_t indent, std::string_view behind) {
   const std::string margin(indent, ' ');
   size_t open = 0, close = 0;
@@ -100,10 +109,14 @@ void lay_out_into(std::string& out, std::string_view text, size_t indent, std::s
   out += '\n';
   const std::vector<std::string_view> items = split_items(body);
   const bool starred = body.starts_with('*') && items.size() == 1;
+  const size_t comprehension = find_comprehension(body);
   if (indent + 4 + body.size() <= kLineWidth && !body.ends_with(',')) {
     out += std::string(indent + 4, ' ');
     out += body;
     out += '\n';
+  } else if (comprehension != std::string_view::npos) {
+    lay_out_into(out, body.substr(0, comprehension), indent + 4, "");
+    lay_out_into(out, body.substr(comprehension + 1), indent + 4, "");
   } else {
     for (const std::string_view item : items) lay_out_into(out, item, indent + 4, starred ? "" : ",");
   }
