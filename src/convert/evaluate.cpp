@@ -2,10 +2,12 @@
 #include "convert/evaluate.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/budget.h"
 #include "base/computed.h"
 #include "ops/frame/eval.h"
+#include "ops/frame/python_names.h"
 
 namespace tonnx {
 namespace {
@@ -81,6 +83,26 @@ bool has_user(const Value* value) {
          std::any_of(value->uses.begin(), value->uses.end(), [](const Use& use) { return use.user != nullptr; });
 }
 
+/// Rows of an embedding, or one row repeated: the weight is a module's own, and is trained as it is.
+bool is_lookup(const Node& node) {
+  const Value* table = node.input(0);
+  if (table == nullptr || table->producer != nullptr || !table->constant || !is_float(table->constant->dtype) ||
+      python::is_made_up(table->name) || table->name.find('.') == std::string::npos)
+    return false;
+  if (node.op == Symbol("Expand")) return true;
+  const Value* rows = node.input(1);
+  const Attribute* axis = node.find_attribute("axis");
+  if (node.op != Symbol("Gather") || table->constant->dims.size() != 2 || rows == nullptr || !rows->constant ||
+      rows->constant->dims.empty() || (axis != nullptr && *axis->value.get<int64_t>() != 0))
+    return false;
+  if (rows->constant->dims.size() > 1) return true;
+  std::set<int64_t> seen;  // each row once is the same weight in another order
+  for (int64_t i = 0; i < rows->constant->count(); ++i) {
+    if (!seen.insert(element_as_int(*rows->constant, i)).second) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const FoldLimits& limits) {
@@ -91,6 +113,7 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const Fol
   // weights that a model holds in few bits stay so: engines know them by the nodes around them
   const bool is_quantised = has_trait(node, kQuantizes);
   if (is_quantised && has_user(node.output(0))) return;
+  if (limits.keeps_tables && is_lookup(node)) return;
   const auto may_make = [&](int64_t bytes, int64_t from) {
     const bool is_small = static_cast<double>(bytes) <= limits.times * static_cast<double>(from);
     return is_small || (bytes - from <= limits.bytes && fresh.take_bytes(bytes));

@@ -8,6 +8,7 @@ namespace tonnx {
 struct FoldLimits {
   double times = 8;                  // as much as the inputs
   int64_t bytes = int64_t{1} << 20;  // or so many bytes
+  bool keeps_tables = false;         // what is looked up in a weight is not computed: the weight keeps its shape and name
 };
 
 /// Gives the outputs of a node that was inferred their constants, where all its inputs are constants. What is made of

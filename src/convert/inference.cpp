@@ -264,8 +264,8 @@ void OnnxInference::complete(Node& node, const std::vector<Type>& declared) {
   }
 }
 
-void upgrade_and_infer(Graph& graph, const std::function<bool(const Node&)>& leave_alone) {
-  OnnxInference({.rewrites = true, .leave_alone = leave_alone, .fold = {}}).walk(graph);
+void upgrade_and_infer(Graph& graph, const std::function<bool(const Node&)>& leave_alone, const FoldLimits& fold) {
+  OnnxInference({.rewrites = true, .leave_alone = leave_alone, .fold = fold}).walk(graph);
 }
 
 }  // namespace tonnx

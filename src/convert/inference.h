@@ -59,7 +59,8 @@ class OnnxInference {
 
 /// Brings every node of ai.onnx to kNewestOpset and infers types and shapes. Nodes that `leave_alone` accepts, and
 /// those of operators that the tables do not have, stay as they are.
-void upgrade_and_infer(Graph& graph, const std::function<bool(const Node&)>& leave_alone = nullptr);
+void upgrade_and_infer(Graph& graph, const std::function<bool(const Node&)>& leave_alone = nullptr,
+                       const FoldLimits& fold = {});
 
 /// `node 'name' (Op-version)`
 std::string describe(const Node& node);

@@ -107,8 +107,9 @@ void prepare(Model& model, const LoweringOptions& options) {
   require_supported(*model.graph, options);
   name_by_scopes(model);
   share_nonzero(*model.graph);
+  part_weights(*model.graph);
   const auto leave_alone = [&](const Node& node) { return is_external(node, options); };
-  upgrade_and_infer(*model.graph, leave_alone);
+  upgrade_and_infer(*model.graph, leave_alone, {.keeps_tables = true});
   remove_dead_code(*model.graph);
   simplify_for_lowering(*model.graph, leave_alone);
   remove_dead_code(*model.graph);

@@ -260,9 +260,9 @@ void import_domains_of_functions(Model& model) {
 
 /// Runs passes over a graph at the newest opset whose types are known; nothing that the other opset lacks is made.
 void run_passes(Graph& graph, int64_t opset, bool Pass::*is_wanted,
-                const std::function<bool(const Node&)>& leave_alone) {
+                const std::function<bool(const Node&)>& leave_alone, const FoldLimits& fold) {
   constexpr int kRounds = 3;
-  OnnxInference inference({.rewrites = false, .leave_alone = leave_alone, .fold = {}});
+  OnnxInference inference({.rewrites = false, .leave_alone = leave_alone, .fold = fold});
   Rewriter rewriter(opset, {.bring_down = [](Node&) { return true; },
                             .infer = [&](Node& node) { inference.visit(node); },
                             .may_grow = [](int64_t added, int64_t removed) { return added <= removed; }});
@@ -279,10 +279,10 @@ void run_passes(Graph& graph, int64_t opset, bool Pass::*is_wanted,
 }  // namespace
 
 void simplify_for_lowering(Graph& graph, const std::function<bool(const Node&)>& leave_alone) {
-  run_passes(graph, kNewestOpset, &Pass::before_lowering, leave_alone);
+  run_passes(graph, kNewestOpset, &Pass::before_lowering, leave_alone, {.keeps_tables = true});
 }
 
-void simplify_raised(Graph& graph, int64_t opset) { run_passes(graph, opset, &Pass::after_raising, {}); }
+void simplify_raised(Graph& graph, int64_t opset) { run_passes(graph, opset, &Pass::after_raising, {}, {}); }
 
 void require_known_passes(const SimplifyOptions& options) { chosen_passes(options); }
 

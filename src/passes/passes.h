@@ -80,6 +80,12 @@ void follow_float_type(Graph& graph);
 /// aten: a layer whose input is quantised as it comes becomes quant_linear, a module of generated code.
 void recognise_quant_linear(Graph& graph);
 
+/// onnx: weights of which a file holds one for all that are equal, and copies for the others, are each module's own.
+void part_weights(Graph& graph);
+
+/// aten: a table that a file holds once for modules of one kind, which names tell, is each module's own again.
+void part_constants(Graph& graph);
+
 /// aten: a concatenation that begins with all of another one is made out of it.
 void share_concats(Graph& graph);
 

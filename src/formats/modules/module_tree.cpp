@@ -80,6 +80,7 @@ class TreeFinder {
         return;
       }
     }
+    if (naming_ == TreeNames::Nested && is_bare_table(*spec)) return;
     if (naming_ == TreeNames::Nested && names_a_part(*spec)) return note_parts(*spec);
     const bool owned = std::any_of(spec->weights.begin(), spec->weights.end(),
                                    [&](const ModuleSpec::Weight& weight) { return owned_.contains(weight.value); });
@@ -109,6 +110,12 @@ class TreeFinder {
       const size_t dot = name.rfind('.');
       return dot != std::string_view::npos && name.substr(dot + 1).ends_with("_" + weight.attribute);
     });
+  }
+
+  /// `relative_position_bias_table` is a parameter that rows are taken of, and no nn.Embedding.
+  static bool is_bare_table(const ModuleSpec& spec) {
+    return spec.type == "nn.Embedding" && spec.weights.size() == 1 && is_key(*spec.weights[0].value) &&
+           !spec.weights[0].value->name.ends_with(".weight");
   }
 
   /// A weight without a name is called like the bias beside it, and is stored as a layer would have it.
