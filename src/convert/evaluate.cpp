@@ -86,9 +86,7 @@ bool has_user(const Value* value) {
 /// Rows of an embedding, or one row repeated: the weight is a module's own, and is trained as it is.
 bool is_lookup(const Node& node) {
   const Value* table = node.input(0);
-  if (table == nullptr || table->producer != nullptr || !table->constant || !is_float(table->constant->dtype) ||
-      python::is_made_up(table->name) || table->name.find('.') == std::string::npos)
-    return false;
+  if (table == nullptr || !is_named_weight(*table)) return false;
   if (node.op == Symbol("Expand")) return true;
   const Value* rows = node.input(1);
   const Attribute* axis = node.find_attribute("axis");
@@ -105,6 +103,12 @@ bool is_lookup(const Node& node) {
 
 }  // namespace
 
+bool is_named_weight(const Value& value) {
+  return value.producer == nullptr && value.constant && is_float(value.constant->dtype) &&
+         value.name.find('.') != std::string::npos && value.name.find_first_of("/:") == std::string::npos &&
+         !python::is_made_up(value.name);
+}
+
 void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const FoldLimits& limits) {
   for (Value* output : node.outputs()) {
     if (output && !output->constant && output->known_ints) output->constant = constant_of(*output);
@@ -113,7 +117,7 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const Fol
   // weights that a model holds in few bits stay so: engines know them by the nodes around them
   const bool is_quantised = has_trait(node, kQuantizes);
   if (is_quantised && has_user(node.output(0))) return;
-  if (limits.keeps_tables && is_lookup(node)) return;
+  if (limits.keeps_weights && is_lookup(node)) return;
   const auto may_make = [&](int64_t bytes, int64_t from) {
     const bool is_small = static_cast<double>(bytes) <= limits.times * static_cast<double>(from);
     return is_small || (bytes - from <= limits.bytes && fresh.take_bytes(bytes));

@@ -109,7 +109,7 @@ void prepare(Model& model, const LoweringOptions& options) {
   share_nonzero(*model.graph);
   part_weights(*model.graph);
   const auto leave_alone = [&](const Node& node) { return is_external(node, options); };
-  upgrade_and_infer(*model.graph, leave_alone, {.keeps_tables = true});
+  upgrade_and_infer(*model.graph, leave_alone, {.keeps_weights = true});
   remove_dead_code(*model.graph);
   simplify_for_lowering(*model.graph, leave_alone);
   remove_dead_code(*model.graph);

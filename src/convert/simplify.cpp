@@ -265,7 +265,8 @@ void run_passes(Graph& graph, int64_t opset, bool Pass::*is_wanted,
   OnnxInference inference({.rewrites = false, .leave_alone = leave_alone, .fold = fold});
   Rewriter rewriter(opset, {.bring_down = [](Node&) { return true; },
                             .infer = [&](Node& node) { inference.visit(node); },
-                            .may_grow = [](int64_t added, int64_t removed) { return added <= removed; }});
+                            .may_grow = [](int64_t added, int64_t removed) { return added <= removed; },
+                            .keeps_weight = [&](const Value& value) { return fold.keeps_weights && is_named_weight(value); }});
   for (int round = 0; round < kRounds; ++round) {
     bool is_changed = false;
     for (const Pass& pass : simplify_passes()) {
@@ -279,7 +280,7 @@ void run_passes(Graph& graph, int64_t opset, bool Pass::*is_wanted,
 }  // namespace
 
 void simplify_for_lowering(Graph& graph, const std::function<bool(const Node&)>& leave_alone) {
-  run_passes(graph, kNewestOpset, &Pass::before_lowering, leave_alone, {.keeps_tables = true});
+  run_passes(graph, kNewestOpset, &Pass::before_lowering, leave_alone, {.keeps_weights = true});
 }
 
 void simplify_raised(Graph& graph, int64_t opset) { run_passes(graph, opset, &Pass::after_raising, {}, {}); }

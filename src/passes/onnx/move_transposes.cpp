@@ -34,9 +34,11 @@ class Move {
   int ended_ = 0;
 };
 
+constexpr int kNever = 100;  // more Transposes than could go away
+
 int Move::cost(const Value* value, const Perm& perm) {
   if (is_identity(perm)) return 0;
-  if (can_reorder(*value)) return 0;
+  if (can_reorder(*value)) return rewriter_.keeps_weight(*value) ? kNever : 0;
   const bool is_alone = only_user(value) != nullptr;
   const Node* node = value->producer;
   if (node == nullptr || node->graph != value->graph) return 1;

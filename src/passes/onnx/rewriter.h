@@ -32,6 +32,8 @@ class Rewriter {
     std::function<bool(int64_t added, int64_t removed)> may_grow;
     /// The graph of the model itself; others are inside nodes, or bodies of functions.
     const Graph* main = nullptr;
+    /// Whether a weight has to stay as it is.
+    std::function<bool(const Value&)> keeps_weight = nullptr;
   };
   Rewriter(int64_t opset, Hooks hooks) : opset_(opset), hooks_(std::move(hooks)) {}
 
@@ -39,6 +41,7 @@ class Rewriter {
   int64_t opset() const { return opset_; }
   bool has_op(std::string_view op) const;
   bool is_main(const Graph& graph) const { return &graph == hooks_.main; }
+  bool keeps_weight(const Value& value) const { return hooks_.keeps_weight && hooks_.keeps_weight(value); }
 
   /// Adds a node in front of another and gives its first output, whose type is known. Null where the opset of the model
   /// cannot say it: nothing has changed then.
