@@ -169,7 +169,8 @@ class ClassWriter {
     text.forward.parameters = draft.forward.parameters;
     for (const Statement& statement : draft.forward.statements) {
       const auto name_of = [&](size_t index) { return "self." + parameters[index].name; };
-      text.forward.statements.push_back({statement.level, with_names(draft.lines[line++], parameter_of, number, name_of)});
+      text.forward.statements.push_back(
+          {statement.level, space_slices(with_names(draft.lines[line++], parameter_of, number, name_of))});
     }
     for (const Parameter& parameter : parameters) {
       if (parameter.is_kept) text.members.push_back({0, fmt::format("self.{} = {}", parameter.name, parameter.text)});

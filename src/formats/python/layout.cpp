@@ -126,7 +126,51 @@ void lay_out_into(std::string& out, std::string_view text, size_t indent, std::s
   out += '\n';
 }
 
+/// One item of a subscript.
+std::string space_slice(std::string_view item) {
+  std::vector<std::string_view> ends;
+  size_t start = 0;
+  scan(item, [&](size_t i, int depth) {
+    if (depth != 0 || item[i] != ':') return;
+    ends.push_back(item.substr(start, i - start));
+    start = i + 1;
+  });
+  ends.push_back(item.substr(start));
+  if (ends.size() == 1 || item.find('.') == std::string_view::npos) return std::string(item);
+  std::string text(ends[0]);
+  for (size_t i = 1; i < ends.size(); ++i) {
+    if (!ends[i - 1].empty()) text += ' ';
+    text += ':';
+    if (!ends[i].empty()) text += ' ';
+    text += ends[i];
+  }
+  return text;
+}
+
 }  // namespace
+
+std::string space_slices(std::string_view statement) {
+  std::string text;
+  size_t taken = 0;
+  for (size_t open = statement.find('['); open != std::string_view::npos; open = statement.find('[', open + 1)) {
+    size_t close = open;
+    scan(statement.substr(open), [&](size_t i, int depth) {
+      if (close == open && depth == 0 && closes(statement[open + i])) close = open + i;
+    });
+    if (close == open || open < taken) continue;
+    const std::string_view body = statement.substr(open + 1, close - open - 1);
+    if (body.find(':') == std::string_view::npos || body.find('[') != std::string_view::npos) continue;
+    text += statement.substr(taken, open + 1 - taken);
+    bool is_first = true;
+    for (const std::string_view item : split_items(body)) {
+      if (!is_first) text += ", ";
+      is_first = false;
+      text += space_slice(item);
+    }
+    taken = close;
+  }
+  return text.append(statement.substr(taken));
+}
 
 std::string lay_out(std::string_view statement, size_t indent) {
   std::string out;
