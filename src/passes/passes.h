@@ -77,8 +77,8 @@ void cancel_moves(Graph& graph);
 /// with: it may be moved to another. For generated code only; the other forms say their types.
 void follow_float_type(Graph& graph);
 
-/// aten: a layer whose input is quantised as it comes becomes quant_linear, a module of generated code.
-void recognise_quant_linear(Graph& graph);
+/// aten: a layer whose input is quantised as it comes becomes quant_linear or quant_conv, a module of generated code.
+void recognise_quant_layers(Graph& graph);
 
 /// aten: quantised numbers that are floats again at once stay floats.
 void keep_whole_numbers(Graph& graph);

@@ -169,7 +169,8 @@ struct Draft {
 class ClassWriter {
  public:
   explicit ClassWriter(const std::vector<ExternalModule>& external) : external_(external) {
-    for (const std::string_view name : {"Model", "Path", "QuantLinear"}) names_.reserve(name);
+    for (const std::string_view name : {"Model", "Path", "QuantConv1d", "QuantConv2d", "QuantConv3d", "QuantLinear"})
+      names_.reserve(name);
   }
 
   std::vector<ClassText> run(const ModulePart& model) {

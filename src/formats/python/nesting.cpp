@@ -13,10 +13,10 @@
 namespace tonnx::python {
 namespace {
 
-constexpr size_t kNestedWidth = 96;  // a statement with nested expressions stays below this
-constexpr int kNestedDepth = 3;      // and has at most so many calls inside one another
-constexpr int kReach = 12;           // an expression moves at most so many nodes down
-constexpr size_t kShort = 48;        // one of several outputs stays below this
+constexpr size_t kNestedWidth = 100;  // a statement of forward with nested expressions stays below this
+constexpr int kNestedDepth = 4;       // and has at most so many calls inside one another
+constexpr int kReach = 12;            // an expression moves at most so many nodes down
+constexpr size_t kShort = 48;         // one of several outputs stays below this
 
 bool can_nest(const Node& node, const Node& user, const Positions& positions) {
   if (node.outputs().size() != 1 || node.output(0)->uses.size() != 1 || node.graph != user.graph) return false;
@@ -64,10 +64,11 @@ void Nesting::hide_weights(const Graph& graph, const Expressions& expressions) {
   }
 }
 
-void Nesting::choose(const Graph& graph, const Positions& positions, const Expressions& expressions, bool is_forward) {
+void Nesting::choose(const Graph& graph, const Positions& positions, const Expressions& expressions, int level) {
+  width_ = kNestedWidth - 4 * static_cast<size_t>(std::min(level, 10));
   hide_weights(graph, expressions);
   for (const Node& node : graph) choose_inputs(node, positions, expressions);
-  choose_outputs(graph, expressions, is_forward);
+  choose_outputs(graph, expressions, level == 0);
 }
 
 void Nesting::choose_inputs(const Node& node, const Positions& positions, const Expressions& expressions) {
@@ -87,7 +88,7 @@ void Nesting::choose_inputs(const Node& node, const Positions& positions, const 
   drop_repeated(node, candidates, expressions);
   const auto measure = [&] { return std::pair(expressions.width(node), depth(node)); };
   auto [width, levels] = measure();
-  while (!candidates.empty() && (width > kNestedWidth || levels > kNestedDepth)) {
+  while (!candidates.empty() && (width > width_ || levels > kNestedDepth)) {
     const auto largest = std::max_element(candidates.begin(), candidates.end(), [&](const Node* a, const Node* b) {
       return std::pair(depth(*a), expressions.width(*a)) < std::pair(depth(*b), expressions.width(*b));
     });

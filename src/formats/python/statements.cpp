@@ -77,7 +77,7 @@ BlockWriter::BlockWriter(const Graph& graph, const Scope& scope, Forward& result
       variables_(liveness_, scope_.parameters, nullptr, 0),
       expressions_(scope_, nesting_, variables_, nullptr) {
   for (size_t i = 0; i < graph.inputs().size(); ++i) variables_.set(graph.inputs()[i], result.parameters[i]);
-  nesting_.choose(graph_, positions_, expressions_, /*is_forward=*/true);
+  nesting_.choose(graph_, positions_, expressions_, level_);
   liveness_.find_last_uses(graph_);
 }
 
@@ -90,7 +90,7 @@ BlockWriter::BlockWriter(const Graph& graph, BlockWriter& outer, const Node& own
       liveness_(positions_, nesting_),
       variables_(liveness_, scope_.parameters, &outer.variables_, outer.liveness_.position_of(owner)),
       expressions_(scope_, nesting_, variables_, &outer.expressions_) {
-  nesting_.choose(graph_, positions_, expressions_, /*is_forward=*/false);
+  nesting_.choose(graph_, positions_, expressions_, level_);
   liveness_.find_last_uses(graph_);
 }
 

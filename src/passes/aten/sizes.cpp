@@ -10,26 +10,40 @@ namespace {
 bool keeps_sizes(const Node& node) {
   if (node.domain != Symbol("aten")) return false;
   if (is_aten(node, "mean", "dim") || is_aten(node, "sum", "dim_IntList") || is_aten(node, "softmax", "int") ||
-      is_aten(node, "layer_norm") || is_aten(node, "matmul") || is_aten(node, "linear"))
+      is_aten(node, "layer_norm") || is_aten(node, "rms_norm") || is_aten(node, "matmul") || is_aten(node, "linear"))
     return true;
   const AtenOpEntry* entry = find_aten_op(node);
   return entry && entry->op->elementwise != Elementwise::No;
 }
 
+constexpr int kFarthest = 16;  // so many nodes are looked at for one size
+
+/// Whether a value is there for more than a node or two. What is made on the way from one operator of ONNX to another
+/// has no type, and quantised numbers may become floats again: neither is a value that a person would name.
+bool is_needed(const Value& value) {
+  const bool is_byte = value.type.dtype == DType::UInt8 || value.type.dtype == DType::Int8;
+  return value.uses.size() > 2 && value.type.shape && !is_byte;
+}
+
+/// The nearest tensor above a value that is known to have this size at that place, of as many.
+Value* find_above(const Value& value, const Shape& sizes, size_t dim, int& steps) {
+  if (value.producer == nullptr || is_needed(value) || !keeps_sizes(*value.producer)) return nullptr;
+  for (Value* input : value.producer->inputs()) {
+    if (--steps < 0) return nullptr;
+    if (input == nullptr || input->constant || !input->type.is_tensor()) continue;
+    const auto& shape = input->type.shape;
+    if (shape && shape->size() == sizes.size() && (*shape)[dim] == sizes[dim]) return input;
+    Value* above = shape ? nullptr : find_above(*input, sizes, dim, steps);
+    if (above != nullptr) return above;
+  }
+  return nullptr;
+}
+
 /// The tensor that has the size of a value along a dimension, where the value would be needed for nothing else but one
 /// more node.
 Value* source_of_size(Value* value, size_t dim) {
-  while (value->producer != nullptr && value->uses.size() <= 2 && keeps_sizes(*value->producer)) {
-    Value* source = nullptr;
-    for (Value* input : value->producer->inputs()) {
-      const bool fits = input && !input->constant && input->type.is_tensor() && input->type.shape &&
-                        input->type.shape->size() == value->type.shape->size() &&
-                        (*input->type.shape)[dim] == (*value->type.shape)[dim];
-      if (fits && source == nullptr) source = input;
-    }
-    if (source == nullptr) return value;
-    value = source;
-  }
+  int steps = kFarthest;
+  while (Value* above = find_above(*value, *value->type.shape, dim, steps)) value = above;
   return value;
 }
 
