@@ -61,6 +61,9 @@ void cancel_flattening(Graph& graph);
 /// aten: two parts of a tensor that change places become roll.
 void recognise_roll(Graph& graph);
 
+/// aten: a reshape that splits one dimension, and repeats the sizes of the others, becomes unflatten.
+void recognise_unflatten(Graph& graph);
+
 /// aten: of nodes of one module that compute the same of the same one is left.
 void share_equal_aten(Graph& graph);
 

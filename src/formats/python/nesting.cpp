@@ -17,6 +17,7 @@ constexpr size_t kNestedWidth = 100;  // a statement of forward with nested expr
 constexpr int kNestedDepth = 4;       // and has at most so many calls inside one another
 constexpr int kReach = 12;            // an expression moves at most so many nodes down
 constexpr size_t kShort = 48;         // one of several outputs stays below this
+constexpr size_t kVariable = 4;       // what the name of a variable among them takes
 
 bool can_nest(const Node& node, const Node& user, const Positions& positions) {
   if (node.outputs().size() != 1 || node.output(0)->uses.size() != 1 || node.graph != user.graph) return false;
@@ -125,13 +126,18 @@ int Nesting::depth(const Node& node) const {
 
 /// What is returned, or carried on to the next iteration, need not be a variable first.
 void Nesting::choose_outputs(const Graph& graph, const Expressions& expressions, bool is_forward) {
+  size_t total = 0;
   for (const Value* output : graph.outputs()) {
     const Node* producer = output->producer;
     if (!producer || producer->graph != &graph || producer->outputs().size() != 1 || output->uses.size() != 1 ||
         is_control(*producer) || is_call_each(*producer))
       continue;
-    if (graph.outputs().size() > 1 && (is_forward || expressions.width(*producer) > kShort || depth(*producer) > 1))
-      continue;
+    if (graph.outputs().size() > 1) {
+      const size_t width = expressions.width(*producer);
+      if (width > kShort || depth(*producer) > 1) continue;
+      total += width;
+      if (is_forward && total + graph.outputs().size() * kVariable > width_) continue;
+    }
     nested_.insert(producer);
   }
 }

@@ -103,6 +103,21 @@ void BlockWriter::add_gap() {
   if (!result_.statements.empty() && result_.statements.back().level == level_) add("");
 }
 
+/// `x, y = self.decoder(z)` and `return x, y` are one statement.
+void BlockWriter::write_return(const std::vector<std::string>& texts) {
+  const std::string all = joined(texts);
+  if (texts.size() > 1 && !result_.statements.empty() && result_.statements.back().level == level_) {
+    std::string& last = result_.statements.back().text;
+    const std::string targets = all + " = ";
+    const std::string_view called = std::string_view(last).substr(std::min(targets.size(), last.size()));
+    if (last.starts_with(targets) && (called.starts_with("self.") || called.starts_with("torch.cond("))) {
+      last.replace(0, targets.size(), "return ");
+      return;
+    }
+  }
+  add("return " + all);
+}
+
 std::vector<std::string> BlockWriter::output_texts() const {
   std::vector<std::string> texts;
   for (const Value* output : graph_.outputs()) texts.push_back(text_of(output));

@@ -1,4 +1,7 @@
 // sizes.cpp - aten: sizes are asked of the tensors that they come from.
+#include <algorithm>
+#include <unordered_map>
+
 #include "ops/frame/op_def.h"
 #include "passes/aten/match.h"
 #include "passes/passes.h"
@@ -16,7 +19,10 @@ bool keeps_sizes(const Node& node) {
   return entry && entry->op->elementwise != Elementwise::No;
 }
 
-constexpr int kFarthest = 16;  // so many nodes are looked at for one size
+constexpr int kFarthest = 16;  // so many nodes, or users of a value, are looked at for one size
+
+/// Where each node of a graph stands in it.
+using Places = std::unordered_map<const Node*, size_t>;
 
 /// Whether a value is there for more than a node or two. What is made on the way from one operator of ONNX to another
 /// has no type, and quantised numbers may become floats again: neither is a value that a person would name.
@@ -25,9 +31,18 @@ bool is_needed(const Value& value) {
   return value.uses.size() > 2 && value.type.shape && !is_byte;
 }
 
+/// Whether a value is there still when a node is done.
+bool outlives(const Value& value, const Node& node, const Places& places) {
+  const size_t count = std::min<size_t>(value.uses.size(), kFarthest);
+  return std::any_of(value.uses.begin(), value.uses.begin() + static_cast<std::ptrdiff_t>(count), [&](const Use& use) {
+    const auto place = places.find(use.user);
+    return place != places.end() && place->second > places.at(&node);
+  });
+}
+
 /// The nearest tensor above a value that is known to have this size at that place, of as many.
 Value* find_above(const Value& value, const Shape& sizes, size_t dim, int& steps) {
-  if (value.producer == nullptr || is_needed(value) || !keeps_sizes(*value.producer)) return nullptr;
+  if (value.producer == nullptr || !keeps_sizes(*value.producer)) return nullptr;
   for (Value* input : value.producer->inputs()) {
     if (--steps < 0) return nullptr;
     if (input == nullptr || input->constant || !input->type.is_tensor()) continue;
@@ -40,16 +55,26 @@ Value* find_above(const Value& value, const Shape& sizes, size_t dim, int& steps
 }
 
 /// The tensor that has the size of a value along a dimension, where the value would be needed for nothing else but one
-/// more node.
-Value* source_of_size(Value* value, size_t dim) {
+/// more node, or the tensor is kept for longer anyway.
+Value* source_of_size(Value* value, size_t dim, const Node& question, const Places& places) {
   int steps = kFarthest;
-  while (Value* above = find_above(*value, *value->type.shape, dim, steps)) value = above;
-  return value;
+  Value* source = value;
+  bool is_past_needed = false;
+  while (Value* above = find_above(*value, *value->type.shape, dim, steps)) {
+    is_past_needed = is_past_needed || is_needed(*value);
+    value = above;
+    if (is_past_needed && !outlives(*value, question, places)) continue;
+    source = value;
+    is_past_needed = false;
+  }
+  return source;
 }
 
 }  // namespace
 
 void find_sources_of_sizes(Graph& graph) {
+  Places places;
+  for (const Node& node : graph) places.emplace(&node, places.size());
   for (Node* node = graph.first(); node != nullptr; node = node->next) {
     for (const GraphPtr& subgraph : subgraphs_of(*node)) find_sources_of_sizes(*subgraph);
     if (!is_aten(node, "sym_size", "int") || node->inputs().size() != 1) continue;
@@ -58,7 +83,7 @@ void find_sources_of_sizes(Graph& graph) {
     if (value == nullptr || !value->type.shape || !dim || *dim < 0 ||
         *dim >= static_cast<int64_t>(value->type.shape->size()))
       continue;
-    Value* source = source_of_size(value, static_cast<size_t>(*dim));
+    Value* source = source_of_size(value, static_cast<size_t>(*dim), *node, places);
     if (source != value) node->set_input(0, source);
   }
 }
