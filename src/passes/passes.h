@@ -46,6 +46,9 @@ void recognise_aten_activations(Graph& graph);
 /// aten: means and quotients that are a normalised layer become layer_norm.
 void recognise_aten_layer_norm(Graph& graph);
 
+/// aten: an instance norm of a tensor whose channels were reshaped to groups becomes group_norm.
+void recognise_group_norm(Graph& graph);
+
 /// aten: products around a softmax that are an attention become scaled_dot_product_attention.
 void recognise_aten_attention(Graph& graph);
 
@@ -63,6 +66,9 @@ void recognise_roll(Graph& graph);
 
 /// aten: a reshape that splits one dimension, and repeats the sizes of the others, becomes unflatten.
 void recognise_unflatten(Graph& graph);
+
+/// aten: slices or elements of a tensor that are all of it become chunk, split or unbind.
+void recognise_parts(Graph& graph);
 
 /// aten: of nodes of one module that compute the same of the same one is left.
 void share_equal_aten(Graph& graph);

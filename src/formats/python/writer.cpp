@@ -10,6 +10,7 @@
 #include "formats/python/classes.h"
 #include "formats/python/layout.h"
 #include "formats/python/python.h"
+#include "formats/python/rows.h"
 #include "formats/python/statements.h"
 
 namespace tonnx {
@@ -50,12 +51,12 @@ std::string shorten(std::string text, size_t width) {
   return text.size() <= width ? text : std::string(cut_at_character(text, width - 3)) + "...";
 }
 
-void add_rows(std::string& text, std::string_view heading,
-              const std::vector<std::pair<std::string, std::string>>& rows) {
+void add_rows(std::string& text, std::string_view heading, const std::vector<Row>& all) {
+  const std::vector<Row> rows = counted_together(all);
   size_t widest = 0;
-  for (const auto& row : rows) widest = std::max(widest, std::min<size_t>(row.first.size(), 40));
+  for (const Row& row : rows) widest = std::max(widest, std::min<size_t>(row.name.size(), 40));
   for (size_t i = 0; i < rows.size(); ++i) {
-    text += shorten(fmt::format("{:<9}{:<{}}  {}", i == 0 ? heading : "", rows[i].first, widest, rows[i].second),
+    text += shorten(fmt::format("{:<9}{:<{}}  {}", i == 0 ? heading : "", rows[i].name, widest, rows[i].about),
                     kLineWidth) +
             "\n";
   }
@@ -85,15 +86,15 @@ std::string docstring(const Graph& graph, const Model& origin, const PythonOptio
   if (!made_by.empty()) notes.push_back("made by " + made_by);
   const std::string about = notes.empty() ? "" : fmt::format(" ({})", joined(notes, ", "));
   text += shorten(fmt::format("Converted by tonnx from {}{}.", from, about), kLineWidth) + "\n\n";
-  std::vector<std::pair<std::string, std::string>> inputs, outputs;
+  std::vector<Row> inputs, outputs;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const Value& input = *graph.inputs()[i];
     const bool renamed = input.name != forward.parameters[i];
-    inputs.emplace_back(forward.parameters[i],
-                        plain(text_of(input.type)) + (renamed ? fmt::format("  ({})", plain(input.name)) : ""));
+    inputs.push_back({forward.parameters[i],
+                      plain(text_of(input.type)) + (renamed ? fmt::format("  ({})", plain(input.name)) : "")});
   }
   for (const Value* output : origin.graph->outputs())
-    outputs.emplace_back(plain(output->name), plain(text_of(output->type)));
+    outputs.push_back({plain(output->name), plain(text_of(output->type))});
   add_rows(text, "Inputs", inputs);
   add_rows(text, "Outputs", outputs);
   if (!state.empty()) text += weights_line(options.weights_file, state);

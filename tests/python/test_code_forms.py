@@ -1,0 +1,223 @@
+"""What exporters write out in small parts is one call in generated code, and in the other forms, with the same values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+
+import tonnx
+
+
+def made(signature: str, nodes: str, **constants: np.ndarray) -> onnx.ModelProto:
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 18]> g {signature} {{ {nodes} }}')
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(value, name) for name, value in constants.items())
+    return model
+
+
+def code_of(model: onnx.ModelProto, folder: Path) -> str:
+    tonnx.convert(model, folder / "net.py")
+    return (folder / "net.py").read_text()
+
+
+def check(model: onnx.ModelProto, *inputs: np.ndarray, folder: Path | None = None) -> None:
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    names = [value.name for value in session.get_inputs()]
+    want = session.run(None, dict(zip(names, inputs, strict=True)))
+    given = [torch.from_numpy(x) for x in inputs]
+    forms = [tonnx.convert(model)]
+    if folder is not None:
+        tonnx.convert(model, folder / "net.pt2")
+        tonnx.convert(model, folder / "net.pt")
+        forms += [torch.export.load(folder / "net.pt2").module(), torch.jit.load(folder / "net.pt")]
+    for form in forms:
+        got = form(*given)
+        got = got if isinstance(got, tuple) else (got,)
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(g.detach().numpy(), w, rtol=1e-4, atol=1e-5)
+
+
+def normal(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+# A reshape that splits one dimension
+
+HEADS = "n = Shape<start = 0, end = 2>(x) s = Concat<axis = 0>(n, {sizes}) y = Reshape({data}, s)"
+SPLIT = made("(float[b, k, 12] x) => (float[b, k, 3, 4] y)", HEADS.format(sizes="h", data="x"), h=np.array([3, 4]))
+MIDDLE = made(
+    "(float[b, 12, k] x) => (float[b, 3, 4, k] y)",
+    "n = Shape<start = 0, end = 1>(x) m = Shape<start = 2>(x) s = Concat<axis = 0>(n, h, m) y = Reshape(x, s)",
+    h=np.array([3, 4]),
+)
+OTHER = made(  # the sizes are those of another order
+    "(float[b, k, 12] x) => (float[k, b, 3, 4] y)",
+    "n = Shape<start = 0, end = 1>(x) m = Shape<start = 1, end = 2>(x) s = Concat<axis = 0>(m, n, h) y = Reshape(x, s)",
+    h=np.array([3, 4]),
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "line", "shape"),
+    [(SPLIT, "return x.unflatten(-1, (3, 4))", (2, 5, 12)), (MIDDLE, "return x.unflatten(1, (3, 4))", (2, 12, 5))],
+)
+def test_one_dimension_becomes_several(
+    model: onnx.ModelProto, line: str, shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    text = code_of(model, tmp_path)
+    assert line in text and ".size(" not in text
+    check(model, normal(*shape), folder=tmp_path)
+
+
+def test_a_reshape_that_mixes_dimensions_stays(tmp_path: Path) -> None:
+    assert "unflatten" not in code_of(OTHER, tmp_path)
+    check(OTHER, normal(2, 5, 12), folder=tmp_path)
+
+
+# Slices that are all of a tensor
+
+PARTS = "a = Slice(x, {a}, {b}, ax) c = Slice(x, {b}, {c}, ax) d = Mul(a, a) e = Sum(a, d) f = ReduceSum(c, ax) y = Mul(e, f)"
+
+
+def parts(starts: tuple[int, int, int], size: int = 6) -> onnx.ModelProto:
+    a, b, c = [np.array([each]) for each in starts]
+    nodes = PARTS.format(a="a0", b="b0", c="c0")
+    return made(f"(float[n, {size}] x) => (float[n, k] y)", nodes, a0=a, b0=b, c0=c, ax=np.array([1]))
+
+
+@pytest.mark.parametrize(
+    ("starts", "line"),
+    [
+        ((0, 3, 6), "y, z = x.chunk(2, 1)"),
+        ((0, 2, 6), "y, z = torch.split(x, [2, 4], 1)"),
+        ((0, -2, 9), "y, z = torch.split(x, [4, 2], 1)"),
+    ],
+)
+def test_slices_that_are_all_of_a_tensor(starts: tuple[int, int, int], line: str, tmp_path: Path) -> None:
+    model = parts(starts)
+    assert line in code_of(model, tmp_path)
+    check(model, normal(4, 6), folder=tmp_path)
+
+
+@pytest.mark.parametrize("starts", [(0, 2, 5), (1, 3, 6)])
+def test_slices_that_leave_something_out_stay(starts: tuple[int, int, int], tmp_path: Path) -> None:
+    model = parts(starts)
+    text = code_of(model, tmp_path)
+    assert "chunk" not in text and "split" not in text
+    check(model, normal(4, 6), folder=tmp_path)
+
+
+def test_elements_that_are_all_of_a_tensor(tmp_path: Path) -> None:
+    nodes = "a = Gather(x, i) b = Gather(x, j) c = Mul(a, b) d = Add(a, b) y = Sub(c, d)"
+    model = made("(float[2, n] x) => (float[n] y)", nodes, i=np.array(0), j=np.array(1))
+    assert "y, z = torch.unbind(x)" in code_of(model, tmp_path)
+    check(model, normal(2, 5), folder=tmp_path)
+
+
+# Group norms
+
+GROUPED = "r = Reshape(x, g) i = InstanceNormalization(r, one, zero) s = Shape(x) q = Reshape(i, s) "
+AFFINE = "m = Mul(q, w) y = Add(m, b)"
+IMAGES = "(float[n, 6, h, 8] x) => (float[n, 6, h, 8] y)"
+CONSTANTS = {
+    "g": np.array([0, 3, -1]),
+    "one": np.ones(3, np.float32),
+    "zero": np.zeros(3, np.float32),
+    "w": normal(6, 1, 1),
+    "b": normal(6, 1, 1, seed=1),
+}
+
+
+def test_group_norm(tmp_path: Path) -> None:
+    model = made(IMAGES, GROUPED + AFFINE, **CONSTANTS)
+    text = code_of(model, tmp_path)
+    assert "nn.GroupNorm(3, 6)" in text and "reshape" not in text
+    state = tonnx.convert(model).state_dict()
+    assert sorted(tuple(tensor.shape) for tensor in state.values()) == [(6,), (6,)]
+    check(model, normal(2, 6, 5, 8), folder=tmp_path)
+
+
+def test_group_norm_without_weights(tmp_path: Path) -> None:
+    model = made(IMAGES, GROUPED.replace("q = ", "y = "), **{name: CONSTANTS[name] for name in ("g", "one", "zero")})
+    assert "return F.group_norm(x, 3)" in code_of(model, tmp_path)
+    check(model, normal(2, 6, 5, 8), folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"one": np.array([1, 2, 1], np.float32)},  # the groups have weights of their own
+        {"g": np.array([-1, 3, 16])},  # the rows are not those of the batch
+        {"w": normal(8), "b": normal(8)},  # a weight for each column
+    ],
+)
+def test_other_instance_norms_stay(change: dict[str, np.ndarray], tmp_path: Path) -> None:
+    model = made(IMAGES, GROUPED + AFFINE, **{**CONSTANTS, **change})
+    assert "nn.GroupNorm" not in code_of(model, tmp_path)
+    check(model, normal(2, 6, 4, 8), folder=tmp_path)
+
+
+# Branches
+
+CHOICE = """
+    t = ReduceMax<keepdims = 0>(x) z = Constant<value = float {0.0}>() c = Greater(t, z)
+    y = If(c) <
+        then_branch = g1 () => (float[n] a) { a = Exp(x) },
+        else_branch = g2 () => (float[n] b) { b = Identity(x) }
+    >
+"""
+
+
+def test_the_results_of_a_branch_are_returned_as_they_are(tmp_path: Path) -> None:
+    model = made(
+        "(float[n] x) => (float[n] y, float[n] z)",
+        CHOICE.replace("z = Constant", "zero = Constant")
+        .replace("Greater(t, z)", "Greater(t, zero)")
+        .replace("y = If", "y, z = If")
+        .replace("(float[n] a) { a = Exp(x) }", "(float[n] a, float[n] d) { a = Exp(x) d = Neg(x) }")
+        .replace("(float[n] b) { b = Identity(x) }", "(float[n] b, float[n] e) { b = Abs(x) e = Exp(x) }"),
+    )
+    assert "return torch.cond(" in code_of(model, tmp_path)
+    for x in (normal(3), -np.abs(normal(3))):
+        check(model, x)
+
+
+def test_a_branch_of_one_value_is_one_line(tmp_path: Path) -> None:
+    nodes = """
+        r = Shape(x) k = Size(r) two = Constant<value = int64 {2}>() c = Equal(k, two)
+        y = If(c) <
+            then_branch = g1 () => (float[m, n, l] a) { ax = Constant<value = int64[1] {0}>() a = Unsqueeze(x, ax) },
+            else_branch = g2 () => (float[m, n, l] b) { b = Identity(x) }
+        >
+    """
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 18]> g (float x) => (float y) {{ {nodes} }}')
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.ClearField("shape")
+    assert "x.unsqueeze(0) if " in code_of(model, tmp_path)
+    check(model, normal(3, 4))
+    check(model, normal(2, 3, 4))
+
+
+# Rows of the docstring
+
+
+def test_inputs_that_count_on_are_one_row(tmp_path: Path) -> None:
+    names = [f"past.{i}.{kind}" for i in range(4) for kind in ("key", "value")]
+    info = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", 4]) for name in names]
+    results = [onnx.helper.make_tensor_value_info(f"now{i}", onnx.TensorProto.FLOAT, ["n", 4]) for i in range(2)]
+    nodes = [onnx.helper.make_node("Sum", names[i::2], [f"now{i}"]) for i in range(2)]
+    model = onnx.helper.make_model(
+        onnx.helper.make_graph(nodes, "g", info, results), opset_imports=[onnx.helper.make_opsetid("", 18)]
+    )
+    model.ir_version = 9
+    text = code_of(model, tmp_path)
+    docstring = text.split('"""')[1]
+    assert "past_0..3_key    float32[n, 4]  (past.0..3.key)" in docstring
+    assert "past_0..3_value  float32[n, 4]  (past.0..3.value)" in docstring
+    assert "past_1" not in docstring
+    assert "now0" in docstring and "now1" in docstring  # two of a kind stay
+    check(model, *(normal(3, 4, seed=i) for i in range(8)))
