@@ -70,6 +70,9 @@ void recognise_unflatten(Graph& graph);
 /// aten: slices or elements of a tensor that are all of it become chunk, split or unbind.
 void recognise_parts(Graph& graph);
 
+/// aten: tensors that get a dimension each, and are joined along it, become stack.
+void recognise_stack(Graph& graph);
+
 /// aten: of nodes of one module that compute the same of the same one is left.
 void share_equal_aten(Graph& graph);
 

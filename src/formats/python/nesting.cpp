@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kNestedWidth = 100;  // a statement of forward with nested expressions stays below this
 constexpr int kNestedDepth = 4;       // and has at most so many calls inside one another
-constexpr int kReach = 12;            // an expression moves at most so many nodes down
+constexpr int kReach = 24;            // an expression moves at most so many nodes down
 constexpr size_t kShort = 48;         // one of several outputs stays below this
 constexpr size_t kVariable = 4;       // what the name of a variable among them takes
 
