@@ -43,6 +43,9 @@ void recognise_linear(Graph& graph);
 /// aten: products and sums that are an activation, such as x * sigmoid(x), become it.
 void recognise_aten_activations(Graph& graph);
 
+/// aten: exponents over their sum become softmax.
+void recognise_aten_softmax(Graph& graph);
+
 /// aten: means and quotients that are a normalised layer become layer_norm.
 void recognise_aten_layer_norm(Graph& graph);
 
@@ -64,7 +67,8 @@ void cancel_flattening(Graph& graph);
 /// aten: two parts of a tensor that change places become roll.
 void recognise_roll(Graph& graph);
 
-/// aten: a reshape that splits one dimension, and repeats the sizes of the others, becomes unflatten.
+/// aten: a reshape that splits or adds one dimension, and repeats the sizes of the others, becomes unflatten or
+/// unsqueeze.
 void recognise_unflatten(Graph& graph);
 
 /// aten: slices or elements of a tensor that are all of it become chunk, split or unbind.

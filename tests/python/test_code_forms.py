@@ -221,3 +221,92 @@ def test_inputs_that_count_on_are_one_row(tmp_path: Path) -> None:
     assert "past_1" not in docstring
     assert "now0" in docstring and "now1" in docstring  # two of a kind stay
     check(model, *(normal(3, 4, seed=i) for i in range(8)))
+
+
+# Activations
+
+THIRD, ROOT = np.array(0.044715, np.float32), np.array(0.7978845608, np.float32)
+HALF, ONE, THREE, TWO = (np.array(value, np.float32) for value in (0.5, 1, 3, 2))
+NUMBERS = {"third": THIRD, "root": ROOT, "half": HALF, "one": ONE, "three": THREE, "two": TWO}
+STEP = "t = Tanh(i) s = Add(t, one) "
+TANH_GELUS = [
+    "p = Pow(x, three) q = Mul(p, third) a = Add(x, q) i = Mul(a, root) " + STEP + "h = Mul(x, half) y = Mul(h, s)",
+    "p = Mul(x, third) q = Mul(x, p) r = Mul(x, q) a = Add(x, r) i = Mul(a, root) "
+    + STEP
+    + "g = Mul(s, half) y = Mul(x, g)",
+    "p = Mul(x, x) q = Mul(p, third) r = Add(one, q) a = Mul(root, x) i = Mul(a, r) "
+    + STEP
+    + "m = Mul(x, s) y = Mul(m, half)",
+]
+
+
+def activation(nodes: str, **changes: np.ndarray) -> onnx.ModelProto:
+    numbers = {**NUMBERS, **changes}
+    used = {name: value for name, value in numbers.items() if f"({name}" in nodes or f", {name})" in nodes}
+    return made("(float[n, 4] x) => (float[n, 4] y)", nodes, **used)
+
+
+@pytest.mark.parametrize("nodes", TANH_GELUS)
+def test_gelu_by_tanh(nodes: str, tmp_path: Path) -> None:
+    model = activation(nodes)
+    assert 'F.gelu(x, approximate="tanh")' in code_of(model, tmp_path)
+    check(model, 3 * normal(5, 4), folder=tmp_path)
+
+
+@pytest.mark.parametrize("nodes", TANH_GELUS)
+@pytest.mark.parametrize("change", [{"third": np.array(0.05, np.float32)}, {"one": TWO}, {"half": ONE}])
+def test_other_sums_with_tanh_stay(nodes: str, change: dict[str, np.ndarray], tmp_path: Path) -> None:
+    model = activation(nodes, **change)
+    assert "gelu" not in code_of(model, tmp_path)
+    check(model, normal(5, 4), folder=tmp_path)
+
+
+SOFTMAX = "m = ReduceMax<keepdims = {k}>(x, {ax}) d = Sub(x, {m}) e = Exp(d) s = ReduceSum<keepdims = {k}>(e, {bx}) "
+
+
+def softmax(last: str, keep: int = 1, max_axis: int = 1, sum_axis: int = 1) -> onnx.ModelProto:
+    nodes = SOFTMAX.format(k=keep, ax="a", bx="b", m="m" if keep else "mm") + last
+    if not keep:
+        nodes = nodes.replace(" d = Sub", " mm = Unsqueeze(m, a) d = Sub") + " ss = Unsqueeze(s, b) y = Div(e, ss)"
+    return made("(float[n, 4, k] x) => (float[n, 4, k] y)", nodes, a=np.array([max_axis]), b=np.array([sum_axis]))
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+def test_softmax(keep: int, tmp_path: Path) -> None:
+    model = softmax("y = Div(e, s)" if keep else "", keep)
+    assert "return F.softmax(x, dim=1)" in code_of(model, tmp_path)
+    x = normal(2, 4, 3)
+    x[0, 1:3, 0] = -np.inf
+    check(model, x, folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        softmax("y = Div(e, s)", max_axis=2),  # less the maximum of something else
+        softmax("y = Div(e, s)", max_axis=2, sum_axis=1),
+        softmax("z = Div(e, s) y = Add(z, e)"),  # the exponents are needed
+    ],
+)
+def test_other_quotients_of_exponents_stay(model: onnx.ModelProto, tmp_path: Path) -> None:
+    assert "softmax" not in code_of(model, tmp_path)
+    check(model, normal(2, 4, 3), folder=tmp_path)
+
+
+# Stacks
+
+
+@pytest.mark.parametrize(("axis", "line"), [(0, "torch.stack([x, y])"), (2, "torch.stack([x, y], 2)")])
+def test_tensors_that_get_a_dimension_each(axis: int, line: str, tmp_path: Path) -> None:
+    nodes = f"a = Unsqueeze(x, at) b = Unsqueeze(y, at) z = Concat<axis = {axis}>(a, b)"
+    model = made("(float[n, 4] x, float[n, 4] y) => (float[n, 4, k] z)", nodes, at=np.array([axis]))
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    assert line in code_of(model, tmp_path)
+    check(model, normal(3, 4), normal(3, 4, seed=1), folder=tmp_path)
+
+
+def test_joined_along_another_dimension(tmp_path: Path) -> None:
+    nodes = "a = Unsqueeze(x, at) b = Unsqueeze(y, at) z = Concat<axis = 2>(a, b)"
+    model = made("(float[n, 4] x, float[n, 4] y) => (float[n, 1, k] z)", nodes, at=np.array([1]))
+    assert "stack" not in code_of(model, tmp_path)
+    check(model, normal(3, 4), normal(3, 4, seed=1), folder=tmp_path)

@@ -1,4 +1,4 @@
-// unflatten.cpp - aten: recognises reshapes that split one dimension, and repeat the sizes of all others.
+// unflatten.cpp - aten: recognises reshapes that split or add one dimension, and repeat the sizes of all others.
 #include <algorithm>
 
 #include "passes/aten/match.h"
@@ -21,33 +21,51 @@ std::optional<Split> find_split(const Shape& from, const Shape& to) {
   return stay ? std::optional(Split{dim, count}) : std::nullopt;
 }
 
-/// reshape(x, [n, k, 8, 64]) of a tensor [n, k, 512]: unflatten(x, 2, [8, 64]), which needs none of the other sizes
-bool replace(Graph& graph, Node& node) {
+/// Where `to` has one dimension of size 1 more than `from`.
+std::optional<size_t> find_new_dim(const Shape& from, const Shape& to) {
+  if (to.size() != from.size() + 1) return std::nullopt;
+  const auto kept = static_cast<size_t>(std::mismatch(from.begin(), from.end(), to.begin()).first - from.begin());
+  const auto at = static_cast<std::ptrdiff_t>(kept);
+  const bool fits = to[kept] == Dim(1) && std::equal(from.begin() + at, from.end(), to.begin() + at + 1);
+  return fits ? std::optional(kept) : std::nullopt;
+}
+
+/// The sizes that one dimension is split into; nothing where they are not known, or not all of it.
+std::optional<std::vector<int64_t>> find_sizes(const Shape& from, const Shape& to, const Split& split) {
+  int64_t product = 1;
+  std::vector<int64_t> sizes;
+  for (size_t i = split.dim; i < split.dim + split.count; ++i) {
+    const auto size = to[i].constant();
+    if (!size || *size <= 0 || *size > (int64_t{1} << 31) / product) return std::nullopt;
+    sizes.push_back(*size);
+    product *= *size;
+  }
+  return from[split.dim].constant() == product ? std::optional(sizes) : std::nullopt;
+}
+
+/// 1. reshape(x, [n, k, 8, 64]) of a tensor [n, k, 512]: unflatten(x, 2, [8, 64]), which needs none of the other sizes
+/// 2. reshape(x, [n, 1, k]) of a tensor [n, k]: unsqueeze(x, 1)
+bool split_dim(Graph& graph, Node& node) {
   if (!is_aten(node, "reshape")) return false;
   Value* x = operand(node, "self");
   const Attribute* target = node.find_attribute("shape");
-  const auto* sizes = target ? target->value.get<AttrList>() : nullptr;
+  const auto* shape = target ? target->value.get<AttrList>() : nullptr;
   const auto& to = node.output(0)->type.shape;
-  if (sizes == nullptr || x == nullptr || !x->type.shape || !to || sizes->size() != to->size()) return false;
-  const auto split = find_split(*x->type.shape, *to);
-  if (!split) return false;
-  int64_t product = 1;
-  std::vector<int64_t> parts;
-  for (size_t i = split->dim; i < split->dim + split->count; ++i) {
-    const auto size = (*to)[i].constant();
-    if (!size || *size <= 0 || *size > (int64_t{1} << 31)) return false;
-    parts.push_back(*size);
-    product *= *size;
-  }
-  if ((*x->type.shape)[split->dim].constant() != product) return false;
-  Node* made = graph.add_node("aten", "unflatten", &node);
-  made->overload = "int";
+  if (shape == nullptr || x == nullptr || !x->type.shape || !to || shape->size() != to->size()) return false;
+  const Shape& from = *x->type.shape;
+  const auto added = find_new_dim(from, *to);
+  const auto split = added ? std::nullopt : find_split(from, *to);
+  auto sizes = split ? find_sizes(from, *to, *split) : std::nullopt;
+  if (!added && !sizes) return false;
+  Node* made = graph.add_node("aten", added ? "unsqueeze" : "unflatten", &node);
+  if (!added) made->overload = "int";
   made->name = node.name;
   made->metadata = node.metadata;
   add_operand(*made, "self", x);
-  const bool is_last = split->dim + 1 == x->type.shape->size();
-  made->attributes.push_back({"dim", is_last ? int64_t{-1} : static_cast<int64_t>(split->dim), AttrType::None, {}, {}});
-  made->attributes.push_back({"sizes", std::move(parts), AttrType::None, {}, {}});
+  const bool is_last = split && split->dim + 1 == from.size();
+  const auto dim = static_cast<int64_t>(added ? *added : split->dim);
+  made->attributes.push_back({"dim", is_last ? int64_t{-1} : dim, AttrType::None, {}, {}});
+  if (sizes) made->attributes.push_back({"sizes", std::move(*sizes), AttrType::None, {}, {}});
   graph.move_output(node.output(0), made, 0);
   node.resize_outputs(0);
   return true;
@@ -59,7 +77,7 @@ void recognise_unflatten(Graph& graph) {
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
     for (const GraphPtr& subgraph : subgraphs_of(*node)) recognise_unflatten(*subgraph);
-    if (replace(graph, *node)) graph.erase(node);
+    if (split_dim(graph, *node)) graph.erase(node);
     node = next;
   }
 }
