@@ -62,9 +62,13 @@ void add_rows(std::string& text, std::string_view heading, const std::vector<Row
   }
 }
 
-std::string title_line(std::string_view title) {
-  const std::string text = plain(title);
-  return fmt::format("\"\"\"{}: a PyTorch module.\n", shorten(text.empty() ? "A converted model" : text, 100));
+constexpr std::string_view kBy = " by tonnx from ";
+
+/// The first line of the docstring, given what is behind the name of the model.
+std::string title_line(std::string_view title, std::string_view behind) {
+  const std::string text = shorten(plain(title), 64);
+  return shorten(fmt::format("\"\"\"{}{}", text.empty() ? "Converted" : text + ", converted", behind), kLineWidth) +
+         "\n";
 }
 
 std::string weights_line(const std::string& weights_file, const std::vector<StateTensor>& state) {
@@ -76,7 +80,6 @@ std::string weights_line(const std::string& weights_file, const std::vector<Stat
 
 std::string docstring(const Graph& graph, const Model& origin, const PythonOptions& options,
                       const std::vector<StateTensor>& state, const Forward& forward) {
-  std::string text = title_line(options.title.empty() ? graph.name : options.title) + "\n";
   std::string made_by = plain(origin.producer_name);
   if (!made_by.empty() && !origin.producer_version.empty()) made_by += " " + plain(origin.producer_version);
   const std::string from =
@@ -85,7 +88,8 @@ std::string docstring(const Graph& graph, const Model& origin, const PythonOptio
   if (!origin.opsets.empty()) notes.push_back(fmt::format("opset {}", origin.opset("")));
   if (!made_by.empty()) notes.push_back("made by " + made_by);
   const std::string about = notes.empty() ? "" : fmt::format(" ({})", joined(notes, ", "));
-  text += shorten(fmt::format("Converted by tonnx from {}{}.", from, about), kLineWidth) + "\n\n";
+  std::string text =
+      title_line(options.title.empty() ? graph.name : options.title, fmt::format("{}{}{}.", kBy, from, about)) + "\n";
   std::vector<Row> inputs, outputs;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const Value& input = *graph.inputs()[i];
@@ -154,8 +158,7 @@ constexpr std::string_view kLoadWeights = R"(
 
         with torch.device("meta"):
             model = cls()
-        state = {name: tensor.to(device, copy=True) for name, tensor in load_file(weights).items()}
-        model.load_state_dict(state, assign=True)
+        model.load_state_dict({name: x.to(device, copy=True) for name, x in load_file(weights).items()}, assign=True)
         return model.eval()
 )";
 
@@ -237,7 +240,9 @@ std::string source_for_file(std::string source, const PythonOptions& options, co
   const size_t weights = source.find(fmt::format("\n{:<9}{}:", kWeights, kInMemory)) + 1;
   if (weights > 0 && weights < imports)
     source.replace(weights, source.find('\n', weights) + 1 - weights, weights_line(options.weights_file, state));
-  source.replace(0, source.find('\n') + 1, title_line(options.title));
+  const size_t title_end = source.find(kBy), line_end = source.find('\n');
+  ensure(title_end < line_end, "code in memory says what it was made of");
+  source.replace(0, line_end + 1, title_line(options.title, source.substr(title_end, line_end - title_end)));
   return source;
 }
 
