@@ -77,6 +77,9 @@ void recognise_parts(Graph& graph);
 /// aten: tensors that get a dimension each, and are joined along it, become stack.
 void recognise_stack(Graph& graph);
 
+/// aten: recurrent layers of one module that give each other their results become one of several layers.
+void recognise_stacked_recurrent(Graph& graph);
+
 /// aten: of nodes of one module that compute the same of the same one is left.
 void share_equal_aten(Graph& graph);
 
