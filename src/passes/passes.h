@@ -67,6 +67,9 @@ void cancel_flattening(Graph& graph);
 /// aten: two parts of a tensor that change places become roll.
 void recognise_roll(Graph& graph);
 
+/// aten: reshapes around a transpose that split heads, or move a dimension, become unflatten and permute.
+void recognise_heads(Graph& graph);
+
 /// aten: a reshape that splits or adds one dimension, and repeats the sizes of the others, becomes unflatten or
 /// unsqueeze.
 void recognise_unflatten(Graph& graph);

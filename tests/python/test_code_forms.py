@@ -310,3 +310,58 @@ def test_joined_along_another_dimension(tmp_path: Path) -> None:
     model = made("(float[n, 4] x, float[n, 4] y) => (float[n, 1, k] z)", nodes, at=np.array([1]))
     assert "stack" not in code_of(model, tmp_path)
     check(model, normal(3, 4), normal(3, 4, seed=1), folder=tmp_path)
+
+
+# Heads of an attention, as torch.nn.MultiheadAttention makes them
+
+TURNED = "r = Reshape(x, {rows}) t = Transpose<perm = [1, 0, 2]>(r) y = Reshape(t, {heads})"
+
+
+def test_heads_beside_the_batch(tmp_path: Path) -> None:
+    nodes = TURNED.format(rows="a", heads="b")
+    model = made("(float[5, 2, 12] x) => (float[2, 3, 5, 4] y)", nodes, a=np.array([5, 6, 4]), b=np.array([2, 3, 5, 4]))
+    assert "return x.unflatten(-1, (3, 4)).permute(1, 2, 0, 3)" in code_of(model, tmp_path)
+    check(model, normal(5, 2, 12), folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("rows", "heads"),
+    [
+        ([5, 6, 4], [3, 2, 5, 4]),  # the batch is not in front
+        ([10, 3, 4], [3, 2, 5, 4]),  # the rows were joined
+        ([5, 4, 6], [2, 2, 5, 6]),
+    ],
+)
+def test_other_reshapes_around_a_transpose(rows: list[int], heads: list[int], tmp_path: Path) -> None:
+    shape = ", ".join(map(str, heads))
+    model = made(
+        f"(float[5, 2, 12] x) => (float[{shape}] y)",
+        TURNED.format(rows="a", heads="b"),
+        a=np.array(rows),
+        b=np.array(heads),
+    )
+    code_of(model, tmp_path)
+    check(model, normal(5, 2, 12), folder=tmp_path)
+
+
+def test_a_dimension_moves_to_the_front(tmp_path: Path) -> None:
+    nodes = "u = Reshape(x, a) t = Transpose<perm = [3, 1, 2, 0, 4]>(u) y = Squeeze(t, b)"
+    model = made("(float[5, 2, 12] x) => (float[3, 5, 2, 4] y)", nodes, a=np.array([1, 5, 2, 3, 4]), b=np.array([3]))
+    assert "return x.unflatten(-1, (3, 4)).permute(2, 0, 1, 3)" in code_of(model, tmp_path)
+    check(model, normal(5, 2, 12), folder=tmp_path)
+
+
+def test_heads_are_joined_for_a_layer(tmp_path: Path) -> None:
+    nodes = "r = Reshape(x, a) s = Gemm(r, w, c) y = Reshape(s, b)"
+    constants = {"a": np.array([10, 12]), "b": np.array([5, 2, 6]), "w": normal(12, 6), "c": normal(6)}
+    model = made("(float[5, 2, 3, 4] x) => (float[5, 2, 6] y)", nodes, **constants)
+    assert "(x.flatten(2))" in code_of(model, tmp_path)
+    check(model, normal(5, 2, 3, 4), folder=tmp_path)
+
+
+def test_rows_that_are_none_of_the_tensor(tmp_path: Path) -> None:
+    nodes = "r = Reshape(x, a) s = Gemm(r, w, c) y = Reshape(s, b)"
+    constants = {"a": np.array([10, 12]), "b": np.array([2, 5, 6]), "w": normal(12, 6), "c": normal(6)}
+    model = made("(float[5, 2, 3, 4] x) => (float[2, 5, 6] y)", nodes, **constants)
+    assert "x.flatten(2)" not in code_of(model, tmp_path)
+    check(model, normal(5, 2, 3, 4), folder=tmp_path)

@@ -106,11 +106,12 @@ void BlockWriter::add_gap() {
 /// `x, y = self.decoder(z)` and `return x, y` are one statement.
 void BlockWriter::write_return(const std::vector<std::string>& texts) {
   const std::string all = joined(texts);
-  if (texts.size() > 1 && !result_.statements.empty() && result_.statements.back().level == level_) {
+  if (!result_.statements.empty() && result_.statements.back().level == level_) {
     std::string& last = result_.statements.back().text;
     const std::string targets = all + " = ";
-    const std::string_view called = std::string_view(last).substr(std::min(targets.size(), last.size()));
-    if (last.starts_with(targets) && (called.starts_with("self.") || called.starts_with("torch.cond("))) {
+    const std::string_view value = std::string_view(last).substr(std::min(targets.size(), last.size()));
+    const bool is_whole = texts.size() == 1 || value.starts_with("self.") || value.starts_with("torch.cond(");
+    if (last.starts_with(targets) && is_whole) {
       last.replace(0, targets.size(), "return ");
       return;
     }

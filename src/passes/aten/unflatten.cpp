@@ -30,13 +30,13 @@ std::optional<size_t> find_new_dim(const Shape& from, const Shape& to) {
   return fits ? std::optional(kept) : std::nullopt;
 }
 
-/// The sizes that one dimension is split into; nothing where they are not known, or not all of it.
+/// The sizes that one dimension is split into; nothing where they are not known, not all of it, or are there for ones.
 std::optional<std::vector<int64_t>> find_sizes(const Shape& from, const Shape& to, const Split& split) {
   int64_t product = 1;
   std::vector<int64_t> sizes;
   for (size_t i = split.dim; i < split.dim + split.count; ++i) {
     const auto size = to[i].constant();
-    if (!size || *size <= 0 || *size > (int64_t{1} << 31) / product) return std::nullopt;
+    if (!size || *size <= 1 || *size > (int64_t{1} << 31) / product) return std::nullopt;
     sizes.push_back(*size);
     product *= *size;
   }
@@ -49,9 +49,9 @@ bool split_dim(Graph& graph, Node& node) {
   if (!is_aten(node, "reshape")) return false;
   Value* x = operand(node, "self");
   const Attribute* target = node.find_attribute("shape");
-  const auto* shape = target ? target->value.get<AttrList>() : nullptr;
+  const bool is_list = target && (target->value.get<AttrList>() || target->value.get<std::vector<int64_t>>());
   const auto& to = node.output(0)->type.shape;
-  if (shape == nullptr || x == nullptr || !x->type.shape || !to || shape->size() != to->size()) return false;
+  if (!is_list || x == nullptr || !x->type.shape || !to) return false;
   const Shape& from = *x->type.shape;
   const auto added = find_new_dim(from, *to);
   const auto split = added ? std::nullopt : find_split(from, *to);
