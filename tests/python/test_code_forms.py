@@ -365,3 +365,45 @@ def test_rows_that_are_none_of_the_tensor(tmp_path: Path) -> None:
     model = made("(float[5, 2, 3, 4] x) => (float[2, 5, 6] y)", nodes, **constants)
     assert "x.flatten(2)" not in code_of(model, tmp_path)
     check(model, normal(5, 2, 3, 4), folder=tmp_path)
+
+
+# Attention of windows, with a mask for each window that all images share
+
+WINDOWS = """
+    kt = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(q, kt) s = Mul(p, scale) a = Reshape(s, apart) b = Add(a, mask)
+    c = Reshape(b, whole) w = Softmax<axis = -1>(c) y = MatMul(w, v)
+"""
+
+
+def windows(images: int, mask: np.ndarray) -> onnx.ModelProto:
+    count, shape = images * 3, "2, 5, 4"
+    signature = f"(float[{count}, {shape}] q, float[{count}, {shape}] k, float[{count}, {shape}] v) => (float[{count}, {shape}] y)"
+    constants = {
+        "scale": np.array(0.5, np.float32),
+        "apart": np.array([images, 3, 2, 5, 5]),
+        "whole": np.array([count, 2, 5, 5]),
+        "mask": mask,
+    }
+    return made(signature, WINDOWS, **constants)
+
+
+def test_attention_of_windows(tmp_path: Path) -> None:
+    for images in (1, 2):
+        model = windows(images, normal(1, 3, 1, 5, 5))
+        assert "F.scaled_dot_product_attention(q, k, v, " in code_of(model, tmp_path)
+        check(model, *(normal(images * 3, 2, 5, 4, seed=i) for i in range(3)), folder=tmp_path)
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 1, 5, 5), (2, 3, 1, 5, 5), (1, 3, 2, 1, 5)])
+def test_other_masks_of_windows(shape: tuple[int, ...], tmp_path: Path) -> None:
+    model = windows(2, normal(*shape))
+    assert "scaled_dot_product_attention" not in code_of(model, tmp_path)
+    check(model, *(normal(6, 2, 5, 4, seed=i) for i in range(3)), folder=tmp_path)
+
+
+def test_a_mask_that_may_forbid_a_window_stays(tmp_path: Path) -> None:
+    mask = normal(1, 3, 1, 5, 5)
+    mask[0, 1, 0, 2] = -np.inf  # a row of NaN
+    model = windows(2, mask)
+    assert "scaled_dot_product_attention" not in code_of(model, tmp_path)
+    check(model, *(normal(6, 2, 5, 4, seed=i) for i in range(3)))
