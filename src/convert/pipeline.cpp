@@ -132,7 +132,7 @@ GraphPtr lower_for_python(const Model& model, const LoweringOptions& options) {
 }
 
 PythonModule python_of(Graph& graph, const Model& model, const PythonOptions& options) {
-  recognise_quant_linear(graph);
+  recognise_quant_layers(graph);
   share_concats(graph);
   follow_float_type(graph);
   return write_python(graph, model, options);

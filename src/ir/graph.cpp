@@ -322,6 +322,8 @@ std::vector<Value*> inputs_without_values(const Graph& graph) {
 }
 
 std::vector<GraphPtr> subgraphs_of(const Node& node) {
+  static const Symbol kAten("aten");
+  if (node.domain == kAten) return {};  // no operator there has any, and passes ask each node
   std::vector<GraphPtr> graphs;
   for (const Attribute& attribute : node.attributes) {
     if (const auto* graph = attribute.value.get<GraphPtr>()) graphs.push_back(*graph);

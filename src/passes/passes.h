@@ -43,8 +43,14 @@ void recognise_linear(Graph& graph);
 /// aten: products and sums that are an activation, such as x * sigmoid(x), become it.
 void recognise_aten_activations(Graph& graph);
 
+/// aten: exponents over their sum become softmax.
+void recognise_aten_softmax(Graph& graph);
+
 /// aten: means and quotients that are a normalised layer become layer_norm.
 void recognise_aten_layer_norm(Graph& graph);
+
+/// aten: an instance norm of a tensor whose channels were reshaped to groups becomes group_norm.
+void recognise_group_norm(Graph& graph);
 
 /// aten: products around a softmax that are an attention become scaled_dot_product_attention.
 void recognise_aten_attention(Graph& graph);
@@ -60,6 +66,22 @@ void cancel_flattening(Graph& graph);
 
 /// aten: two parts of a tensor that change places become roll.
 void recognise_roll(Graph& graph);
+
+/// aten: reshapes around a transpose that split heads, or move a dimension, become unflatten and permute.
+void recognise_heads(Graph& graph);
+
+/// aten: a reshape that splits or adds one dimension, and repeats the sizes of the others, becomes unflatten or
+/// unsqueeze.
+void recognise_unflatten(Graph& graph);
+
+/// aten: slices or elements of a tensor that are all of it become chunk, split or unbind.
+void recognise_parts(Graph& graph);
+
+/// aten: tensors that get a dimension each, and are joined along it, become stack.
+void recognise_stack(Graph& graph);
+
+/// aten: recurrent layers of one module that give each other their results become one of several layers.
+void recognise_stacked_recurrent(Graph& graph);
 
 /// aten: of nodes of one module that compute the same of the same one is left.
 void share_equal_aten(Graph& graph);
@@ -77,8 +99,8 @@ void cancel_moves(Graph& graph);
 /// with: it may be moved to another. For generated code only; the other forms say their types.
 void follow_float_type(Graph& graph);
 
-/// aten: a layer whose input is quantised as it comes becomes quant_linear, a module of generated code.
-void recognise_quant_linear(Graph& graph);
+/// aten: a layer whose input is quantised as it comes becomes quant_linear or quant_conv, a module of generated code.
+void recognise_quant_layers(Graph& graph);
 
 /// onnx: weights of which a file holds one for all that are equal, and copies for the others, are each module's own.
 void part_weights(Graph& graph);

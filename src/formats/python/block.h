@@ -28,7 +28,7 @@ class BlockWriter {
   std::string text_of(const Value* value, int place = 0) const { return expressions_.text_of(value, place); }
 
   void write_statements();
-  void write_return(const std::vector<std::string>& texts) { add("return " + joined(texts)); }
+  void write_return(const std::vector<std::string>& texts);
   std::vector<std::string> output_texts() const;
   /// `x, y = ...` at the end of a block: the first outputs, one for each name; those with an empty name are left out.
   void write_assignment(const std::vector<std::string>& names);
@@ -37,6 +37,9 @@ class BlockWriter {
   /// A blank line behind a statement of this block.
   void add_gap();
   size_t statement_count() const { return result_.statements.size(); }
+  /// The statements from the one of this number on; they may be changed.
+  std::vector<Statement>& statements() { return result_.statements; }
+  int level() const { return level_; }
 
  private:
   void write_statement(const Node& node);

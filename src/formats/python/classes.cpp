@@ -31,7 +31,9 @@ constexpr size_t kIndent = 8;             // of the statements of a constructor
 class ClassWriter {
  public:
   explicit ClassWriter(const std::vector<ExternalModule>& external) : drafts_(external) {
-    for (const std::string_view name : {"Model", "OrderedDict", "Path", "QuantLinear"}) names_.reserve(name);
+    for (const std::string_view name :
+         {"Model", "OrderedDict", "Path", "QuantConv1d", "QuantConv2d", "QuantConv3d", "QuantLinear"})
+      names_.reserve(name);
   }
 
   std::vector<ClassText> run(ModulePart& model) {

@@ -12,6 +12,8 @@
 namespace tonnx::python {
 namespace {
 
+constexpr size_t kChoiceWidth = 88;  // `x = a if c else b` stays below this
+
 /// Whether a value may share memory with one that exists outside the block.
 bool is_alias(const Graph& graph, const Value* value) {
   if (value->graph != &graph || value->producer == nullptr) return true;
@@ -93,6 +95,7 @@ class ControlFlowWriter {
     const std::string condition = branch_condition();
     std::vector<std::string> names;
     for (const Value* output : node_.outputs()) names.push_back(is_used(output) ? choose_name(*output) : "");
+    const size_t first = block_.statement_count();
     for (const char* name : {"then_branch", "else_branch"}) {
       BlockWriter branch(graph_of(node_, name), block_, node_);
       block_.add(name[0] == 't' ? fmt::format("if {}:", condition) : "else:");
@@ -104,6 +107,34 @@ class ControlFlowWriter {
     for (size_t i = 0; i < names.size(); ++i) {
       if (!names[i].empty()) block_.variables().set(node_.output(i), names[i]);
     }
+    shorten_if(first);
+  }
+
+  /// 1. if c: x = a; else: x = b -> x = a if c else b; 2. an else that does nothing is left out
+  void shorten_if(size_t first) {
+    std::vector<Statement>& all = block_.statements();
+    if (all.size() < first + 4 || all[all.size() - 2].text != "else:" || all[all.size() - 2].level != block_.level())
+      return;
+    if (all.back().text == "pass") {
+      all.resize(all.size() - 2);
+      return;
+    }
+    if (all.size() != first + 4) return;
+    const std::string &then = all[first + 1].text, &other = all[first + 3].text;
+    const size_t equals = then.find(" = ");
+    if (equals == std::string::npos || other.compare(0, equals + 3, then, 0, equals + 3) != 0) return;
+    const bool is_one = then.find(',') > equals;
+    const auto side = [&](const std::string& text) {
+      const std::string value = text.substr(equals + 3);
+      return is_one ? value : "(" + value + ")";
+    };
+    const std::string condition = all[first].text.substr(3, all[first].text.size() - 4);
+    std::string text =
+        fmt::format("{}{} if {} else {}", then.substr(0, equals + 3), side(then), condition, side(other));
+    const bool is_nested = (then + other + condition).find(" if ") != std::string::npos;
+    if (is_nested || text.size() > kChoiceWidth) return;
+    all.resize(first);
+    block_.add(std::move(text));
   }
 
   // Loops

@@ -73,6 +73,23 @@ size_t find_comprehension(std::string_view body) {
   return found;
 }
 
+/// A call of a method of what calls of others gave, link by link: `x.reshape(n)`, `.transpose(1, 2)`, `.flatten()`.
+std::vector<std::string_view> split_chain(std::string_view text) {
+  std::vector<std::string_view> links;
+  size_t start = 0;
+  bool is_chain = true;
+  scan(text, [&](size_t i, int depth) {
+    if (depth != 0) return;
+    if (text[i] == ' ') is_chain = false;
+    if (text[i] != '.' || i == 0 || !closes(text[i - 1])) return;
+    links.push_back(text.substr(start, i - start));
+    start = i;
+  });
+  if (!is_chain || links.size() < 2 || !text.ends_with(')')) return {};
+  links.push_back(text.substr(start));
+  return links;
+}
+
 void lay_out_into(std::string& out, std::string_view text, size_t indent, std::string_view behind) {
   const std::string margin(indent, ' ');
   size_t open = 0, close = 0;
@@ -93,7 +110,20 @@ void lay_out_into(std::string& out, std::string_view text, size_t indent, std::s
     out += '\n';
     return;
   }
+  const std::vector<std::string_view> links = split_chain(text);
+  for (size_t i = 0; i < links.size(); ++i) lay_out_into(out, links[i], indent, i + 1 == links.size() ? behind : "");
+  if (!links.empty()) return;
   const size_t equals = text.find(" = ");
+  const size_t value = text.starts_with(kReturn) ? kReturn.size() : equals < open ? equals + 3 : 0;
+  if (value > 0 && !split_chain(text.substr(value)).empty()) {
+    out += margin;
+    out += text.substr(0, value);
+    out += "(\n";
+    lay_out_into(out, text.substr(value), indent + 4, "");
+    out += margin;
+    out += ")\n";
+    return;
+  }
   if (indent + open + 1 > kLineWidth && equals < open) {  // even what is before the brackets is too long
     out += margin;
     out += text.substr(0, equals);

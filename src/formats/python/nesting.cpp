@@ -14,10 +14,11 @@
 namespace tonnx::python {
 namespace {
 
-constexpr size_t kNestedWidth = 96;  // a statement with nested expressions stays below this
-constexpr int kNestedDepth = 3;      // and has at most so many calls inside one another
-constexpr int kReach = 12;           // an expression moves at most so many nodes down
-constexpr size_t kShort = 48;        // one of several outputs stays below this
+constexpr size_t kNestedWidth = 100;  // a statement of forward with nested expressions stays below this
+constexpr int kNestedDepth = 4;       // and has at most so many calls inside one another
+constexpr int kReach = 24;            // an expression moves at most so many nodes down
+constexpr size_t kShort = 48;         // one of several outputs stays below this
+constexpr size_t kVariable = 4;       // what the name of a variable among them takes
 
 bool can_nest(const Node& node, const Node& user, const Positions& positions) {
   if (node.outputs().size() != 1 || node.output(0)->uses.size() != 1 || node.graph != user.graph) return false;
@@ -65,10 +66,11 @@ void Nesting::hide_weights(const Graph& graph, const Expressions& expressions) {
   }
 }
 
-void Nesting::choose(const Graph& graph, const Positions& positions, const Expressions& expressions, bool is_forward) {
+void Nesting::choose(const Graph& graph, const Positions& positions, const Expressions& expressions, int level) {
+  width_ = kNestedWidth - 4 * static_cast<size_t>(std::min(level, 10));
   hide_weights(graph, expressions);
   for (const Node& node : graph) choose_inputs(node, positions, expressions);
-  choose_outputs(graph, expressions, is_forward);
+  choose_outputs(graph, expressions, level == 0);
 }
 
 void Nesting::choose_inputs(const Node& node, const Positions& positions, const Expressions& expressions) {
@@ -88,7 +90,7 @@ void Nesting::choose_inputs(const Node& node, const Positions& positions, const 
   drop_repeated(node, candidates, expressions);
   const auto measure = [&] { return std::pair(expressions.width(node), depth(node)); };
   auto [width, levels] = measure();
-  while (!candidates.empty() && (width > kNestedWidth || levels > kNestedDepth)) {
+  while (!candidates.empty() && (width > width_ || levels > kNestedDepth)) {
     const auto largest = std::max_element(candidates.begin(), candidates.end(), [&](const Node* a, const Node* b) {
       return std::pair(depth(*a), expressions.width(*a)) < std::pair(depth(*b), expressions.width(*b));
     });
@@ -125,13 +127,18 @@ int Nesting::depth(const Node& node) const {
 
 /// What is returned, or carried on to the next iteration, need not be a variable first.
 void Nesting::choose_outputs(const Graph& graph, const Expressions& expressions, bool is_forward) {
+  size_t total = 0;
   for (const Value* output : graph.outputs()) {
     const Node* producer = output->producer;
     if (!producer || producer->graph != &graph || producer->outputs().size() != 1 || output->uses.size() != 1 ||
         is_control(*producer) || is_call_each(*producer))
       continue;
-    if (graph.outputs().size() > 1 && (is_forward || expressions.width(*producer) > kShort || depth(*producer) > 1))
-      continue;
+    if (graph.outputs().size() > 1) {
+      const size_t width = expressions.width(*producer);
+      if (width > kShort || depth(*producer) > 1) continue;
+      total += width;
+      if (is_forward && total + graph.outputs().size() * kVariable > width_) continue;
+    }
     nested_.insert(producer);
   }
 }

@@ -20,8 +20,9 @@ class Nesting {
   /// Whether the text of a value is that of the node that makes it, and not the name of a variable.
   bool is_inside(const Value* value) const { return value->producer && nested_.contains(value->producer); }
 
-  /// Chooses them. `expressions` measures the text, and looks at this object for what is nested so far.
-  void choose(const Graph& graph, const Positions& positions, const Expressions& expressions, bool is_forward);
+  /// Chooses them. `expressions` measures the text, and looks at this object for what is nested so far;
+  /// `level` is that of the block, 0 for forward itself.
+  void choose(const Graph& graph, const Positions& positions, const Expressions& expressions, int level);
 
  private:
   void hide_weights(const Graph& graph, const Expressions& expressions);
@@ -30,6 +31,7 @@ class Nesting {
   void choose_outputs(const Graph& graph, const Expressions& expressions, bool is_forward);
   int depth(const Node& node) const;
 
+  size_t width_ = 0;  // what a statement may have
   std::unordered_set<const Node*> nested_;
   std::unordered_set<const Node*> hidden_;  // nested, and no text has them
 };

@@ -77,7 +77,7 @@ BlockWriter::BlockWriter(const Graph& graph, const Scope& scope, Forward& result
       variables_(liveness_, scope_.parameters, nullptr, 0),
       expressions_(scope_, nesting_, variables_, nullptr) {
   for (size_t i = 0; i < graph.inputs().size(); ++i) variables_.set(graph.inputs()[i], result.parameters[i]);
-  nesting_.choose(graph_, positions_, expressions_, /*is_forward=*/true);
+  nesting_.choose(graph_, positions_, expressions_, level_);
   liveness_.find_last_uses(graph_);
 }
 
@@ -90,7 +90,7 @@ BlockWriter::BlockWriter(const Graph& graph, BlockWriter& outer, const Node& own
       liveness_(positions_, nesting_),
       variables_(liveness_, scope_.parameters, &outer.variables_, outer.liveness_.position_of(owner)),
       expressions_(scope_, nesting_, variables_, &outer.expressions_) {
-  nesting_.choose(graph_, positions_, expressions_, /*is_forward=*/false);
+  nesting_.choose(graph_, positions_, expressions_, level_);
   liveness_.find_last_uses(graph_);
 }
 
@@ -101,6 +101,22 @@ void BlockWriter::add(std::string text, int deeper) {
 
 void BlockWriter::add_gap() {
   if (!result_.statements.empty() && result_.statements.back().level == level_) add("");
+}
+
+/// `x, y = self.decoder(z)` and `return x, y` are one statement.
+void BlockWriter::write_return(const std::vector<std::string>& texts) {
+  const std::string all = joined(texts);
+  if (!result_.statements.empty() && result_.statements.back().level == level_) {
+    std::string& last = result_.statements.back().text;
+    const std::string targets = all + " = ";
+    const std::string_view value = std::string_view(last).substr(std::min(targets.size(), last.size()));
+    const bool is_whole = texts.size() == 1 || value.starts_with("self.") || value.starts_with("torch.cond(");
+    if (last.starts_with(targets) && is_whole) {
+      last.replace(0, targets.size(), "return ");
+      return;
+    }
+  }
+  add("return " + all);
 }
 
 std::vector<std::string> BlockWriter::output_texts() const {

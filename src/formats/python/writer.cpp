@@ -10,6 +10,7 @@
 #include "formats/python/classes.h"
 #include "formats/python/layout.h"
 #include "formats/python/python.h"
+#include "formats/python/rows.h"
 #include "formats/python/statements.h"
 
 namespace tonnx {
@@ -50,20 +51,24 @@ std::string shorten(std::string text, size_t width) {
   return text.size() <= width ? text : std::string(cut_at_character(text, width - 3)) + "...";
 }
 
-void add_rows(std::string& text, std::string_view heading,
-              const std::vector<std::pair<std::string, std::string>>& rows) {
+void add_rows(std::string& text, std::string_view heading, const std::vector<Row>& all) {
+  const std::vector<Row> rows = counted_together(all);
   size_t widest = 0;
-  for (const auto& row : rows) widest = std::max(widest, std::min<size_t>(row.first.size(), 40));
+  for (const Row& row : rows) widest = std::max(widest, std::min<size_t>(row.name.size(), 40));
   for (size_t i = 0; i < rows.size(); ++i) {
-    text += shorten(fmt::format("{:<9}{:<{}}  {}", i == 0 ? heading : "", rows[i].first, widest, rows[i].second),
+    text += shorten(fmt::format("{:<9}{:<{}}  {}", i == 0 ? heading : "", rows[i].name, widest, rows[i].about),
                     kLineWidth) +
             "\n";
   }
 }
 
-std::string title_line(std::string_view title) {
-  const std::string text = plain(title);
-  return fmt::format("\"\"\"{}: a PyTorch module.\n", shorten(text.empty() ? "A converted model" : text, 100));
+constexpr std::string_view kBy = " by tonnx from ";
+
+/// The first line of the docstring, given what is behind the name of the model.
+std::string title_line(std::string_view title, std::string_view behind) {
+  const std::string text = shorten(plain(title), 64);
+  return shorten(fmt::format("\"\"\"{}{}", text.empty() ? "Converted" : text + ", converted", behind), kLineWidth) +
+         "\n";
 }
 
 std::string weights_line(const std::string& weights_file, const std::vector<StateTensor>& state) {
@@ -75,7 +80,6 @@ std::string weights_line(const std::string& weights_file, const std::vector<Stat
 
 std::string docstring(const Graph& graph, const Model& origin, const PythonOptions& options,
                       const std::vector<StateTensor>& state, const Forward& forward) {
-  std::string text = title_line(options.title.empty() ? graph.name : options.title) + "\n";
   std::string made_by = plain(origin.producer_name);
   if (!made_by.empty() && !origin.producer_version.empty()) made_by += " " + plain(origin.producer_version);
   const std::string from =
@@ -84,16 +88,17 @@ std::string docstring(const Graph& graph, const Model& origin, const PythonOptio
   if (!origin.opsets.empty()) notes.push_back(fmt::format("opset {}", origin.opset("")));
   if (!made_by.empty()) notes.push_back("made by " + made_by);
   const std::string about = notes.empty() ? "" : fmt::format(" ({})", joined(notes, ", "));
-  text += shorten(fmt::format("Converted by tonnx from {}{}.", from, about), kLineWidth) + "\n\n";
-  std::vector<std::pair<std::string, std::string>> inputs, outputs;
+  std::string text =
+      title_line(options.title.empty() ? graph.name : options.title, fmt::format("{}{}{}.", kBy, from, about)) + "\n";
+  std::vector<Row> inputs, outputs;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const Value& input = *graph.inputs()[i];
     const bool renamed = input.name != forward.parameters[i];
-    inputs.emplace_back(forward.parameters[i],
-                        plain(text_of(input.type)) + (renamed ? fmt::format("  ({})", plain(input.name)) : ""));
+    inputs.push_back({forward.parameters[i],
+                      plain(text_of(input.type)) + (renamed ? fmt::format("  ({})", plain(input.name)) : "")});
   }
   for (const Value* output : origin.graph->outputs())
-    outputs.emplace_back(plain(output->name), plain(text_of(output->type)));
+    outputs.push_back({plain(output->name), plain(text_of(output->type))});
   add_rows(text, "Inputs", inputs);
   add_rows(text, "Outputs", outputs);
   if (!state.empty()) text += weights_line(options.weights_file, state);
@@ -154,8 +159,7 @@ constexpr std::string_view kLoadWeights = R"(
 
         with torch.device("meta"):
             model = cls()
-        state = {name: tensor.to(device, copy=True) for name, tensor in load_file(weights).items()}
-        model.load_state_dict(state, assign=True)
+        model.load_state_dict({name: x.to(device, copy=True) for name, x in load_file(weights).items()}, assign=True)
         return model.eval()
 )";
 
@@ -238,7 +242,9 @@ std::string source_for_file(std::string source, const PythonOptions& options, co
   const size_t weights = source.find(fmt::format("\n{:<9}{}:", kWeights, kInMemory)) + 1;
   if (weights > 0 && weights < imports)
     source.replace(weights, source.find('\n', weights) + 1 - weights, weights_line(options.weights_file, state));
-  source.replace(0, source.find('\n') + 1, title_line(options.title));
+  const size_t title_end = source.find(kBy), line_end = source.find('\n');
+  ensure(title_end < line_end, "code in memory says what it was made of");
+  source.replace(0, line_end + 1, title_line(options.title, source.substr(title_end, line_end - title_end)));
   return source;
 }
 

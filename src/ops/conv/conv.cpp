@@ -249,6 +249,8 @@ Values lower_conv_transpose(const OnnxNode& n, AtenBuilder& aten) {
 std::string emit_conv(const Emission& e) { return spell_window_call(e, 3); }
 
 /// nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
+}  // namespace
+
 std::optional<ModuleSpec> module_conv(const Emission& e) {
   Value* weight = e.value("weight");
   Value* bias = e.value("bias");
@@ -272,6 +274,8 @@ std::optional<ModuleSpec> module_conv(const Emission& e) {
   if (bias != nullptr) spec.weights.push_back({"bias", bias});
   return spec;
 }
+
+namespace {
 
 constexpr OpsetStep kConvHistory[] = {{.to = 11}, {.to = 22, .adds = kBFloat16}};
 

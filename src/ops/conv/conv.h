@@ -7,6 +7,9 @@
 
 namespace tonnx {
 
+class Emission;
+struct ModuleSpec;
+
 /// What the node calls its input and its weight.
 struct ConvNames {
   std::string_view x = "X", w = "W";
@@ -17,6 +20,9 @@ std::optional<Shape> conv_shape(const NodeView& n, const ConvNames& names = {});
 /// The convolution that the node describes, of these values.
 Value* convolved(const OnnxNode& n, AtenBuilder& aten, Value* x, Value* weight, Value* bias,
                  const ConvNames& names = {});
+
+/// nn.Conv2d or its like, where the weights are constants.
+std::optional<ModuleSpec> module_conv(const Emission& e);
 
 /// What a transposed convolution cuts off the front of each spatial dimension; nothing where that is not known.
 std::optional<std::vector<int64_t>> find_transposed_pads(const NodeView& n);

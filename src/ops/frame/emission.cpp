@@ -24,8 +24,7 @@ std::string python_float(double value) {
   if (std::fabs(std::strtod(text.c_str(), nullptr)) > std::numeric_limits<float>::max())
     text = fmt::format("{}", value);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  if (const size_t e = text.find('e');
-      e != std::string::npos && text.find('.') == std::string::npos && text[e + 1] == '+') {
+  if (const size_t e = text.find('e'); e != std::string::npos && text[e + 1] == '+') {
     text.erase(e + 1, 1);  // 1e+20 as 1e20
   }
   return text;

@@ -12,11 +12,11 @@ namespace tonnx::python {
 namespace {
 
 /// What generated code itself says: a value of that name would hide it.
-constexpr std::string_view kTaken[] = {"EXTERNAL",    "F",         "Model",   "Path",      "QuantLinear", "bool",
-                                       "classmethod", "cls",       "complex", "enumerate", "float",       "int",
-                                       "isinstance",  "itertools", "len",     "list",      "load_file",   "math",
-                                       "max",         "min",       "nn",      "range",     "reversed",    "self",
-                                       "slice",       "super",     "torch",   "tuple",     "zip"};
+constexpr std::string_view kTaken[] = {
+    "EXTERNAL",  "F",           "Model", "Path",      "QuantConv1d", "QuantConv2d", "QuantConv3d", "QuantLinear",
+    "bool",      "classmethod", "cls",   "complex",   "enumerate",   "float",       "int",         "isinstance",
+    "itertools", "len",         "list",  "load_file", "math",        "max",         "min",         "nn",
+    "range",     "reversed",    "self",  "slice",     "super",       "torch",       "tuple",       "zip"};
 
 bool is_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });

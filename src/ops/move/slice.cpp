@@ -292,6 +292,7 @@ std::string range_text(const Emission& e) {
 
 struct Subscript {
   std::string of;
+  int64_t rank = -1;               // of it; -1 where that is not known
   std::vector<std::string> items;  // one for each dimension of `of`; empty: all of it
   std::vector<size_t> dims;        // the dimensions that the result has, as numbers of items
 
@@ -314,6 +315,8 @@ Subscript subscript_of(const Emission& e) {
   if (result.of.empty() || !result.items[result.item_at(dim)].empty()) {
     result = {};
     result.of = e.text("self", precedence::kAtom);
+    const Value* self = e.value("self");
+    if (self != nullptr) result.rank = self->type.rank().value_or(-1);
   }
   const size_t item = result.item_at(dim);
   if (e.signature().name == "select") {
@@ -334,11 +337,16 @@ std::string emit_subscript(const Emission& e) {
     return text + "]";
   }
   Subscript subscript = subscript_of(e);
-  while (!subscript.items.empty() && subscript.items.back().empty()) subscript.items.pop_back();
-  for (std::string& item : subscript.items) {
+  std::vector<std::string>& items = subscript.items;
+  while (!items.empty() && items.back().empty()) items.pop_back();
+  const auto first = std::find_if(items.begin(), items.end(), [](const std::string& item) { return !item.empty(); });
+  const bool has_all = static_cast<int64_t>(items.size()) == subscript.rank && first - items.begin() > 1;
+  if (has_all) items.erase(items.begin(), first - 1);
+  for (std::string& item : items) {
     if (item.empty()) item = ":";
   }
-  return subscript.of + "[" + joined(subscript.items) + "]";
+  if (has_all) items[0] = "...";
+  return subscript.of + "[" + joined(items) + "]";
 }
 
 constexpr OpsetStep kSliceHistory[] = {

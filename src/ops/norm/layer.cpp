@@ -122,6 +122,13 @@ Values lower_layer_norm(const OnnxNode& n, AtenBuilder& aten) {
   return outputs;
 }
 
+/// `, eps=1e-12`, where that is not what PyTorch takes anyway. An RMSNorm takes what its element type can tell from 0.
+std::string eps_keyword(const Emission& e) {
+  if (e.node().find_attribute("eps") == nullptr) return "";
+  const std::string eps = e.text("eps");
+  return eps == "1e-05" && e.signature().name != "rms_norm" ? "" : ", eps=" + eps;
+}
+
 /// `F.layer_norm(x, (768,), weight, bias, eps=1e-12)`
 std::string emit_layer_norm(const Emission& e) {
   std::string text =
@@ -131,7 +138,7 @@ std::string emit_layer_norm(const Emission& e) {
     const bool named = name == std::string_view("bias") && !e.has("weight");
     text += named ? ", bias=" + e.text(name) : ", " + e.text(name);
   }
-  if (e.node().find_attribute("eps") != nullptr) text += ", eps=" + e.text("eps");
+  text += eps_keyword(e);
   return text + ")";
 }
 
@@ -144,7 +151,7 @@ std::optional<ModuleSpec> module_layer_norm(const Emission& e) {
   if (weight->constant->dims != *sizes || (bias && bias->constant->dims != *sizes)) return std::nullopt;
   ModuleSpec spec{.type = has_bias ? "nn.LayerNorm" : "nn.RMSNorm", .inputs = {"input"}, .short_name = "norm"};
   spec.arguments = sizes->size() == 1 ? std::to_string((*sizes)[0]) : fmt::format("({})", joined(*sizes, ", "));
-  if (e.node().find_attribute("eps") != nullptr) spec.arguments += ", eps=" + e.text("eps");
+  spec.arguments += eps_keyword(e);
   if (has_bias && bias == nullptr) spec.arguments += ", bias=False";
   spec.weights.push_back({"weight", weight});
   if (bias) spec.weights.push_back({"bias", bias});
@@ -193,10 +200,10 @@ Values lower_group_norm(const OnnxNode& n, AtenBuilder& aten) {
 
 std::string emit_group_norm(const Emission& e) {
   std::string text = fmt::format("F.group_norm({}, {}", e.text("input"), e.text("num_groups"));
-  for (const char* name : {"weight", "bias", "eps"}) {
+  for (const char* name : {"weight", "bias"}) {
     if (e.node().find_attribute(name) != nullptr) text += fmt::format(", {}={}", name, e.text(name));
   }
-  return text + ")";
+  return text + eps_keyword(e) + ")";
 }
 
 std::optional<ModuleSpec> module_group_norm(const Emission& e) {
@@ -208,7 +215,7 @@ std::optional<ModuleSpec> module_group_norm(const Emission& e) {
   if (groups < 1 || channels % groups != 0 || bias->constant->dims[0] != channels) return std::nullopt;
   ModuleSpec spec{.type = "nn.GroupNorm", .inputs = {"input"}, .short_name = "norm"};
   spec.arguments = fmt::format("{}, {}", groups, channels);
-  if (e.node().find_attribute("eps") != nullptr) spec.arguments += ", eps=" + e.text("eps");
+  spec.arguments += eps_keyword(e);
   spec.weights = {{"weight", weight}, {"bias", bias}};
   return spec;
 }

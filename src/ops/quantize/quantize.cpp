@@ -13,6 +13,7 @@
 #include "ops/frame/opset_step.h"
 #include "ops/move/types.h"
 #include "ops/quantize/eval.h"
+#include "ops/quantize/modules.h"
 #include "ops/reduce/raise.h"
 #include "ops/reduce/types.h"
 #include "ops/search/raise.h"
@@ -283,47 +284,23 @@ constexpr OnnxOp kQuantizeOnnx[] = {
      .lower = lower_dynamic_quantize},
 };
 
-constexpr std::string_view kQuantLinear =
-    R"py(# A linear layer with weights of 8 bits; its input is rounded to 256 steps of its own range.
-class QuantLinear(nn.Module):
-    def __init__(self, inputs, outputs, bias=False, dtype=torch.uint8):
-        super().__init__()
-        self.register_buffer("weight", torch.empty(inputs, outputs, dtype=dtype))
-        self.register_buffer("scale", torch.empty(()))
-        self.register_buffer("zero_point", torch.empty((), dtype=dtype))
-        self.bias = nn.Parameter(torch.empty(outputs)) if bias else None
-
-    def forward(self, x):
-        low, high = torch.aminmax(x)
-        low = torch.clamp(low, max=0.0)
-        step = (torch.clamp(high, min=0.0) - low) / 255.0
-        step = step.masked_fill(step == 0.0, 1.0)
-        zero = torch.clamp(torch.round(-low / step), min=0, max=255)
-        x = torch.clamp(torch.round(x / step) + zero, min=0, max=255) - zero
-        x = x @ (self.weight.to(x.dtype) - self.zero_point) * (step * self.scale)
-        return x if self.bias is None else x + self.bias
-
-
-)py";
-
-std::optional<ModuleSpec> module_quant_linear(const Emission& e) {
-  Value *weight = e.value("weight"), *bias = e.value("bias");
-  const Tensor& matrix = *weight->constant;
-  ModuleSpec spec{.type = "QuantLinear", .inputs = {"input"}, .short_name = "linear", .source = kQuantLinear};
-  spec.arguments = fmt::format("{}, {}", matrix.dims[0], matrix.dims[1]);
-  if (bias != nullptr) spec.arguments += ", bias=True";
-  if (matrix.dtype != DType::UInt8) spec.arguments += ", dtype=" + python_dtype(matrix.dtype);
-  spec.weights.push_back({"weight", weight});
-  spec.weights.push_back({"scale", e.value("scale")});
-  spec.weights.push_back({"zero_point", e.value("zero_point")});
-  if (bias != nullptr) spec.weights.push_back({"bias", bias});
-  return spec;
-}
-
 constexpr AtenOp kQuantizeAten[] = {
     {.sig = "tonnx::quant_linear(Tensor input, Tensor weight, Tensor scale, Tensor zero_point, Tensor? bias=None) -> "
             "Tensor",
      .module = module_quant_linear},
+    {.sig = "tonnx::quant_conv1d(Tensor input, Tensor weight, Tensor scale, Tensor zero_point, Tensor? bias=None, "
+            "SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], SymInt groups=1, bool "
+            "floor_bias=False) -> Tensor",
+     .module = module_quant_conv},
+    {.sig = "tonnx::quant_conv2d(Tensor input, Tensor weight, Tensor scale, Tensor zero_point, Tensor? bias=None, "
+            "SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1, bool "
+            "floor_bias=False) -> Tensor",
+     .module = module_quant_conv},
+    {.sig =
+         "tonnx::quant_conv3d(Tensor input, Tensor weight, Tensor scale, Tensor zero_point, Tensor? bias=None, "
+         "SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1, bool "
+         "floor_bias=False) -> Tensor",
+     .module = module_quant_conv},
     {.sig = "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
      .types = types_both_extremes,
      .python = "torch.aminmax",

@@ -68,6 +68,7 @@ struct MaskPart {
   bool is_bool = false;
   bool says_allowed = true;  // of bools
   double fill = 0;           // of bools: what scores become that are not allowed
+  int64_t repeats = 0;       // of a mask for each window, [1, windows, heads, n, k]: how many times there are as many
 };
 
 struct Attention {
@@ -101,10 +102,43 @@ class ScoreReader {
       return fill &&
              read_part(operand(*node, "other"), scores, {operand(*node, "condition"), true, false, *fill}, found);
     }
-    return read_product(scores, found);
+    return read_windows(*node, scores, found) || read_product(scores, found);
   }
 
  private:
+  /// reshape(reshape(scores, [batch, windows, ..]) + mask, sizes of scores): a mask for each window of all images
+  bool read_windows(const Node& joined, const Value* scores, Attention& found) const {
+    const bool joins = is_aten(joined, "reshape") || is_aten(joined, "flatten", "using_ints");
+    const Value* apart = joins ? operand(joined, "self") : nullptr;
+    const Node* sum = made_for_one(apart, graph_);
+    if (!is_aten(sum, "add", "Tensor") || sum->find_attribute("alpha")) return false;
+    Value *a = operand(*sum, "self"), *b = operand(*sum, "other");
+    return read_window_mask(a, b, *apart, scores, found) || read_window_mask(b, a, *apart, scores, found);
+  }
+
+  bool read_window_mask(const Value* split, Value* mask, const Value& apart, const Value* scores,
+                        Attention& found) const {
+    const Node* splits = made_for_one(split, graph_);
+    Value* inner = is_aten(splits, "reshape") ? operand(*splits, "self") : nullptr;
+    if (inner == nullptr || mask == nullptr || mask->type.dtype != scores->type.dtype || !mask->type.shape ||
+        !apart.type.shape || !split->type.shape || !scores->type.shape || !inner->type.shape)
+      return false;
+    const Shape &whole = *scores->type.shape, &parts = *apart.type.shape, &given = *mask->type.shape;
+    if (whole.size() != 4 || parts.size() != 5 || given.size() != 5 || !(*inner->type.shape == whole) ||
+        !(*split->type.shape == parts))
+      return false;
+    const auto batch = parts[0].constant(), windows = parts[1].constant(), all = whole[0].constant();
+    const bool fits = batch && windows && all && *batch > 0 && *windows > 0 && *all / *batch == *windows &&
+                      *all % *batch == 0 && std::equal(whole.begin() + 1, whole.end(), parts.begin() + 2) &&
+                      given[0].is(1) && given[1] == parts[1] && (given[2].is(1) || given[2] == parts[2]) &&
+                      given[3] == parts[3] && given[4] == parts[4];
+    if (!fits) return false;
+    found.mask.push_back({mask, false, true, 0, *batch});
+    if (read(inner, found)) return true;
+    found.mask.pop_back();
+    return false;
+  }
+
   /// where(condition, 0.0, -inf) that is added is a choice; other sums are what they are.
   static MaskPart added(Value* value) {
     const Node* node = value ? value->producer : nullptr;
@@ -243,7 +277,8 @@ class AttentionRewriter {
     Value *sum = nullptr, *allowed = nullptr;
     for (const MaskPart& part : a.mask) {
       if (!part.is_bool) {
-        sum = sum ? together("add", sum, part.value, scores.type) : part.value;
+        Value* value = part.repeats > 0 ? for_all_windows(part) : part.value;
+        sum = sum ? together("add", sum, value, scores.type) : value;
         continue;
       }
       if (std::isfinite(part.fill) && !gives_zeros && !opens_first_key(part.value, part.says_allowed)) {
@@ -266,6 +301,24 @@ class AttentionRewriter {
     AtenCall call("where", "ScalarOther", &product_);
     call.with("condition", allowed).with("self", sum).with("other", AttrValue(-HUGE_VAL));
     return writer_.add(call, joint(*allowed, *sum, scores.type.dtype), "mask");
+  }
+
+  /// The masks of the windows of one image, for those of all images.
+  Value* for_all_windows(const MaskPart& part) {
+    Value* value = part.value;
+    Type type = value->type;
+    if (part.repeats > 1) {
+      AtenCall expand("expand", "", &product_);
+      expand.with("self", value).with("size", AttrValue(std::vector<int64_t>{part.repeats, -1, -1, -1, -1}));
+      type.shape->front() = Dim(part.repeats);
+      value = writer_.add(expand, type, "mask");
+    }
+    const Dim windows = (*type.shape)[0] * (*type.shape)[1];
+    type.shape->erase(type.shape->begin());
+    type.shape->front() = windows;
+    AtenCall flatten("flatten", "using_ints", &product_);
+    flatten.with("self", value).with("end_dim", AttrValue(int64_t{1}));
+    return writer_.add(flatten, type, "mask");
   }
 
   static Type like(const Value& value, DType dtype) {

@@ -186,7 +186,9 @@ void recognise_aten_layer_norm(Graph& graph) {
     }
     node = next;
   }
-  if (is_changed) remove_unused_nodes(graph);
+  if (!is_changed) return;
+  find_sources_of_sizes(graph);  // and not of what the layer does not need any more
+  remove_unused_nodes(graph);
 }
 
 }  // namespace tonnx

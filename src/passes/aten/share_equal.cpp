@@ -35,7 +35,9 @@ bool append_value(std::string& key, const AttrValue& value, const Node& node) {
 /// Whether the operator gives the same each time, and more than a part of a tensor that code may as well take twice.
 bool is_worth_sharing(const Node& node) {
   constexpr std::array<std::string_view, 6> kFactories{"arange", "zeros", "ones", "full", "eye", "cat"};
-  if (node.outputs().size() != 1 || node.output(0) == nullptr || !node.output(0)->type.is_tensor()) return false;
+  if (node.outputs().size() != 1 || node.output(0) == nullptr) return false;
+  if (node.domain == Symbol("torch")) return node.op == Symbol("sym_max") || node.op == Symbol("sym_min");
+  if (!node.output(0)->type.is_tensor()) return false;
   if (node.domain == Symbol("tonnx")) return node.op == Symbol("int_tensor") || node.op == Symbol("int_scalar");
   const AtenOpEntry* entry = node.domain == Symbol("aten") ? find_aten_op(node) : nullptr;
   if (entry == nullptr || entry->op->subscript || entry->op->view == ViewRule::Dropout) return false;

@@ -183,7 +183,7 @@ def test_it_reads_as_a_loop() -> None:
     assert textwrap.dedent(forward_of(parsed(text)).split("\n", 1)[1]) == (
         "y = s\nsteps = []\nfor i in range(x.size(0)):\n    y = y + x[i]\n    steps.append(-y)\n"
         "steps = torch.stack(steps) if steps else torch.empty(0, 3, device=s.device)\n"
-        "steps = torch.movedim(steps, 0, 1)\nreturn y, steps"
+        "return y, torch.movedim(steps, 0, 1)"
     )
 
 

@@ -260,9 +260,8 @@ def test_sequences_read_as_lists() -> None:
         "        y = [*s[:1], x, *s[1:]]\n"
         "        n = p.item()\n"
         "        z = [*y[:n], *y[n:][1:]]\n"
-        "        u = z[1]\n"
-        "        v = torch.tensor(len(z), device=x.device)\n"
-        "        return y, z, u, v"
+        "        u = torch.tensor(len(z), device=x.device)\n"
+        "        return y, z, z[1], u"
     )
 
 

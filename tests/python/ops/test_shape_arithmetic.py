@@ -21,7 +21,7 @@ CHAINS = {
         """i0 = Constant<value_int=0>() i1 = Constant<value_int=1>() d = Constant<value_ints=[2]>() m = Constant<value_ints=[-1]>()
         a = Constant<value_ints=[0]>() s = Shape(x) b0 = Gather(s, i0) s0 = Gather(s, i1) b = Unsqueeze(b0, a) q = Unsqueeze(s0, a)
         t = Concat<axis=0>(b, q, d, m) r = Reshape(x, t) y = Transpose<perm=[0, 2, 1, 3]>(r)""",
-        "return x.reshape(x.size(0), x.size(1), 2, -1).transpose(1, 2)",
+        "return x.unflatten(-1, (2, 3)).transpose(1, 2)",
     ),
     "products": (
         """i0 = Constant<value_ints=[0]>() i1 = Constant<value_ints=[1]>() m = Constant<value_ints=[-1]>()
@@ -31,7 +31,7 @@ CHAINS = {
     "slices of a shape": (
         """z = Constant<value_ints=[0]>() e = Constant<value_ints=[2]>() m = Constant<value_ints=[2, -1]>()
         s = Shape(x) h = Slice(s, z, e) t = Concat<axis=0>(h, m) y = Reshape(x, t)""",
-        "return x.reshape(x.size(0), x.size(1), 2, -1)",
+        "return x.unflatten(-1, (2, 3))",
     ),
     "a tensor of sizes": (
         """i = Constant<value_ints=[0]>() k = Constant<value_ints=[4]>() s = Shape(x) b = Gather(s, i)
