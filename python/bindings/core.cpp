@@ -18,6 +18,7 @@
 #include "convert/pipeline.h"
 #include "convert/raising.h"
 #include "convert/simplify.h"
+#include "convert/weights.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/pt2.h"
 #include "formats/pt2/vetted_copy.h"
@@ -214,9 +215,11 @@ class LiveProgram {
     make_functional(program_, rolls_loops);
   }
 
-  explicit LiveProgram(const std::string& path) : input_bytes_(std::filesystem::file_size(path)) {
+  LiveProgram(const std::string& path, const std::string& weights, const std::optional<std::string>& part)
+      : input_bytes_(std::filesystem::file_size(path)) {
     const BudgetScope scope;
     program_ = read_pt2(path);
+    if (!weights.empty()) replace_weights(*program_.model.graph, read_weights(weights, part), weights);
     make_functional(program_);
   }
 
@@ -447,7 +450,9 @@ NB_MODULE(_core, m) {
                                                                  {"allow_ops", RouteOption::AllowOps},
                                                                  {"mmap", RouteOption::Mapped},
                                                                  {"source_lines", RouteOption::SourceLines},
-                                                                 {"flat", RouteOption::Flat}};
+                                                                 {"flat", RouteOption::Flat},
+                                                                 {"weights", RouteOption::Weights},
+                                                                 {"part", RouteOption::Part}};
         std::vector<RouteOption> options;
         for (const std::string& name : given) options.push_back(names.at(name));
         route(source, target, options);
@@ -457,15 +462,18 @@ NB_MODULE(_core, m) {
       "convert_file",
       [](const std::string& source, const std::string& target, std::optional<int64_t> opset,
          std::optional<bool> external_data, const std::vector<std::string>& allow_ops, std::optional<bool> source_lines,
-         bool flat) {
+         bool flat, const std::string& weights, const std::optional<std::string>& part) {
         ConvertOptions options = options_of(opset, {}, external_data);
+        options.weights = weights;
+        options.part = part;
         options.source_lines = source_lines;
         options.flat = flat;
         options.allow_ops = AllowedOps(allow_ops);
         convert_file(source, target, options);
       },
       nb::arg("source"), nb::arg("target"), nb::arg("opset").none(), nb::arg("external_data").none(),
-      nb::arg("allow_ops"), nb::arg("source_lines").none(), nb::arg("flat"));
+      nb::arg("allow_ops"), nb::arg("source_lines").none(), nb::arg("flat"), nb::arg("weights"),
+      nb::arg("part").none());
   m.def(
       "write_module",
       [](const std::string& path, const std::string& source, const std::vector<std::string>& imports,
@@ -483,7 +491,12 @@ NB_MODULE(_core, m) {
       .def_static("read",
                   [](nb::bytes json, const std::map<std::string, std::tuple<uintptr_t, size_t, nb::object>>& storages,
                      bool rolls_loops) { return LiveProgram(std::move(json), storages, rolls_loops); })
-      .def_static("read_file", [](const std::string& path) { return LiveProgram(path); })
+      .def_static(
+          "read_file",
+          [](const std::string& path, const std::string& weights, const std::optional<std::string>& part) {
+            return LiveProgram(path, weights, part);
+          },
+          nb::arg("path"), nb::arg("weights") = "", nb::arg("part").none() = nb::none())
       .def("source_and_state", &LiveProgram::source_and_state)
       .def("unsupported", [](LiveProgram& self, int64_t) { return self.unsupported(); })
       .def("text", &LiveProgram::text)
@@ -532,6 +545,12 @@ NB_MODULE(_core, m) {
                   [](nb::bytes data, const std::string& folder, bool is_own) {
                     return Conversion(read_onnx(bytes_of(std::move(data), is_own), folder));
                   })
+      .def(
+          "replace_weights",
+          [](Conversion& self, const std::string& weights, const std::optional<std::string>& part) {
+            replace_weights(*self.model().graph, read_weights(weights, part), weights);
+          },
+          nb::arg("weights"), nb::arg("part").none())
       .def("set_input_shapes",
            [](Conversion& self, const std::map<std::string, std::vector<int64_t>>& shapes) {
              set_input_shapes(self.model(), shapes);

@@ -86,7 +86,7 @@ class Expansion {
 
   bool is_convertible(const std::string& file, const Located<std::string>& source) {
     if (!target_endings(file).empty()) return true;
-    mistakes_.add(source.line, fmt::format("cannot read '{}': tonnx reads .onnx and .pt2", shown(file)));
+    mistakes_.add(source.line, fmt::format("cannot read '{}': tonnx reads {}", shown(file), readable_endings()));
     return false;
   }
 

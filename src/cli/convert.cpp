@@ -22,6 +22,7 @@ struct ConvertArguments {
   std::vector<std::string> dynamic;
   std::vector<std::string> allow_ops;
   std::vector<std::string> limits;
+  std::string weights, part;
   bool external_data = false;
   bool no_external_data = false;
   bool no_source_lines = false;
@@ -50,6 +51,8 @@ ConvertOptions options_of(const ConvertArguments& a) {
   if (a.no_external_data) options.external_data = false;
   if (a.no_source_lines) options.source_lines = false;
   options.flat = a.flat;
+  options.weights = a.weights;
+  if (!a.part.empty()) options.part = a.part;
   return options;
 }
 
@@ -110,7 +113,7 @@ void add_convert(CLI::App& app, Run& run) {
   CLI::App* command =
       app.add_subcommand("convert", "Convert a model; the endings of the two names say from what and to what");
   auto a = std::make_shared<ConvertArguments>();
-  command->add_option("source", a->source, "model.onnx or model.pt2");
+  command->add_option("source", a->source, "model.onnx or model.pt2; weights.pth or weights.safetensors");
   command->add_option("target", a->target,
                       "model.py (its weights go to model.safetensors), model.pt2, model.pt (TorchScript) or "
                       "model.onnx; model.safetensors or model.pth: "
@@ -134,6 +137,11 @@ void add_convert(CLI::App& app, Run& run) {
                    "library::name of an operator in a .pt2 that tonnx does not know, and that the code may call")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--weights", a->weights,
+                      "weights.pth or weights.safetensors, whose values take the place of the model's own, by name");
+  command->add_option(
+      "--part", a->part,
+      "which dict of a checkpoint has the weights, as `tonnx print` names it: model; . is all of the file");
   add_limit_option(command, a->limits);
   CLI::Option* external = command->add_flag("--external-data", a->external_data,
                                             "write the weights of an ONNX file to a file of their own");

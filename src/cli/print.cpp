@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/parse.h"
+#include "convert/weights.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/pt2.h"
 #include "ir/text.h"
@@ -13,10 +14,11 @@
 namespace tonnx::cli {
 
 void add_print(CLI::App& app, Run& run) {
-  CLI::App* command = app.add_subcommand("print", "Print the graph as text, one line a node");
+  CLI::App* command = app.add_subcommand(
+      "print", "Print the graph as text, one line a node; or the names, types and shapes of weights");
   auto source = std::make_shared<std::string>();
   auto options = std::make_shared<PrintOptions>();
-  command->add_option("source", *source, "model.onnx or model.pt2")->required();
+  command->add_option("source", *source, "model.onnx or model.pt2; weights.pth or weights.safetensors")->required();
   command
       ->add_option("--max-elements", options->max_elements,
                    "how many elements a constant may have to be printed with its values")
@@ -29,6 +31,11 @@ void add_print(CLI::App& app, Run& run) {
   command->callback([source, options, limits, &run] {
     run = [source, options, limits] {
       const BudgetScope scope(parse_limits(*limits));
+      if (is_weights_file(*source)) {
+        const std::string list = print_weights(*source);
+        std::fwrite(list.data(), 1, list.size(), stdout);
+        return;
+      }
       const bool is_program = std::filesystem::path(*source).extension() == ".pt2";
       const std::string text = print(is_program ? read_pt2(*source).model : read_onnx(*source), *options);
       std::fwrite(text.data(), 1, text.size(), stdout);

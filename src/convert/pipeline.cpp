@@ -13,6 +13,7 @@
 #include "convert/scope_names.h"
 #include "convert/simplify.h"
 #include "convert/support.h"
+#include "convert/weights.h"
 #include "convert/write_torch.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/check_program.h"
@@ -161,6 +162,8 @@ void write_python_files(const PythonModule& module, const std::string& path,
 
 void convert_model(Model& model, const std::string& target, const ConvertOptions& options) {
   const Route way = route(Format::Onnx, target, options);
+  if (!options.weights.empty())
+    replace_weights(*model.graph, read_weights(options.weights, options.part), options.weights);
   set_input_shapes(model, options.input_shapes);
   set_dynamic_dims(model, options.dynamic);
   if (way.target == Format::Onnx) {
@@ -253,6 +256,8 @@ void ready_for_python(Program& program, const AllowedOps& allowed) {
 
 void convert_program(Program& program, const std::string& target, const ConvertOptions& options) {
   const Route way = route(Format::Pt2, target, options);
+  if (!options.weights.empty())
+    replace_weights(*program.model.graph, read_weights(options.weights, options.part), options.weights);
   make_functional(program);
   if (way.target == Format::Onnx) {
     ExportOptions exporting;
@@ -271,9 +276,12 @@ void convert_file(const std::string& source, const std::string& target, const Co
   const BudgetScope scope(options.limits);
   in_context([&] { return "converting " + source; },
              [&] {
-               if (route(source, target, options).source == Format::Onnx) {
+               const Format format = route(source, target, options).source;
+               if (format == Format::Onnx) {
                  Model model = read_onnx(source);
                  convert_model(model, target, options);
+               } else if (is_weights_file(source)) {
+                 convert_weights(source, target, options.part, options.progress);
                } else {
                  Program program = read_pt2(source);
                  convert_program(program, target, options);

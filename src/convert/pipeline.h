@@ -33,12 +33,14 @@ struct ConvertOptions {
   bool flat = false;                 // code is one class, without modules inside modules
   std::optional<bool> source_lines;  // whether the nodes of ONNX say which line of a .pt2's model they come from
   AllowedOps allow_ops;              // of a .pt2: operators that are not known, and that the code may call all the same
+  std::string weights;               // a .pth or .safetensors file, whose values take the place of the model's own
+  std::optional<std::string> part;   // which dict of a checkpoint has the weights
   Limits limits;                     // of what the conversion may use
   std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
 };
 
 /// Converts by the endings of the names: .onnx to .onnx, .py, .pt2, .pt, .safetensors or .pth, and .pt2 to the same but
-/// .pt2. The last two are the weights alone, under the names that the .py has.
+/// .pt2. The last two are the weights alone, under the names that the .py has; they become one another.
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options = {});
 void convert_model(Model& model, const std::string& target, const ConvertOptions& options = {});
 

@@ -40,6 +40,7 @@ constexpr Target kTargets[] = {
     {"zip", "reads a zip file, every entry", read_zip},
     {"pickle", "reads a pickle", read_pickle},
     {"pth", "reads a file of weights", read_weights},
+    {"safetensors", "reads a safetensors file", read_header},
     {"yaml", "reads the list of a batch", read_yaml},
     {"text", "reads the text form of a model, prints it and reads it again", read_text_form},
     {"sympy", "reads an expression of sizes", read_sympy},
