@@ -452,7 +452,8 @@ NB_MODULE(_core, m) {
                                                                  {"source_lines", RouteOption::SourceLines},
                                                                  {"flat", RouteOption::Flat},
                                                                  {"weights", RouteOption::Weights},
-                                                                 {"part", RouteOption::Part}};
+                                                                 {"part", RouteOption::Part},
+                                                                 {"input_types", RouteOption::InputTypes}};
         std::vector<RouteOption> options;
         for (const std::string& name : given) options.push_back(names.at(name));
         route(source, target, options);

@@ -19,6 +19,7 @@ struct ConvertArguments {
   std::string source, target, list;
   int64_t opset = 0;
   std::vector<std::string> input_shapes;
+  std::vector<std::string> input_types;
   std::vector<std::string> dynamic;
   std::vector<std::string> allow_ops;
   std::vector<std::string> limits;
@@ -44,6 +45,7 @@ ConvertOptions options_of(const ConvertArguments& a) {
   ConvertOptions options;
   if (a.opset != 0) options.opset = a.opset;
   options.input_shapes = parse_shapes(a.input_shapes);
+  options.input_types = parse_types(a.input_types);
   for (const std::string& text : a.dynamic) options.dynamic.push_back(parse_dynamic(text));
   options.allow_ops = AllowedOps(a.allow_ops);
   options.limits = parse_limits(a.limits);
@@ -113,7 +115,7 @@ void add_convert(CLI::App& app, Run& run) {
   CLI::App* command =
       app.add_subcommand("convert", "Convert a model; the endings of the two names say from what and to what");
   auto a = std::make_shared<ConvertArguments>();
-  command->add_option("source", a->source, "model.onnx or model.pt2; weights.pth or weights.safetensors");
+  command->add_option("source", a->source, "model.onnx, model.pt2 or model.pt (TorchScript); weights.pth or weights.safetensors");
   command->add_option("target", a->target,
                       "model.py (its weights go to model.safetensors), model.pt2, model.pt (TorchScript) or "
                       "model.onnx; model.safetensors or model.pth: "
@@ -125,6 +127,11 @@ void add_convert(CLI::App& app, Run& run) {
   command
       ->add_option("--input-shape", a->input_shapes,
                    "name:1,3,224,224 fixes the shape of an input; ? leaves a size as it is")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      ->add_option("--input-type", a->input_types,
+                   "name:int64 is the element type of an input of a .pt; float32 where nothing is said")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command

@@ -20,7 +20,9 @@
 #include "formats/pt2/pt2.h"
 #include "formats/pth/pth.h"
 #include "formats/safetensors/safetensors.h"
+#include "formats/torchscript/torchscript.h"
 #include "passes/aten/to_code.h"
+#include "passes/aten/to_exported.h"
 #include "passes/pass_table.h"
 #include "passes/passes.h"
 
@@ -254,8 +256,14 @@ void ready_for_python(Program& program, const AllowedOps& allowed) {
   }
 }
 
-void convert_program(Program& program, const std::string& target, const ConvertOptions& options) {
-  const Route way = route(Format::Pt2, target, options);
+Program read_script(const std::string& path, const ConvertOptions& options) {
+  Program program = read_torchscript(path, {options.input_shapes, options.input_types});
+  make_higher_order(*program.model.graph);
+  return program;
+}
+
+void convert_program(Program& program, const std::string& target, const ConvertOptions& options, Format source) {
+  const Route way = route(source, target, options);
   if (!options.weights.empty())
     replace_weights(*program.model.graph, read_weights(options.weights, options.part), options.weights);
   make_functional(program);
@@ -268,6 +276,7 @@ void convert_program(Program& program, const std::string& target, const ConvertO
   ready_for_python(program, options.allow_ops);
   if (way.target == Format::TorchScript)
     return write_torchscript_file(*program.model.graph, program.output_names, target, options);
+  if (way.target == Format::Pt2) return write_pt2_file(*program.model.graph, program.model, target, options);
   const PythonOptions python = file_options(target, options.flat);
   write_python_files(write_python(*program.model.graph, program.model, python), target, options.progress);
 }
@@ -283,8 +292,8 @@ void convert_file(const std::string& source, const std::string& target, const Co
                } else if (is_weights_file(source)) {
                  convert_weights(source, target, options.part, options.progress);
                } else {
-                 Program program = read_pt2(source);
-                 convert_program(program, target, options);
+                 Program program = format == Format::Pt2 ? read_pt2(source) : read_script(source, options);
+                 convert_program(program, target, options, format);
                }
              });
 }

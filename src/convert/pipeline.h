@@ -28,6 +28,7 @@ struct DynamicDim {
 struct ConvertOptions {
   std::optional<int64_t> opset;                              // of the ONNX that is written
   std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
+  std::map<std::string, DType> input_types;                  // by input, of a .pt
   std::vector<DynamicDim> dynamic;
   std::optional<bool> external_data;
   bool flat = false;                 // code is one class, without modules inside modules
@@ -59,7 +60,11 @@ void make_functional(Program& program, bool rolls_loops = false);
 void ready_for_python(Program& program, const AllowedOps& allowed = {});
 /// A program of PyTorch, made functional, as ONNX.
 Model onnx_of(const Program& program, const ExportOptions& options);
-void convert_program(Program& program, const std::string& target, const ConvertOptions& options = {});
+/// `source`: the format that the program was read from.
+void convert_program(Program& program, const std::string& target, const ConvertOptions& options = {},
+                     Format source = Format::Pt2);
+/// The program of a TorchScript archive, as torch.export would give it.
+Program read_script(const std::string& path, const ConvertOptions& options);
 
 /// Gives inputs other shapes than the file does.
 void set_input_shapes(Model& model, const std::map<std::string, std::vector<int64_t>>& shapes);

@@ -20,12 +20,13 @@ constexpr Ending kEndings[] = {
     {".py", Python}, {".pt2", Pt2}, {".pt", TorchScript}, {".onnx", Onnx}, {".safetensors", Safetensors}, {".pth", Pth},
 };
 
-constexpr Format kSources[] = {Onnx, Pt2, Pth, Safetensors};
+constexpr Format kSources[] = {Onnx, Pt2, TorchScript, Pth, Safetensors};
 
 bool is_weights(Format format) { return format == Pth || format == Safetensors; }
 
 bool is_written(Format source, Format target) {
-  return is_weights(source) ? is_weights(target) : !(source == Pt2 && target == Pt2);
+  if (is_weights(source)) return is_weights(target);
+  return !((source == Pt2 || source == TorchScript) && target == source);
 }
 
 std::string_view ending_of(std::string_view path) {
@@ -73,6 +74,7 @@ std::string_view refusal(RouteOption option, const Route& route) {
     case RouteOption::SourceLines: return "lines of the model's code are in ONNX that is made of a .pt2";
     case RouteOption::Flat: return "whether modules stand inside modules is asked of code, and of its weights";
     case RouteOption::Weights: return "weights take the place of a model's own, and the source is no model";
+    case RouteOption::InputTypes: return "the types of inputs are in the file; a TorchScript file alone lacks them";
     case RouteOption::Part: return "a part is one of a file of weights, and none is given";
   }
   return {};
@@ -84,7 +86,8 @@ bool Route::takes(RouteOption option) const {
   switch (option) {
     case RouteOption::Opset:
     case RouteOption::ExternalData: return target == Onnx;
-    case RouteOption::InputShapes: return source == Onnx;
+    case RouteOption::InputShapes: return source == Onnx || source == TorchScript;
+    case RouteOption::InputTypes: return source == TorchScript;
     case RouteOption::Dynamic: return source == Onnx && (target == Onnx || target == Pt2 || target == TorchScript);
     case RouteOption::AllowOps: return source == Pt2 && target != Onnx;
     case RouteOption::Mapped: return target == Module;
@@ -121,6 +124,7 @@ Route route_from(Format source, std::string_view target, const std::vector<Route
     const std::vector<std::string> endings = target_endings(source);
     fail_unsupported("cannot write '{}': tonnx writes {}{}", target, in_words(endings),
                      source == Pt2        ? " from .pt2"
+                     : source == TorchScript ? " from .pt"
                      : is_weights(source) ? " from weights alone"
                                           : "");
   }
@@ -144,6 +148,7 @@ std::vector<RouteOption> given_in(const ConvertOptions& options) {
   if (options.source_lines) given.push_back(RouteOption::SourceLines);
   if (options.flat) given.push_back(RouteOption::Flat);
   if (!options.weights.empty()) given.push_back(RouteOption::Weights);
+  if (!options.input_types.empty()) given.push_back(RouteOption::InputTypes);
   if (options.part) given.push_back(RouteOption::Part);
   return given;
 }

@@ -30,7 +30,8 @@ enum class RouteOption : uint8_t {
   SourceLines,
   Flat,
   Weights,
-  Part
+  Part,
+  InputTypes
 };
 
 struct Route {

@@ -1,0 +1,95 @@
+// interpreter.h - runs the code of an archive on values of a graph: what is known is computed, the rest becomes nodes.
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/torchscript/item.h"
+#include "formats/torchscript/script_archive.h"
+#include "formats/torchscript/script_calls.h"
+
+namespace tonnx::torchscript {
+
+/// Variables of a function that runs.
+using Variables = std::map<std::string, Item, std::less<>>;
+
+class Interpreter {
+ public:
+  Interpreter(ScriptArchive& archive, Graph& graph) : archive_(archive), graph_(graph), calls_(graph) {}
+
+  /// The object that the archive holds.
+  Item root();
+  /// Calls a method; `arguments` are those behind `self`.
+  Item call_method(const Item& object, std::string_view name, Arguments arguments);
+  ScriptCalls& calls() { return calls_; }
+
+ private:
+  enum class Flow : uint8_t { Next, Return, Raise };
+  struct Frame {
+    const Function* function = nullptr;
+    Variables variables;
+    std::map<std::string, std::shared_ptr<Function>, std::less<>> locals;  // functions
+    Item result;
+  };
+
+  // statements
+  Item call_function(const Function& function, Arguments arguments, std::optional<Item> self);
+  Flow run(const Block& block, Frame& frame);
+  Flow run(const Stmt& stmt, Frame& frame);
+  void assign(const Expr& target, Item value, Frame& frame);
+  void assign(const Stmt& stmt, Frame& frame);
+
+  // expressions
+  Item eval(const Expr& expr, Frame& frame);
+  Item eval_name(const Expr& expr, Frame& frame);
+  Item eval_call(const Expr& expr, Frame& frame);
+  Item eval_attribute(const Item& of, std::string_view name);
+  Item eval_subscript(const Item& of, const Item& index);
+  Item eval_binary(const Expr& expr, Frame& frame);
+  Arguments eval_arguments(const Expr& call, Frame& frame);
+  std::optional<std::string> dotted_name(const Expr& expr, const Frame& frame) const;
+  Item call_name(std::string_view name, Arguments arguments);
+  bool is_instance(const Item& item, const Expr& type);
+
+  // objects
+  Item item_of(const PickleValue& value, const std::string& path, bool is_constant);
+  Item object_of(const PickleValue& value, const std::string& path);
+  Item tensor_of(const PickleValue& value, const std::string& path, bool is_constant, bool is_parameter);
+  Item constant(size_t index);
+
+  // operators (script_operators.cpp)
+  Item operate(std::string_view library, std::string_view op, const Arguments& arguments);
+  std::optional<Item> of_tensor(std::string_view op, const Arguments& arguments);
+  std::optional<Item> of_prim(std::string_view op, const Arguments& arguments);
+  std::optional<Item> of_container(std::string_view op, const Arguments& arguments);
+  std::optional<Item> of_numbers(std::string_view op, const Arguments& arguments);
+  Item arithmetic(std::string_view op, const Item& a, const Item& b);
+  Item compare(std::string_view op, const Item& a, const Item& b);
+  Item negated(const Item& flag);
+  Item both(const Item& a, const Item& b, bool is_or);
+  Item convolution(const Arguments& arguments);
+  Item make_tensor(const Arguments& arguments);
+  Item converted(const Item& number, Item::Kind kind);
+
+  // branches and loops (script_control.cpp)
+  Flow run_if(const Stmt& stmt, Frame& frame);
+  Flow run_branch(const Item& condition, const Stmt& stmt, Frame& frame);
+  Flow run_for(const Stmt& stmt, Frame& frame);
+  Flow run_while(const Stmt& stmt, Frame& frame);
+  void run_loop(const Stmt& stmt, const std::optional<Item>& count, std::optional<Item> goes_on, Frame& frame);
+
+  ScriptArchive& archive_;
+  Graph& graph_;
+  ScriptCalls calls_;
+  std::map<const PickleValue*, Item> objects_;
+  std::map<const Tensor*, Value*> weights_;
+  std::map<size_t, Item> constants_;
+  int depth_ = 0;
+  int branches_ = 0;  // that are open: what is raised in one is raised only where it is taken
+  bool is_located_ = false;
+};
+
+}  // namespace tonnx::torchscript
