@@ -71,6 +71,8 @@ class Interpreter {
   Item negated(const Item& flag);
   Item both(const Item& a, const Item& b, bool is_or);
   Item convolution(const Arguments& arguments);
+  Item attention(const Arguments& arguments);      // script_attention.cpp
+  Item encoder_layer(const Arguments& arguments);  // the same
   Item make_tensor(const Arguments& arguments);
   Item converted(const Item& number, Item::Kind kind);
 

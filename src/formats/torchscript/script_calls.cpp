@@ -101,13 +101,14 @@ Dim ScriptCalls::dim_of(const Item& number) {
                                                                          : Dim::symbol("");
 }
 
-bool ScriptCalls::fits(const Param& param, const Item& item) const {
+bool ScriptCalls::fits(const Param& param, const Item& item, bool loosely) {
   if (item.is(IKind::None)) return param.optional || param.type == "Generator" || param.has_gaps;
   const auto is_one = [&](const Item& each) {
     const std::string& type = param.type;
     if (type == "Tensor") return each.is(IKind::Tensor) || (param.has_gaps && each.is(IKind::None));
-    if (type == "Scalar" || type == "number") return each.is_number();
-    if (type == "int" || type == "SymInt") return each.is(IKind::Int);
+    const bool is_scalar = loosely && each.is(IKind::Tensor) && (each.number || each.value->type.rank() == 0);
+    if (type == "Scalar" || type == "number") return each.is_number() || is_scalar;
+    if (type == "int" || type == "SymInt") return each.is(IKind::Int) || is_scalar;
     if (type == "float") return each.is(IKind::Float) || each.is(IKind::Int);
     if (type == "bool") return each.is(IKind::Bool);
     if (type == "str") return each.is(IKind::Text);
@@ -121,7 +122,8 @@ bool ScriptCalls::fits(const Param& param, const Item& item) const {
   return param.takes_one && is_one(item);
 }
 
-bool ScriptCalls::bind(const AtenOpEntry& entry, const Arguments& arguments, std::vector<const Item*>& bound) const {
+bool ScriptCalls::bind(const AtenOpEntry& entry, const Arguments& arguments, bool loosely,
+                       std::vector<const Item*>& bound) {
   const std::vector<Param>& params = entry.signature.inputs;
   bound.assign(params.size(), nullptr);
   if (arguments.positional.size() > params.size()) return false;
@@ -135,24 +137,31 @@ bool ScriptCalls::bind(const AtenOpEntry& entry, const Arguments& arguments, std
     bound[static_cast<size_t>(at)] = &item;
   }
   for (size_t i = 0; i < params.size(); ++i) {
-    if (bound[i] == nullptr ? !params[i].has_default && !params[i].optional : !fits(params[i], *bound[i])) return false;
+    if (bound[i] == nullptr ? !params[i].has_default && !params[i].optional : !fits(params[i], *bound[i], loosely)) return false;
   }
   return true;
 }
 
-AttrValue ScriptCalls::element(Node& node, const std::string& type, const Item& item) {
+AttrValue ScriptCalls::element(Operands& operands, const std::string& type, const Item& item) {
   if (item.is(IKind::None)) return {};
   if (type == "ScalarType") return dtype_of(item.integer);
   if (type == "MemoryFormat") return memory_format(item.integer);
   if (type == "Layout") return std::string("strided");
   if (type == "Device") return std::string("cpu");
   if (item.is(IKind::Text) || item.is(IKind::Device)) return item.text;
-  Value* value = item.is_number() && !item.is_constant() ? plain(item).value : item.value;
+  if (item.is(IKind::Tensor) && type != "Tensor") {
+    const DType dtype = item.value ? item.value->type.dtype : DType::Int64;
+    const Item number = number_of(item, is_float(dtype) ? IKind::Float : dtype == DType::Bool ? IKind::Bool : IKind::Int);
+    return element(operands, type, number);
+  }
+  Value* value = item.is(IKind::Tensor)                     ? tensor(item)
+                 : item.is_number() && !item.is_constant() ? plain(item).value
+                                                            : item.value;
   if (value != nullptr) {
     if (item.is(IKind::Int) && dim_of(Item::of_value(IKind::Int, value)).is_constant())
       return *dim_of(Item::of_value(IKind::Int, value)).constant();
-    node.add_input(value);
-    return Operand{static_cast<uint32_t>(node.inputs().size() - 1)};
+    operands.push_back(value);
+    return Operand{static_cast<uint32_t>(operands.size() - 1)};
   }
   if (item.is(IKind::Bool)) return item.integer != 0;
   if (item.is(IKind::Float)) return item.real;
@@ -160,15 +169,15 @@ AttrValue ScriptCalls::element(Node& node, const std::string& type, const Item& 
   return item.integer;
 }
 
-AttrValue ScriptCalls::argument(Node& node, const Param& param, const Item& item) {
-  if (!param.is_list || item.is(IKind::None)) return element(node, param.type, item);
+AttrValue ScriptCalls::argument(Operands& operands, const Param& param, const Item& item) {
+  if (!param.is_list || item.is(IKind::None)) return element(operands, param.type, item);
   const Item::Items one{item};
   const Item::Items& items = item.items ? *item.items : one;
   AttrList list;
   std::vector<int64_t> ints;
   std::vector<double> floats;
   for (const Item& each : items) {
-    list.push_back(element(node, param.type, each));
+    list.push_back(element(operands, param.type, each));
     if (const auto* number = list.back().get<int64_t>()) ints.push_back(*number);
     if (const auto* number = list.back().get<double>()) floats.push_back(*number);
   }
@@ -256,29 +265,62 @@ Item ScriptCalls::build(const AtenOpEntry& entry, const std::vector<const Item*>
   const ParsedSignature& signature = entry.signature;
   const bool is_list = signature.outputs.size() == 1 && signature.outputs[0].is_list;
   const size_t count = is_list ? list_count(entry, bound) : 0;
-  Node& node = add_node(signature.domain, signature.name);
-  node.overload = signature.overload;
+  Operands operands;  // before the node: some are made by nodes of their own
+  std::vector<Attribute> attributes;
   for (size_t i = 0; i < bound.size(); ++i) {
     const Param& param = signature.inputs[i];
     if (bound[i] == nullptr) continue;
-    AttrValue value = argument(node, param, *bound[i]);
+    AttrValue value = argument(operands, param, *bound[i]);
     if (param.has_default && equals_default(value, param.default_value, param.is_list)) continue;
-    node.attributes.push_back({param.name, std::move(value), AttrType::None, {}, {}});
+    attributes.push_back({param.name, std::move(value), AttrType::None, {}, {}});
   }
+  Node& node = add_node(signature.domain, signature.name);
+  node.overload = signature.overload;
+  node.attributes = std::move(attributes);
+  for (Value* operand : operands) node.add_input(operand);
   if (!writes) return results(node, entry, count);
-  require(bound[0] != nullptr && bound[0]->is(IKind::Tensor), "what is written to is no tensor");
+  require(!operands.empty() && bound[0]->is(IKind::Tensor), "what is written to is no tensor");
   node.op = signature.name + "_";
-  return Item::tensor(place.graph->add_output_to(&node, place.graph->unique_name(signature.name), bound[0]->value->type));
+  return Item::tensor(place.graph->add_output_to(&node, place.graph->unique_name(signature.name), operands[0]->type));
+}
+
+/// What has no row, since it leaves the graph once nothing writes any more.
+Item ScriptCalls::copy(const Item& self, const Item& source) {
+  require(self.is(IKind::Tensor) && source.is(IKind::Tensor), "a tensor is copied to {}", name_of(self.kind));
+  Value *const to = tensor(self), *const from = tensor(source);
+  Node& node = add_node("aten", "copy_");
+  node.add_input(to);
+  node.add_input(from);
+  node.set_attribute("self", Operand{0});
+  node.set_attribute("src", Operand{1});
+  return Item::tensor(place.graph->add_output_to(&node, place.graph->unique_name("copy"), to->type));
 }
 
 Item ScriptCalls::call(std::string_view library, std::string_view op, const Arguments& arguments) {
+  if (library == "aten" && op == "copy_" && arguments.positional.size() >= 2)
+    return copy(arguments.positional[0], arguments.positional[1]);
   const std::string name = library == "aten" ? canonical_name(op) : std::string(op);
   const bool writes = library == "aten" && name != op && op.ends_with('_') && !op.ends_with("__");
   const Rows* rows = find_rows(library, name);
   if (rows == nullptr) fail_unsupported("there is no operator {}::{}", library, op);
   std::vector<const Item*> bound;
-  for (const AtenOpEntry* entry : *rows) {
-    if (bind(*entry, arguments, bound)) return build(*entry, bound, writes);
+  for (const bool loosely : {false, true}) {
+    for (const AtenOpEntry* entry : *rows) {
+      if (bind(*entry, arguments, loosely, bound)) return build(*entry, bound, writes);
+    }
+  }
+  // overloads that the tables have under another name: max of two tensors is maximum
+  for (const char* const overload : {"other", "sizes"}) {
+    Node probe;
+    probe.domain = "aten";
+    probe.op = name;
+    probe.overload = overload;
+    use_canonical_name(probe);
+    const Rows* others = probe.op == Symbol(name) ? nullptr : find_rows("aten", probe.op.view());
+    if (others == nullptr || library != "aten") continue;
+    for (const AtenOpEntry* entry : *others) {
+      if (bind(*entry, arguments, true, bound)) return build(*entry, bound, writes);
+    }
   }
   std::vector<std::string> kinds;
   for (const Item& item : arguments.positional) kinds.emplace_back(name_of(item.kind));
@@ -292,7 +334,7 @@ Item ScriptCalls::call_row(std::string_view full_name, std::vector<std::pair<std
   Arguments given;
   given.keywords = std::move(arguments);
   std::vector<const Item*> bound;
-  require(bind(*entry, given, bound), "{} does not take its arguments", full_name);
+  require(bind(*entry, given, true, bound), "{} does not take its arguments", full_name);
   return build(*entry, bound, false);
 }
 
@@ -333,10 +375,14 @@ Item ScriptCalls::number(std::string_view op, const std::vector<Item>& operands,
   const std::string overload = of_floats && find_aten_op(library + "::" + std::string(op) + ".float") ? ".float" : "";
   const AtenOpEntry* entry = find_aten_op(library + "::" + std::string(op) + overload);
   if (entry == nullptr) fail_unsupported("{} of numbers that only the run tells is not supported", op);
+  Operands inputs;
+  std::vector<AttrValue> values;
+  for (const Item& operand : operands) values.push_back(element(inputs, "number", operand));
   Node& node = add_node(library, op);
   node.overload = entry->signature.overload;
-  for (size_t i = 0; i < operands.size(); ++i)
-    node.set_attribute(entry->signature.inputs.at(i).name, element(node, "number", operands[i]));
+  for (size_t i = 0; i < values.size(); ++i)
+    node.set_attribute(entry->signature.inputs.at(i).name, std::move(values[i]));
+  for (Value* input : inputs) node.add_input(input);
   Value* made = place.graph->add_output_to(&node, place.graph->unique_name(op), Type::number(number_kind(kind)));
   TypeNode view(node, *entry, sizes_);
   find_types(view, *entry->op);

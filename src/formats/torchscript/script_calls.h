@@ -45,6 +45,8 @@ class ScriptCalls {
   /// The number as a value of a node, as a plain number of the graph, or as a tensor of no dimensions.
   Item plain(const Item& number);
   Value* as_tensor(const Item& number);
+  /// The tensor itself, which may have been made of a number.
+  Value* tensor(const Item& item) { return item.value ? item.value : as_tensor(*item.number); }
   /// A number of a tensor of one element.
   Item number_of(const Item& tensor, Item::Kind kind);
 
@@ -54,13 +56,13 @@ class ScriptCalls {
   static Dim dim_of(const Item& number);
 
  private:
-  struct Overload;
-  const AtenOpEntry* find_overload(std::string_view library, std::string_view op, const Arguments& arguments,
-                                   std::string& why);
-  bool fits(const Param& param, const Item& item) const;
-  bool bind(const AtenOpEntry& entry, const Arguments& arguments, std::vector<const Item*>& bound) const;
-  AttrValue argument(Node& node, const Param& param, const Item& item);
-  AttrValue element(Node& node, const std::string& type, const Item& item);
+  /// `loosely`: a tensor of one element stands for a number.
+  static bool fits(const Param& param, const Item& item, bool loosely);
+  static bool bind(const AtenOpEntry& entry, const Arguments& arguments, bool loosely, std::vector<const Item*>& bound);
+  using Operands = std::vector<Value*>;
+  AttrValue argument(Operands& operands, const Param& param, const Item& item);
+  AttrValue element(Operands& operands, const std::string& type, const Item& item);
+  Item copy(const Item& self, const Item& source);
   Item results(Node& node, const AtenOpEntry& entry, size_t list_count);
   size_t list_count(const AtenOpEntry& entry, const std::vector<const Item*>& bound);
   Item build(const AtenOpEntry& entry, const std::vector<const Item*>& bound, bool writes);

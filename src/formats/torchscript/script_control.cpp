@@ -235,6 +235,13 @@ void for_each_leaf(Item& item, const std::function<void(Item&)>& visit) {
   for (Item& each : *item.items) for_each_leaf(each, visit);
 }
 
+/// The tensor that carries a leaf; null for a variable that has no value yet.
+Value* tensor_in(const Item& leaf, ScriptCalls& calls) {
+  if (leaf.is(IKind::Unset)) return nullptr;
+  if (leaf.is(IKind::Tensor) && leaf.value != nullptr) return leaf.value;
+  return calls.as_tensor(leaf.is(IKind::Tensor) ? *leaf.number : leaf);
+}
+
 }  // namespace
 
 Interpreter::Flow Interpreter::run_for(const Stmt& stmt, Frame& frame) {
@@ -313,7 +320,7 @@ void Interpreter::run_loop(const Stmt& stmt, const std::optional<Item>& count, s
   }
   if (goes_on && goes_on->is(IKind::Tensor)) goes_on = converted(*goes_on, IKind::Bool);
   std::vector<Value*> memory;         // tensors around that the body writes to
-  std::vector<Type> types;            // of all that is carried; unknown ones are those of the first round
+  std::vector<Type> types;            // of all that is carried; unknown where only the body tells
   std::vector<Value*> initial;
   std::vector<Item::Kind> kinds;
   GraphPtr body;
@@ -322,7 +329,6 @@ void Interpreter::run_loop(const Stmt& stmt, const std::optional<Item>& count, s
   for (int round = 0;; ++round) {
     if (round == kMostRounds) fail_unsupported("the types of what a loop carries change from iteration to iteration");
     initial.clear();
-    kinds.clear();
     body = std::make_shared<Graph>();
     Value* counter = body->add_input("i", Type::number(Type::Kind::Int));
     counter->known_ints = {calls_.fresh_size()};
@@ -330,30 +336,24 @@ void Interpreter::run_loop(const Stmt& stmt, const std::optional<Item>& count, s
     inner.function = frame.function;
     inner.locals = frame.locals;
     inner.variables = Copier().copy(frame.variables);
-    const auto carry = [&](Value* value, Item::Kind kind) {
+    const auto carry = [&](Value* value, Item::Kind kind) -> Value* {
       const size_t at = initial.size();
-      if (types.size() <= at) types.push_back(value->type);
+      if (types.size() <= at) {
+        types.emplace_back();
+        kinds.push_back(kind);
+      }
+      if (value == nullptr && types[at].is_tensor()) value = filler(types[at], calls_);
       initial.push_back(value);
-      kinds.push_back(kind);
+      if (value == nullptr) return nullptr;
+      if (!types[at].is_tensor()) types[at] = value->type;
       return body->add_input(body->unique_name(value->name), types[at]);
     };
-    bool has_unset = false;
     for (const std::string& name : carried) {
       for_each_leaf(inner.variables[name], [&](Item& leaf) {
-        if (leaf.is(IKind::Unset)) {
-          has_unset = true;
-          if (types.size() > initial.size()) {
-            Value* made = filler(types[initial.size()], calls_);
-            leaf = Item::tensor(carry(made, IKind::Tensor));
-          }
-          return;
-        }
-        if (leaf.is(IKind::Tensor)) {
-          leaf = Item::tensor(carry(leaf.value ? leaf.value : calls_.as_tensor(*leaf.number), IKind::Tensor));
-        } else {
-          const IKind kind = leaf.kind;
-          leaf = Item::of_value(kind, carry(calls_.as_tensor(leaf), kind));
-        }
+        const size_t at = initial.size();
+        Value* const inside = carry(tensor_in(leaf, calls_), leaf.kind);
+        if (inside == nullptr) return;
+        leaf = kinds[at] == IKind::Tensor ? Item::tensor(inside) : Item::of_value(kinds[at], inside);
       });
     }
     std::map<const Value*, Value*> now;
@@ -379,23 +379,24 @@ void Interpreter::run_loop(const Stmt& stmt, const std::optional<Item>& count, s
     std::vector<Value*> results;
     std::vector<Type> next_types;
     const auto settle = [&](Value* value) {
-      if (at < types.size() && !has_unset) {
-        const Type joint = joint_type(types[at], value->type, calls_);
-        is_settled &= joint == types[at];
-        next_types.push_back(joint);
-      } else {
-        is_settled = false;
-        next_types.push_back(value->type);
-      }
+      require(at < types.size(), "a loop carries other values out than in");
+      const Type joint = types[at].is_tensor() ? joint_type(types[at], value->type, calls_) : value->type;
+      is_settled &= joint == types[at];
+      next_types.push_back(joint);
       results.push_back(value);
       ++at;
     };
     for (const std::string& name : carried) {
       Item after = inner.variables[name];
       for_each_leaf(after, [&](Item& leaf) {
-        settle(leaf.is(IKind::Tensor) && leaf.value ? leaf.value
-               : leaf.is(IKind::Unset)              ? filler(types.at(at), calls_)
-                                                    : calls_.as_tensor(leaf.is(IKind::Tensor) ? *leaf.number : leaf));
+        Value* value = tensor_in(leaf, calls_);
+        if (value == nullptr) {
+          if (!types.at(at).is_tensor()) fail_unsupported("a variable that a loop carries has a value in no iteration");
+          value = filler(types[at], calls_);
+        } else if (kinds.at(at) == IKind::Unset) {
+          kinds[at] = leaf.kind;
+        }
+        settle(value);
       });
     }
     for (size_t i = 0; i < memory.size(); ++i) settle(body->inputs()[1 + initial.size() - memory.size() + i]);
@@ -412,15 +413,16 @@ void Interpreter::run_loop(const Stmt& stmt, const std::optional<Item>& count, s
     const bool has_new = std::any_of(written.begin(), written.end(), [&](Value* root) {
       return std::find(memory.begin(), memory.end(), root) == memory.end();
     });
-    if (has_unset && types.size() == next_types.size() && initial.size() == types.size()) has_unset = false;
-    if (is_settled && !has_new && !has_unset) {
+    if (is_settled && !has_new) {
       require(results.size() == initial.size(), "a loop carries {} values in, and {} out", initial.size(), results.size());
       for (Value* result : results) body->add_output(result);
       for (const Item& step : steps) body->add_output(step.value);
       break;
     }
-    types = has_new ? std::vector<Type>() : next_types;
-    memory.assign(written.begin(), written.end());
+    types = std::move(next_types);
+    for (Value* root : written) {
+      if (std::find(memory.begin(), memory.end(), root) == memory.end()) memory.push_back(root);
+    }
     body->release_uses();
   }
   const std::optional<Item> times = count ? std::optional(calls_.plain(*count)) : std::nullopt;

@@ -79,6 +79,31 @@ std::optional<bool> order_of(std::string_view op, const Dim& a, const Dim& b) {
   return std::nullopt;
 }
 
+/// As str() writes it; a question mark for what only the run tells.
+std::string text_of(const Item& item) {
+  if (item.is(IKind::Text) || item.is(IKind::Device)) return item.text;
+  if (item.is(IKind::None)) return "None";
+  if (!item.is_number() || !item.is_constant()) return "?";
+  if (item.is(IKind::Bool)) return item.integer != 0 ? "True" : "False";
+  return item.is(IKind::Int) ? std::to_string(item.integer) : fmt::format("{}", item.real);
+}
+
+std::string formatted(const std::vector<Item>& args) {
+  if (args.empty()) return {};
+  std::string result;
+  size_t next = 1;
+  const std::string& pattern = args[0].text;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern.compare(i, 2, "{}") == 0 && next < args.size()) {
+      result += text_of(args[next++]);
+      ++i;
+    } else {
+      result += pattern[i];
+    }
+  }
+  return result;
+}
+
 /// Whether two things that are known are equal; nothing where only the run tells.
 std::optional<bool> equal_items(const Item& a, const Item& b) {
   if (a.is_number() && b.is_number()) {
@@ -245,7 +270,11 @@ std::optional<Item> Interpreter::of_container(std::string_view op, const Argumen
   if (is_one_of(op, {"eq", "ne"}) && args.size() == 2 && !(args[0].is(IKind::Tensor) || args[1].is(IKind::Tensor))) {
     const auto same = equal_items(args[0], args[1]);
     if (same) return Item::of_bool(*same == (op == "eq"));
-    return std::nullopt;
+    if (!args[0].items || !args[1].items) return std::nullopt;
+    Item all = Item::of_bool(true);
+    for (size_t i = 0; i < args[0].items->size(); ++i)
+      all = both(all, operate("aten", "eq", {{(*args[0].items)[i], (*args[1].items)[i]}, {}}), false);
+    return op == "eq" ? all : negated(all);
   }
   const bool is_sequence = of.is(IKind::List) || of.is(IKind::Tuple);
   if (is_sequence && !of.items) {  // stacked by a loop
@@ -403,6 +432,7 @@ std::optional<Item> Interpreter::of_prim(std::string_view op, const Arguments& a
   if (op == "unchecked_unwrap_optional" || op == "data") return of;
   if (is_one_of(op, {"min", "max", "abs"})) return operate("aten", op, arguments);
   if (op == "TupleUnpack" || op == "ListUnpack") return of;
+  if (op == "type") return Item::of_text("cpu");  // of a device
   if (!of.is(IKind::Tensor)) return std::nullopt;
   if (op == "dtype") return Item::of_int(number_of(of.value ? of.value->type.dtype : DType::Int64));
   if (op == "device") {
@@ -411,7 +441,6 @@ std::optional<Item> Interpreter::of_prim(std::string_view op, const Arguments& a
     return device;
   }
   if (op == "layout") return Item::of_int(0);
-  if (op == "type") return Item::of_text("cpu");
   if (is_one_of(op, {"requires_grad", "is_cuda", "is_nested", "is_sparse", "is_quantized", "is_mkldnn", "is_xla", "is_mps", "is_meta", "is_vulkan"}))
     return Item::of_bool(false);
   if (is_one_of(op, {"T", "mT", "H", "mH"})) return operate("aten", op == "T" ? "numpy_T" : op, arguments);
@@ -490,8 +519,10 @@ std::optional<Item> Interpreter::of_tensor(std::string_view op, const Arguments&
     device.text = "cpu";
     return device;
   }
-  if (op == "format") return Item::of_text(args.empty() ? "" : args[0].text);
-  if (op == "str") return Item::of_text(args.empty() ? "" : args[0].text);
+  if (op == "format") return Item::of_text(formatted(args));
+  if (op == "str") return Item::of_text(args.empty() ? "" : text_of(args[0]));
+  if (op == "_native_multi_head_attention") return attention(arguments);
+  if (op == "_transformer_encoder_layer_fwd") return encoder_layer(arguments);
   if (op == "warn" || op == "manual_seed" || op == "_assert") return Item::none();
   if (is_one_of(op, {"is_autocast_enabled", "is_grad_enabled", "is_autocast_cpu_enabled", "is_scripting"}))
     return Item::of_bool(op == "is_scripting");
@@ -502,6 +533,8 @@ std::optional<Item> Interpreter::of_tensor(std::string_view op, const Arguments&
   }
   if (args.empty() || !args[0].is(IKind::Tensor)) return std::nullopt;
   const Item& self = args[0];
+  const bool is_dropout = op.find("dropout") != std::string_view::npos && args.size() == 3 && args[2].is(IKind::Bool);
+  if (is_dropout && args[2].is_constant() && args[2].integer == 0) return self;
   if (self.number && is_one_of(op, {"add", "sub", "mul", "floor_divide", "div", "remainder", "rsub", "neg"})) {
     // traces compute with sizes as tensors
     Arguments numbers;
@@ -567,30 +600,16 @@ std::optional<Item> Interpreter::of_tensor(std::string_view op, const Arguments&
   return std::nullopt;
 }
 
-Item Interpreter::operate(std::string_view library, std::string_view op, const Arguments& given) {
+Item Interpreter::operate(std::string_view library, std::string_view op, const Arguments& arguments) {
   if (library == "prim") {
-    if (auto made = of_prim(op, given)) return *made;
+    if (auto made = of_prim(op, arguments)) return *made;
     fail_unsupported("there is no operator prim::{}", op);
   }
   if (library == "aten") {
-    if (auto made = of_tensor(op, given)) return *made;
-    if (auto made = of_numbers(op, given)) return *made;
-    if (auto made = of_container(op, given)) return *made;
+    if (auto made = of_tensor(op, arguments)) return *made;
+    if (auto made = of_numbers(op, arguments)) return *made;
+    if (auto made = of_container(op, arguments)) return *made;
   }
-  // numbers that were made tensors are tensors for all other operators, and lists of loops one tensor
-  Arguments arguments = given;
-  const std::function<void(Item&)> settle = [&](Item& item) {
-    if (item.is(IKind::Tensor) && item.value == nullptr) item.value = calls_.as_tensor(*item.number);
-    if (item.is(IKind::Tensor)) item.number = nullptr;
-    if (!item.items || item.is(IKind::Object)) return;
-    const bool has_number = std::any_of(item.items->begin(), item.items->end(),
-                                        [](const Item& each) { return each.is(IKind::Tensor) && each.number; });
-    if (!has_number) return;
-    item.items = std::make_shared<Item::Items>(*item.items);
-    for (Item& each : *item.items) settle(each);
-  };
-  for (Item& item : arguments.positional) settle(item);
-  for (auto& [name, item] : arguments.keywords) settle(item);
   if (!arguments.positional.empty() && arguments.positional[0].is(IKind::List) && !arguments.positional[0].items) {
     const Item all = Item::tensor(arguments.positional[0].value);
     const Item* dim = find_argument(arguments, 1, "dim");

@@ -250,4 +250,9 @@ void types_smaller(TypeNode& n) {
   compute_number(n, [](const Dim& a, const Dim& b) { return min(a, b); });
 }
 
+void types_reshape_as(TypeNode& n) {
+  const Shape* other = n.shape("other");
+  n.set(n.dtype("self"), other ? MaybeShape(*other) : std::nullopt);
+}
+
 }  // namespace tonnx

@@ -32,5 +32,6 @@ void types_quotient(TypeNode& n);
 void types_rest(TypeNode& n);
 void types_larger(TypeNode& n);
 void types_smaller(TypeNode& n);
+void types_reshape_as(TypeNode& n);
 
 }  // namespace tonnx
