@@ -11,7 +11,9 @@ namespace {
 
 using IKind = Item::Kind;
 
-double real_of(const Item& number) { return number.is(IKind::Float) ? number.real : static_cast<double>(number.integer); }
+double real_of(const Item& number) {
+  return number.is(IKind::Float) ? number.real : static_cast<double>(number.integer);
+}
 
 bool is_one_of(std::string_view op, std::initializer_list<std::string_view> names) {
   return std::find(names.begin(), names.end(), op) != names.end();
@@ -158,7 +160,10 @@ Item Interpreter::arithmetic(std::string_view op, const Item& a, const Item& b) 
   const IKind kind = is_float ? IKind::Float : IKind::Int;
   const auto is_tensor = [](const Item& item) { return !item.is_constant() && item.value->type.is_tensor(); };
   if (is_tensor(a) || is_tensor(b)) {
-    const std::string_view name = op == "floordiv" ? "floor_divide" : op == "min" ? "minimum" : op == "max" ? "maximum" : op;
+    const std::string_view name = op == "floordiv" ? "floor_divide"
+                                  : op == "min"    ? "minimum"
+                                  : op == "max"    ? "maximum"
+                                                   : op;
     const bool by_number = is_tensor(a) && b.is_constant() && op != "min" && op != "max";
     const Item other = by_number ? b : Item::tensor(calls_.as_tensor(b));
     return Item::of_value(kind, calls_.call("aten", name, {{Item::tensor(calls_.as_tensor(a)), other}, {}}).value);
@@ -224,9 +229,11 @@ std::optional<Item> Interpreter::of_numbers(std::string_view op, const Arguments
   if (args.size() == 2) {
     const Item& b = args[1];
     if (is_one_of(op, {"eq", "ne", "lt", "le", "gt", "ge"})) return compare(op, a, b);
-    if (a.is(IKind::Bool) && b.is(IKind::Bool) && is_one_of(op, {"__and__", "__or__"})) return both(a, b, op == "__or__");
+    if (a.is(IKind::Bool) && b.is(IKind::Bool) && is_one_of(op, {"__and__", "__or__"}))
+      return both(a, b, op == "__or__");
     if (op == "floor_divide") return arithmetic("floordiv", a, b);
-    if (is_one_of(op, {"add", "sub", "mul", "div", "floordiv", "remainder", "pow", "min", "max", "__and__", "__or__", "__xor__", "__lshift__", "__rshift__"}))
+    if (is_one_of(op, {"add", "sub", "mul", "div", "floordiv", "remainder", "pow", "min", "max", "__and__", "__or__",
+                       "__xor__", "__lshift__", "__rshift__"}))
       return arithmetic(op, a, b);
     return std::nullopt;
   }
@@ -234,7 +241,10 @@ std::optional<Item> Interpreter::of_numbers(std::string_view op, const Arguments
   if (op == "__not__") return negated(converted(a, IKind::Bool));
   if (op == "neg") return arithmetic("mul", a, a.is(IKind::Float) ? Item::of_float(-1) : Item::of_int(-1));
   if (is_one_of(op, {"Int", "Float", "Bool", "IntImplicit", "FloatImplicit", "ScalarImplicit"})) {
-    return converted(a, op.starts_with("Int") ? IKind::Int : op.starts_with("F") ? IKind::Float : op == "Bool" ? IKind::Bool : a.kind);
+    return converted(a, op.starts_with("Int") ? IKind::Int
+                        : op.starts_with("F") ? IKind::Float
+                        : op == "Bool"        ? IKind::Bool
+                                              : a.kind);
   }
   if (!a.is_constant()) {
     if (a.is(IKind::Int) && is_one_of(op, {"ceil", "floor", "round"})) return a;
@@ -281,7 +291,7 @@ std::optional<Item> Interpreter::of_container(std::string_view op, const Argumen
     const Item all = Item::tensor(of.value);
     if (op == "len") return calls_.size(all, 0);
     if (op == "__getitem__") return calls_.call("aten", "select", {{all, Item::of_int(0), args[1]}, {}});
-    fail_unsupported("{} of a list that a loop made is not supported", op);
+    return std::nullopt;
   }
   if (!is_sequence && !of.is(IKind::Dict)) return std::nullopt;
   Item::Items& items = *of.items;
@@ -302,7 +312,8 @@ std::optional<Item> Interpreter::of_container(std::string_view op, const Argumen
     if (op == "values") return every(1);
     if (op == "items") {
       Item::Items list;
-      for (size_t i = 0; i + 1 < items.size(); i += 2) list.push_back(Item::of_items(IKind::Tuple, {items[i], items[i + 1]}));
+      for (size_t i = 0; i + 1 < items.size(); i += 2)
+        list.push_back(Item::of_items(IKind::Tuple, {items[i], items[i + 1]}));
       return Item::of_items(IKind::List, std::move(list));
     }
     if (op == "copy") return Item::of_items(IKind::Dict, items);
@@ -405,6 +416,11 @@ std::optional<Item> Interpreter::of_container(std::string_view op, const Argumen
     for (const Item& item : items) best = arithmetic(op, best, item);
     return best;
   }
+  if ((op == "all" || op == "any") && args.size() == 1) {
+    Item flag = Item::of_bool(op == "all");
+    for (const Item& item : items) flag = both(flag, converted(item, IKind::Bool), op == "any");
+    return flag;
+  }
   if (op == "sum" && args.size() == 1 && (items.empty() || items[0].is_number())) {
     Item sum = Item::of_int(0);
     for (const Item& item : items) sum = arithmetic("add", sum, item);
@@ -441,7 +457,9 @@ std::optional<Item> Interpreter::of_prim(std::string_view op, const Arguments& a
     return device;
   }
   if (op == "layout") return Item::of_int(0);
-  if (is_one_of(op, {"requires_grad", "is_cuda", "is_nested", "is_sparse", "is_quantized", "is_mkldnn", "is_xla", "is_mps", "is_meta", "is_vulkan"}))
+  if (op == "requires_grad") return Item::of_bool(of.value != nullptr && of.value->trainable);
+  if (is_one_of(op, {"is_cuda", "is_nested", "is_sparse", "is_quantized", "is_mkldnn", "is_xla", "is_mps", "is_meta",
+                     "is_vulkan"}))
     return Item::of_bool(false);
   if (is_one_of(op, {"T", "mT", "H", "mH"})) return operate("aten", op == "T" ? "numpy_T" : op, arguments);
   if (op == "shape") return operate("aten", "size", arguments);
@@ -456,12 +474,13 @@ Item Interpreter::convolution(const Arguments& arguments) {
   const size_t spatial = args[3].items ? args[3].items->size() : 0;
   require(spatial >= 1 && spatial <= 3, "a convolution has {} strides", spatial);
   const bool is_transposed = args[6].integer != 0;
-  std::vector<std::pair<std::string, Item>> named = {{"input", args[0]},   {"weight", args[1]},  {"bias", args[2]},
-                                                     {"stride", args[3]},  {"padding", args[4]}, {"dilation", args[5]},
+  std::vector<std::pair<std::string, Item>> named = {{"input", args[0]},  {"weight", args[1]},  {"bias", args[2]},
+                                                     {"stride", args[3]}, {"padding", args[4]}, {"dilation", args[5]},
                                                      {"groups", args[8]}};
   if (is_transposed) named.emplace_back("output_padding", args[7]);
-  const std::string name = is_transposed ? fmt::format("aten::conv_transpose{}d{}", spatial, spatial == 1 ? "" : ".input")
-                                         : fmt::format("aten::conv{}d", spatial);
+  const std::string name = is_transposed
+                               ? fmt::format("aten::conv_transpose{}d{}", spatial, spatial == 1 ? "" : ".input")
+                               : fmt::format("aten::conv{}d", spatial);
   return calls_.call_row(name, std::move(named));
 }
 
@@ -524,11 +543,16 @@ std::optional<Item> Interpreter::of_tensor(std::string_view op, const Arguments&
   if (op == "_native_multi_head_attention") return attention(arguments);
   if (op == "_transformer_encoder_layer_fwd") return encoder_layer(arguments);
   if (op == "warn" || op == "manual_seed" || op == "_assert") return Item::none();
+  // with gradients: fused forms of layers are for running without them
   if (is_one_of(op, {"is_autocast_enabled", "is_grad_enabled", "is_autocast_cpu_enabled", "is_scripting"}))
-    return Item::of_bool(op == "is_scripting");
+    return Item::of_bool(op == "is_scripting" || op == "is_grad_enabled");
   if (op == "__is__" || op == "__isnot__") {
     require(args.size() == 2, "{} compares two things", op);
-    const bool same = args[0].is(IKind::None) == args[1].is(IKind::None);
+    const Item &a = args[0], &b = args[1];
+    const bool same = a.kind == b.kind && (a.is(IKind::Tensor)   ? a.value == b.value && a.number == b.number
+                                           : a.is(IKind::Object) ? a.object == b.object
+                                           : a.items || b.items  ? a.items == b.items
+                                                                 : equal_items(a, b).value_or(false));
     return Item::of_bool(same == (op == "__is__"));
   }
   if (args.empty() || !args[0].is(IKind::Tensor)) return std::nullopt;
@@ -589,7 +613,8 @@ std::optional<Item> Interpreter::of_tensor(std::string_view op, const Arguments&
   }
   if (op == "numel") {
     Item count = Item::of_int(1);
-    for (size_t i = 0; i < shape.size(); ++i) count = arithmetic("mul", count, calls_.size(self, static_cast<int64_t>(i)));
+    for (size_t i = 0; i < shape.size(); ++i)
+      count = arithmetic("mul", count, calls_.size(self, static_cast<int64_t>(i)));
     return count;
   }
   const DType dtype = self.value ? self.value->type.dtype : DType::Int64;
