@@ -92,7 +92,7 @@ Node& ScriptCalls::add_node(Symbol domain, Symbol op) {
 }
 
 Value* ScriptCalls::constant(TensorPtr tensor, std::string_view name) {
-  return main_.add_initializer(main_.unique_name(name), std::move(tensor));
+  return main_.add_initializer(std::string(name), std::move(tensor));
 }
 
 Dim ScriptCalls::dim_of(const Item& number) {
@@ -137,7 +137,7 @@ bool ScriptCalls::bind(const AtenOpEntry& entry, const Arguments& arguments, boo
     bound[static_cast<size_t>(at)] = &item;
   }
   for (size_t i = 0; i < params.size(); ++i) {
-    if (bound[i] == nullptr ? !params[i].has_default && !params[i].optional : !fits(params[i], *bound[i], loosely)) return false;
+    if (bound[i] == nullptr ? !params[i].has_default : !fits(params[i], *bound[i], loosely)) return false;
   }
   return true;
 }
@@ -357,14 +357,12 @@ Value* ScriptCalls::as_tensor(const Item& number) {
   const DType dtype = number.is(IKind::Int)    ? DType::Int64
                       : number.is(IKind::Bool) ? DType::Bool
                                                : DType::Float32;
-  if (number.is_constant()) {
-    const double value = number.is(IKind::Float) ? number.real : static_cast<double>(number.integer);
-    return constant(make_scalar(dtype, value), "number");
-  }
-  if (number.value->type.is_tensor()) return number.value;
+  if (!number.is_constant() && number.value->type.is_tensor()) return number.value;
+  Operands operands;
+  AttrValue value = element(operands, "number", number);
   Node& node = add_node("aten", "scalar_tensor");
-  node.add_input(number.value);
-  node.set_attribute("s", Operand{0});
+  for (Value* operand : operands) node.add_input(operand);
+  node.set_attribute("s", std::move(value));
   node.set_attribute("dtype", dtype);
   return place.graph->add_output_to(&node, place.graph->unique_name("number"), Type::tensor(dtype, Shape()));
 }
