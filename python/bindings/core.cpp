@@ -200,6 +200,19 @@ class Conversion {
   std::unique_ptr<Copies> copies_;
 };
 
+using Shapes = std::map<std::string, std::vector<int64_t>>;
+using TypeNames = std::map<std::string, std::string>;
+
+std::map<std::string, DType> types_of(const TypeNames& names) {
+  std::map<std::string, DType> types;
+  for (const auto& [input, name] : names) {
+    const auto dtype = find_dtype(name);
+    require(dtype.has_value(), "the input '{}' is of the type '{}', which is none", input, name);
+    types[input] = *dtype;
+  }
+  return types;
+}
+
 /// A program of PyTorch's that is to become ONNX, any number of times.
 class LiveProgram {
  public:
@@ -215,11 +228,12 @@ class LiveProgram {
     make_functional(program_, rolls_loops);
   }
 
-  LiveProgram(const std::string& path, const std::string& weights, const std::optional<std::string>& part)
-      : input_bytes_(std::filesystem::file_size(path)) {
+  /// A .pt2 file, or a TorchScript archive with the shapes and types of its inputs.
+  LiveProgram(const std::string& path, const ConvertOptions& options) : input_bytes_(std::filesystem::file_size(path)) {
     const BudgetScope scope;
-    program_ = read_pt2(path);
-    if (!weights.empty()) replace_weights(*program_.model.graph, read_weights(weights, part), weights);
+    program_ = find_format(path) == Format::TorchScript ? read_script(path, options) : read_pt2(path);
+    const std::string& weights = options.weights;
+    if (!weights.empty()) replace_weights(*program_.model.graph, read_weights(weights, options.part), weights);
     make_functional(program_);
   }
 
@@ -463,8 +477,10 @@ NB_MODULE(_core, m) {
       "convert_file",
       [](const std::string& source, const std::string& target, std::optional<int64_t> opset,
          std::optional<bool> external_data, const std::vector<std::string>& allow_ops, std::optional<bool> source_lines,
-         bool flat, const std::string& weights, const std::optional<std::string>& part) {
-        ConvertOptions options = options_of(opset, {}, external_data);
+         bool flat, const std::string& weights, const std::optional<std::string>& part, const Shapes& input_shapes,
+         const TypeNames& input_types) {
+        ConvertOptions options = options_of(opset, input_shapes, external_data);
+        options.input_types = types_of(input_types);
         options.weights = weights;
         options.part = part;
         options.source_lines = source_lines;
@@ -473,8 +489,8 @@ NB_MODULE(_core, m) {
         convert_file(source, target, options);
       },
       nb::arg("source"), nb::arg("target"), nb::arg("opset").none(), nb::arg("external_data").none(),
-      nb::arg("allow_ops"), nb::arg("source_lines").none(), nb::arg("flat"), nb::arg("weights"),
-      nb::arg("part").none());
+      nb::arg("allow_ops"), nb::arg("source_lines").none(), nb::arg("flat"), nb::arg("weights"), nb::arg("part").none(),
+      nb::arg("input_shapes") = Shapes(), nb::arg("input_types") = TypeNames());
   m.def(
       "write_module",
       [](const std::string& path, const std::string& source, const std::vector<std::string>& imports,
@@ -494,10 +510,17 @@ NB_MODULE(_core, m) {
                      bool rolls_loops) { return LiveProgram(std::move(json), storages, rolls_loops); })
       .def_static(
           "read_file",
-          [](const std::string& path, const std::string& weights, const std::optional<std::string>& part) {
-            return LiveProgram(path, weights, part);
+          [](const std::string& path, const std::string& weights, const std::optional<std::string>& part,
+             const Shapes& input_shapes, const TypeNames& input_types) {
+            ConvertOptions options;
+            options.weights = weights;
+            options.part = part;
+            options.input_shapes = input_shapes;
+            options.input_types = types_of(input_types);
+            return LiveProgram(path, options);
           },
-          nb::arg("path"), nb::arg("weights") = "", nb::arg("part").none() = nb::none())
+          nb::arg("path"), nb::arg("weights") = "", nb::arg("part").none() = nb::none(),
+          nb::arg("input_shapes") = Shapes(), nb::arg("input_types") = TypeNames())
       .def("source_and_state", &LiveProgram::source_and_state)
       .def("unsupported", [](LiveProgram& self, int64_t) { return self.unsupported(); })
       .def("text", &LiveProgram::text)

@@ -33,6 +33,7 @@ def convert(
     target: None = None,
     *,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    input_types: Mapping[str, str] | None = None,
     allow_ops: Sequence[str] = (),
     mmap: bool = False,
     flat: bool = False,
@@ -49,6 +50,7 @@ def convert(
     *,
     opset: int | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    input_types: Mapping[str, str] | None = None,
     external_data: bool | None = None,
     dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
     allow_ops: Sequence[str] = (),
@@ -66,6 +68,7 @@ def convert(
     *,
     opset: int | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    input_types: Mapping[str, str] | None = None,
     external_data: bool | None = None,
     dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
     allow_ops: Sequence[str] = (),
@@ -78,15 +81,17 @@ def convert(
 ) -> nn.Module | None:
     """Converts a model between ONNX and PyTorch.
 
-    `source` is the path of an `.onnx` or `.pt2` file, the bytes of an ONNX model, or an onnx.ModelProto. Without a
-    target the model comes back as an nn.Module in eval mode, ready to be called or trained; it can be copied, pickled
-    and, by `tonnx.save`, written as code. With a target, its ending says what is written: `.py` (and the weights beside
-    it in `.safetensors`), `.pt2`, `.pt` (TorchScript, for torch.jit.load) or `.onnx`; or the weights alone, under the
-    names that the `.py` has: `.safetensors` or `.pth`. Files of weights alone become one another.
+    `source` is the path of an `.onnx`, `.pt2` or `.pt` (TorchScript) file, the bytes of an ONNX model, or an
+    onnx.ModelProto. Without a target the model comes back as an nn.Module in eval mode, ready to be called or trained;
+    it can be copied, pickled and, by `tonnx.save`, written as code. With a target, its ending says what is written:
+    `.py` (and the weights beside it in `.safetensors`), `.pt2`, `.pt` (TorchScript, for torch.jit.load) or `.onnx`; or
+    the weights alone, under the names that the `.py` has: `.safetensors` or `.pth`. Files of weights alone become one
+    another.
 
     An option that means nothing for a source and a target is an error. `opset` and `external_data` are for a target in
     ONNX: the opset it is to have, and whether its weights go to a file of their own. `input_shapes` fixes the shapes of
-    the inputs of an ONNX model; -1 leaves a size as it is.
+    the inputs of an ONNX model; -1 leaves a size as it is. A `.pt` file has no shapes: `input_shapes` and `input_types`
+    (`{"ids": "int64"}`, float32 where nothing is said) give them, by names or by places ("0"); -1 is an open size.
     `dynamic` is for an ONNX model that becomes `.pt2`, `.pt` or `.onnx`: `{"x": {0: "batch"}}` makes a size of an input
     one that varies, and `{"x": {0: ("batch", 1, 64)}}` says in which range.
     `allow_ops` is for a `.pt2` source: operators that tonnx does not know are refused, unless they are named here as
@@ -107,6 +112,7 @@ def convert(
         "opset": opset is not None,
         "external_data": external_data is not None,
         "input_shapes": bool(input_shapes),
+        "input_types": bool(input_types),
         "dynamic": bool(dynamic),
         "allow_ops": bool(allow_ops),
         "mmap": mmap,
@@ -121,9 +127,25 @@ def convert(
         _core.check_route(origin, path, [name for name, is_given in options.items() if is_given])
         other = "" if weights is None else os.fspath(weights)
         if Path(origin).suffix != ".onnx":
+            shapes = {name: list(shape) for name, shape in (input_shapes or {}).items()}
+            types = dict(input_types or {})
             if target is None:
-                return _program_module(origin, allow_ops, mmap, flat, other, part)
-            _core.convert_file(origin, path, opset, external_data, list(allow_ops), source_lines, flat, other, part)
+                return _built_program(
+                    _title(origin), _core.Program.read_file(origin, other, part, shapes, types), allow_ops, mmap, flat
+                )
+            _core.convert_file(
+                origin,
+                path,
+                opset,
+                external_data,
+                list(allow_ops),
+                source_lines,
+                flat,
+                other,
+                part,
+                shapes,
+                types,
+            )
             return None
         if mmap and not isinstance(source, str | os.PathLike):
             raise Error("mmap is for a model in a file: this one is in memory already", "invalid_model")
@@ -151,11 +173,7 @@ def _dynamic_list(dynamic: Mapping[str, Mapping[int, Dynamic]]) -> list[tuple[st
     return rows
 
 
-def _program_module(
-    source: str, allow_ops: Sequence[str], mmap: bool, flat: bool, weights: str, part: str | None
-) -> nn.Module:
-    title = _title(source)
-    program = _core.Program.read_file(source, weights, part)
+def _built_program(title: str, program: _core.Program, allow_ops: Sequence[str], mmap: bool, flat: bool) -> nn.Module:
     code, state, copies = program.source_and_state(title, list(allow_ops), mmap, flat)
     return _built(code, title, state, [], copies)
 

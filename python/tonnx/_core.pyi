@@ -70,7 +70,13 @@ class Program:
     @staticmethod
     def read(program: bytes, storages: dict[str, tuple[int, int, object]], rolls_loops: bool, /) -> Program: ...
     @staticmethod
-    def read_file(path: str, weights: str = "", part: str | None = None) -> Program: ...
+    def read_file(
+        path: str,
+        weights: str = "",
+        part: str | None = None,
+        input_shapes: dict[str, list[int]] = ...,
+        input_types: dict[str, str] = ...,
+    ) -> Program: ...
     def source_and_state(
         self, title: str, allow_ops: list[str], mapped: bool, flat: bool, /
     ) -> tuple[str, list[StateEntry], list[Copies]]: ...
@@ -119,6 +125,8 @@ def convert_file(
     flat: bool,
     weights: str,
     part: str | None,
+    input_shapes: dict[str, list[int]] = ...,
+    input_types: dict[str, str] = ...,
 ) -> None: ...
 def write_module(
     path: str, source: str, imports: Sequence[str], constructors: Sequence[str], state: Sequence[StoredTensor]

@@ -44,7 +44,7 @@ struct Route {
 /// The format that a path's ending says; an empty path stands for a module in memory.
 std::optional<Format> find_format(std::string_view path);
 
-/// `.onnx, .pt2, .pth and .safetensors`: what is read, for errors.
+/// `.onnx, .pt2, .pt, .pth and .safetensors`: what is read, for errors.
 std::string readable_endings();
 
 /// The endings of what a file can become; none for one that is not read.

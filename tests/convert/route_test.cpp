@@ -22,7 +22,7 @@ TEST(Route, EndingsSayTheFormat) {
 }
 
 TEST(Route, FilesThatAreNotReadOrWritten) {
-  EXPECT_ERROR(Unsupported, "cannot read 'a.pb': tonnx reads .onnx, .pt2, .pth and .safetensors",
+  EXPECT_ERROR(Unsupported, "cannot read 'a.pb': tonnx reads .onnx, .pt2, .pt, .pth and .safetensors",
                route("a.pb", "a.onnx", Given{}));
   EXPECT_ERROR(Unsupported, "cannot write 'a.onnx': tonnx writes .safetensors and .pth from weights alone",
                route("a.pth", "a.onnx", Given{}));
@@ -65,6 +65,9 @@ TEST(Route, OptionsThatMeanNothingAreRefused) {
       {"a.onnx", "b.onnx", RouteOption::Part, "and none is given"},
       {"a.safetensors", "b.pth", RouteOption::InputShapes, "has no inputs"},
       {"a.safetensors", "b.pth", RouteOption::Flat, "asked of code"},
+      {"a.pt", "b.onnx", RouteOption::InputShapes, ""},
+      {"a.pt", "b.onnx", RouteOption::InputTypes, ""},
+      {"a.onnx", "b.py", RouteOption::InputTypes, "a TorchScript file alone lacks them"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(std::string(c.source) + " to " + c.target);

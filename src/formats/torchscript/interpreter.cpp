@@ -8,6 +8,8 @@
 
 #include "base/budget.h"
 #include "base/error.h"
+#include "base/identifier.h"
+#include "formats/modules/module_tree.h"
 
 namespace tonnx::torchscript {
 namespace {
@@ -38,10 +40,7 @@ std::string plain_class_name(std::string_view name) {
 }
 
 std::string stack_entry(const Object& module) {
-  std::string key = module.path;
-  std::replace(key.begin(), key.end(), '.', '_');
-  return fmt::format("L__self__{}{},{},{}", key.empty() ? "" : "_", key, module.path,
-                     plain_class_name(module.type->name));
+  return fmt::format("L__self__{},{},{}", module.path, module.path, plain_class_name(module.type->name));
 }
 
 }  // namespace
@@ -57,6 +56,7 @@ Item Interpreter::call_method(const Item& object, std::string_view name, Argumen
     const std::string entry = stack_entry(*object.object);
     if (!before.stack.ends_with(entry)) calls_.place.stack += (before.stack.empty() ? "" : ";") + entry;
     calls_.place.path = object.object->path;
+    note_class(*object.object);
   }
   Item result = call_function(method->second, std::move(arguments), object);
   calls_.place.stack = before.stack;
@@ -64,8 +64,18 @@ Item Interpreter::call_method(const Item& object, std::string_view name, Argumen
   return result;
 }
 
+/// Generated code calls its classes as the archive does.
+void Interpreter::note_class(const Object& module) {
+  if (!noted_.insert(module.path).second) return;
+  const std::string full = plain_class_name(module.type->name);
+  const std::string name = full.substr(full.rfind('.') + 1);
+  if (is_plain_name(name) && !full.starts_with("torch.nn.modules.container"))
+    graph_.metadata.emplace_back(class_note(module.path), name);
+}
+
 Item Interpreter::call_function(const Function& function, Arguments arguments, std::optional<Item> self) {
-  if (++depth_ > kMostCalls) fail_unsupported("functions call each other more than {} deep: '{}'", kMostCalls, function.name);
+  if (++depth_ > kMostCalls)
+    fail_unsupported("functions call each other more than {} deep: '{}'", kMostCalls, function.name);
   Frame frame;
   frame.function = &function;
   size_t at = 0;
@@ -109,9 +119,7 @@ Interpreter::Flow Interpreter::run(const Stmt& stmt, Frame& frame) {
         const Item value = eval(*stmt.value, frame);
         return value.is(IKind::Unset) && value.text == "raised" ? Flow::Raise : Flow::Next;
       }
-      case Stmt::Kind::Return:
-        frame.result = stmt.value ? eval(*stmt.value, frame) : Item::none();
-        return Flow::Return;
+      case Stmt::Kind::Return: frame.result = stmt.value ? eval(*stmt.value, frame) : Item::none(); return Flow::Return;
       case Stmt::Kind::If: return run_if(stmt, frame);
       case Stmt::Kind::For: return run_for(stmt, frame);
       case Stmt::Kind::While: return run_while(stmt, frame);
@@ -169,7 +177,8 @@ void Interpreter::assign(const Stmt& stmt, Frame& frame) {
 
 std::optional<std::string> Interpreter::dotted_name(const Expr& expr, const Frame& frame) const {
   if (expr.kind == Expr::Kind::Name) {
-    const bool is_root = expr.text == "torch" || expr.text == "ops" || expr.text == "__torch__" || expr.text == "CONSTANTS";
+    const bool is_root =
+        expr.text == "torch" || expr.text == "ops" || expr.text == "__torch__" || expr.text == "CONSTANTS";
     return is_root && !frame.variables.contains(expr.text) ? std::optional(expr.text) : std::nullopt;
   }
   if (expr.kind != Expr::Kind::Attribute) return std::nullopt;
@@ -243,10 +252,12 @@ Item Interpreter::eval_binary(const Expr& expr, Frame& frame) {
   if (expr.text == "in") return operate("aten", "__contains__", {{b, a}, {}});
   if (expr.text == "not in") return negated(operate("aten", "__contains__", {{b, a}, {}}));
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"+", "add"}, {"-", "sub"},       {"*", "mul"},      {"/", "div"},        {"//", "floordiv"},    {"%", "remainder"},
-      {"**", "pow"}, {"@", "matmul"},    {"==", "eq"},      {"!=", "ne"},        {"<", "lt"},           {"<=", "le"},
-      {">", "gt"},  {">=", "ge"},        {"is", "__is__"},  {"is not", "__isnot__"}, {"&", "__and__"}, {"|", "__or__"},
-      {"^", "__xor__"}, {"<<", "__lshift__"}, {">>", "__rshift__"},
+      {"+", "add"},         {"-", "sub"},       {"*", "mul"},     {"/", "div"},
+      {"//", "floordiv"},   {"%", "remainder"}, {"**", "pow"},    {"@", "matmul"},
+      {"==", "eq"},         {"!=", "ne"},       {"<", "lt"},      {"<=", "le"},
+      {">", "gt"},          {">=", "ge"},       {"is", "__is__"}, {"is not", "__isnot__"},
+      {"&", "__and__"},     {"|", "__or__"},    {"^", "__xor__"}, {"<<", "__lshift__"},
+      {">>", "__rshift__"},
   };
   for (const auto& [sign, name] : kNames) {
     if (expr.text == sign) return operate("aten", name, {{a, b}, {}});
@@ -332,7 +343,8 @@ Item Interpreter::eval_call(const Expr& expr, Frame& frame) {
     return call_name(callable.text, eval_arguments(expr, frame));
   }
   const std::string& name = callee.text;
-  require(expr.items.size() > 1 || name == "print" || name == "dict" || name == "list", "'{}' is called with nothing", name);
+  require(expr.items.size() > 1 || name == "print" || name == "dict" || name == "list", "'{}' is called with nothing",
+          name);
   if (name == "annotate" || name == "unchecked_cast") return eval(*expr.items.back(), frame);
   if (name == "uninitialized") return Item::of(IKind::Unset);
   if (name == "isinstance") return Item::of_bool(is_instance(eval(*expr.items[1], frame), *expr.items[2]));
@@ -376,7 +388,8 @@ Item Interpreter::call_name(std::string_view name, Arguments arguments) {
 
 bool Interpreter::is_instance(const Item& item, const Expr& type) {
   if (type.kind == Expr::Kind::Tuple || type.kind == Expr::Kind::List) {
-    return std::any_of(type.items.begin(), type.items.end(), [&](const ExprPtr& each) { return is_instance(item, *each); });
+    return std::any_of(type.items.begin(), type.items.end(),
+                       [&](const ExprPtr& each) { return is_instance(item, *each); });
   }
   if (type.kind == Expr::Kind::Subscript) {
     const std::string& of = type.items[0]->text;
@@ -428,7 +441,8 @@ Item Interpreter::object_of(const PickleValue& value, const std::string& path) {
   Object& object = *made.object;
   const std::string name = global_name(*value.callee);
   object.type = archive_.find_class(name);
-  if (object.type == nullptr) fail_unsupported("'{}' is an object of {}, whose code the archive does not have", path, name);
+  if (object.type == nullptr)
+    fail_unsupported("'{}' is an object of {}, whose code the archive does not have", path, name);
   object.path = path;
   object.is_module = object.type->base == "Module";
   objects_[&value] = made;

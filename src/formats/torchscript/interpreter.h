@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,8 @@ class Interpreter {
     Item result;
   };
 
+  void note_class(const Object& module);
+
   // statements
   Item call_function(const Function& function, Arguments arguments, std::optional<Item> self);
   Flow run(const Block& block, Frame& frame);
@@ -62,6 +65,7 @@ class Interpreter {
 
   // operators (script_operators.cpp)
   Item operate(std::string_view library, std::string_view op, const Arguments& arguments);
+  std::optional<Item> of_older(std::string_view op, const Arguments& arguments);
   std::optional<Item> of_tensor(std::string_view op, const Arguments& arguments);
   std::optional<Item> of_prim(std::string_view op, const Arguments& arguments);
   std::optional<Item> of_container(std::string_view op, const Arguments& arguments);
@@ -89,6 +93,7 @@ class Interpreter {
   std::map<const PickleValue*, Item> objects_;
   std::map<const Tensor*, Value*> weights_;
   std::map<size_t, Item> constants_;
+  std::set<std::string> noted_;  // paths of modules whose classes are noted
   int depth_ = 0;
   int branches_ = 0;  // that are open: what is raised in one is raised only where it is taken
   bool is_located_ = false;

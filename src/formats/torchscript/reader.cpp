@@ -46,7 +46,8 @@ class ScriptReader {
     const bool is_place = std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
                           name.size() < 5 && static_cast<size_t>(std::stoi(name)) < names_.size();
     if (!is_place && std::find(names_.begin(), names_.end(), name) == names_.end())
-      fail_invalid("the model has no input '{}'; it has: {}", name, nearest_list(name, Names(names_.begin(), names_.end())));
+      fail_invalid("the model has no input '{}'; it has: {}", name,
+                   nearest_list(name, Names(names_.begin(), names_.end())));
   }
 
   template <class T>
@@ -59,13 +60,13 @@ class ScriptReader {
   void add_argument(const Parameter& parameter, size_t place, torchscript::Arguments& arguments) {
     const std::vector<int64_t>* const dims = find_given(inputs_.shapes, parameter.name, place);
     const DType* const given = find_given(inputs_.types, parameter.name, place);
-    const std::string type = !parameter.type ? "Tensor"
+    const std::string type = !parameter.type                                 ? "Tensor"
                              : parameter.type->kind == Expr::Kind::Subscript ? parameter.type->items[0]->text
                                                                              : parameter.type->text;
     const auto add = [&](DType dtype, Shape shape) {
       return graph().add_input(graph().unique_name(parameter.name), Type::tensor(dtype, std::move(shape)));
     };
-    if (type == "int" || type == "float" || type == "bool") {
+    if (!parameter.value && (type == "int" || type == "float" || type == "bool")) {
       const IKind kind = type == "int" ? IKind::Int : type == "float" ? IKind::Float : IKind::Bool;
       const DType dtype = type == "int" ? DType::Int64 : type == "float" ? DType::Float32 : DType::Bool;
       arguments.keywords.emplace_back(parameter.name, Item::of_value(kind, add(dtype, Shape())));
@@ -84,15 +85,16 @@ class ScriptReader {
     }
     if (parameter.value) return;  // its default
     if (type != "Tensor") fail_unsupported("the input '{}' is a {}, and no tensor", parameter.name, type);
-    fail_invalid("the shape of the input '{}' is not in the file: --input-shape {}:1,3,224,224 gives it", parameter.name,
-                 parameter.name);
+    fail_invalid("the shape of the input '{}' is not in the file: --input-shape {}:1,3,224,224 gives it",
+                 parameter.name, parameter.name);
   }
 
   void add_outputs(const Item& item, const std::string& name, torchscript::Interpreter& interpreter) {
     if (item.is(IKind::None)) return;
     if (item.is(IKind::Tensor) || item.is_number()) {
-      Value* value = item.is(IKind::Tensor) && item.value ? item.value
-                                                          : interpreter.calls().as_tensor(item.number ? *item.number : item);
+      Value* value = item.is(IKind::Tensor) && item.value
+                         ? item.value
+                         : interpreter.calls().as_tensor(item.number ? *item.number : item);
       graph().add_output(value);
       program_.output_names.push_back(name);
       return;
@@ -101,9 +103,9 @@ class ScriptReader {
     const bool is_dict = item.is(IKind::Dict);
     const auto& fields = item.object && item.object->type ? item.object->type->fields : no_fields_;
     for (size_t i = is_dict ? 1 : 0; i < item.items->size(); i += is_dict ? 2 : 1) {
-      const std::string part = is_dict              ? (*item.items)[i - 1].text
+      const std::string part = is_dict             ? (*item.items)[i - 1].text
                                : i < fields.size() ? fields[i].first
-                                                    : fmt::format("{}_{}", name, i);
+                                                   : fmt::format("{}_{}", name, i);
       add_outputs((*item.items)[i], part, interpreter);
     }
   }

@@ -30,8 +30,12 @@ bool is_script_archive(const ZipFile& zip) { return !find_root(zip).empty(); }
 ScriptArchive::ScriptArchive(const Bytes& bytes) : zip_(bytes), strided_(kFreeGather + bytes.size()) {
   budget().add_input(bytes.size());
   const std::string root = find_root(zip_);
-  if (root.empty())
-    fail(ErrorKind::BadFile, "this is no TorchScript file of torch.jit.save: it has no constants.pkl");
+  const bool is_saved = std::any_of(zip_.entries().begin(), zip_.entries().end(),
+                                    [](const ZipEntry& entry) { return entry.name.ends_with("/data.pkl"); });
+  if (root.empty() && is_saved)
+    fail(ErrorKind::BadFile,
+         "this is a file of torch.save, which holds values but no program; with the ending .pth its weights are read");
+  if (root.empty()) fail(ErrorKind::BadFile, "this is no TorchScript file of torch.jit.save: it has no constants.pkl");
   read_version(root);
   data_ = std::make_unique<Pickle>(read_pth_pickle(zip_, root, "data.pkl", "the archive"), "data.pkl");
   constants_ = std::make_unique<Pickle>(read_pth_pickle(zip_, root, "constants.pkl", "the archive"), "constants.pkl");

@@ -529,6 +529,33 @@ Item Interpreter::make_tensor(const Arguments& arguments) {
   return calls_.call("aten", "reshape", {{row, Item::of_items(IKind::List, sizes)}, {}});
 }
 
+/// What operators of older files meant.
+std::optional<Item> Interpreter::of_older(std::string_view op, const Arguments& arguments) {
+  const auto& args = arguments.positional;
+  const int64_t version = archive_.version();
+  if ((op == "div" || op == "div_") && version < 4 && args.size() == 2 && arguments.keywords.empty()) {
+    const auto is_whole = [](const Item& item) {
+      return item.is(IKind::Tensor) ? item.number || !is_float(item.value->type.dtype) : !item.is(IKind::Float);
+    };
+    if (!args[0].is(IKind::Tensor) || !is_whole(args[0]) || !is_whole(args[1])) return std::nullopt;
+    return calls_.call("aten", op, {args, {{"rounding_mode", Item::of_text("trunc")}}});
+  }
+  if (op == "full" && version < 5 && args.size() >= 2 && args[1].is_number() && args[1].is_constant()) {
+    const Item* dtype = find_argument(arguments, 2, "dtype");
+    if (dtype != nullptr && !dtype->is(IKind::None)) return std::nullopt;
+    Arguments given = arguments;
+    given.positional[1] = Item::of_float(real_of(args[1]));
+    return calls_.call("aten", op, given);
+  }
+  if ((op == "linspace" && version < 8) || (op == "logspace" && version < 9)) {
+    if (args.size() < 3 || !args[2].is(IKind::None)) return std::nullopt;
+    Arguments given = arguments;
+    given.positional[2] = Item::of_int(100);
+    return calls_.call("aten", op, given);
+  }
+  return std::nullopt;
+}
+
 std::optional<Item> Interpreter::of_tensor(std::string_view op, const Arguments& arguments) {
   const auto& args = arguments.positional;
   if (op == "tensor" || op == "as_tensor") return make_tensor(arguments);
@@ -631,6 +658,7 @@ Item Interpreter::operate(std::string_view library, std::string_view op, const A
     fail_unsupported("there is no operator prim::{}", op);
   }
   if (library == "aten") {
+    if (auto made = of_older(op, arguments)) return *made;
     if (auto made = of_tensor(op, arguments)) return *made;
     if (auto made = of_numbers(op, arguments)) return *made;
     if (auto made = of_container(op, arguments)) return *made;

@@ -41,6 +41,8 @@ constexpr Target kTargets[] = {
     {"pickle", "reads a pickle", read_pickle},
     {"pth", "reads a file of weights", read_weights},
     {"safetensors", "reads a safetensors file", read_header},
+    {"script_code", "reads the code of a TorchScript archive", read_script_code},
+    {"torchscript", "reads a TorchScript archive, and runs its code", read_script_archive},
     {"yaml", "reads the list of a batch", read_yaml},
     {"text", "reads the text form of a model, prints it and reads it again", read_text_form},
     {"sympy", "reads an expression of sizes", read_sympy},
