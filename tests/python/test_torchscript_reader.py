@@ -7,7 +7,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple  # noqa: UP035  as TorchScript asks for them
+from typing import Any, NamedTuple  # noqa: UP035  as TorchScript asks for them
 
 import numpy as np
 import onnxruntime
@@ -79,7 +79,7 @@ class Early(nn.Module):
 
 
 class While(nn.Module):
-    def forward(self, a: Tensor) -> Tuple[Tensor, int]:
+    def forward(self, a: Tensor) -> tuple[Tensor, int]:
         x, steps = a.clone(), 0
         while bool((x * x - a).abs().max() > 1e-3) and steps < 20:
             x = 0.5 * (x + a / x)
@@ -92,9 +92,9 @@ class Steps(nn.Module):
         super().__init__()
         self.cell = nn.LSTMCell(3, 4)
 
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         h, c = torch.zeros(x.size(1), 4), torch.zeros(x.size(1), 4)
-        steps: List[Tensor] = []
+        steps: list[Tensor] = []
         for t in range(x.size(0)):
             h, c = self.cell(x[t], (h, c))
             steps.append(h)
@@ -116,7 +116,7 @@ class Writes(nn.Module):
 
 class Pair(NamedTuple):
     first: Tensor
-    rest: List[Tensor]
+    rest: list[Tensor]
 
 
 class Containers(nn.Module):
@@ -125,8 +125,8 @@ class Containers(nn.Module):
         self.mode = "sum"
         self.scales = {"large": 3.0, "small": 0.5}
 
-    def forward(self, x: Tensor, bias: Optional[Tensor] = None) -> Pair:
-        table: Dict[str, Tensor] = {}
+    def forward(self, x: Tensor, bias: Tensor | None = None) -> Pair:
+        table: dict[str, Tensor] = {}
         for i, part in enumerate(torch.chunk(x, 2, -1)):
             table[str(i)] = part * self.scales["large"]
         if bias is not None:
@@ -255,7 +255,7 @@ def with_version(number: int) -> Callable[[str, bytes], bytes]:
 
 
 class Divides(nn.Module):
-    def forward(self, x: Tensor, y: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return torch.div(x, y), torch.div(x, 2), torch.full([2], 3)
 
 

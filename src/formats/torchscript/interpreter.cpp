@@ -237,9 +237,17 @@ Item Interpreter::eval(const Expr& expr, Frame& frame) {
     }
     case Expr::Kind::Binary: return eval_binary(expr, frame);
     case Expr::Kind::Choice: {
-      const Item condition = eval(*expr.items[1], frame);
-      require(condition.is_constant(), "a choice in the middle of an expression depends on the run");
-      return eval(*expr.items[condition.integer != 0 ? 0 : 2], frame);
+      Item condition = eval(*expr.items[1], frame);
+      if (condition.is(IKind::Tensor)) condition = converted(condition, IKind::Bool);
+      if (condition.is_constant()) return eval(*expr.items[condition.integer != 0 ? 0 : 2], frame);
+      const auto way = [&](size_t item) {
+        return [this, &expr, item](Frame& inner) {
+          inner.result = eval(*expr.items[item], inner);
+          return Flow::Return;
+        };
+      };
+      run_branch(condition, way(0), way(2), frame);
+      return std::exchange(frame.result, Item::none());
     }
   }
   return Item::none();

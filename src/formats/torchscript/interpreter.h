@@ -1,5 +1,6 @@
 // interpreter.h - runs the code of an archive on values of a graph: what is known is computed, the rest becomes nodes.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -82,7 +83,8 @@ class Interpreter {
 
   // branches and loops (script_control.cpp)
   Flow run_if(const Stmt& stmt, Frame& frame);
-  Flow run_branch(const Item& condition, const Stmt& stmt, Frame& frame);
+  using Way = std::function<Flow(Frame&)>;
+  Flow run_branch(const Item& condition, const Way& yes, const Way& no, Frame& frame);
   Flow run_for(const Stmt& stmt, Frame& frame);
   Flow run_while(const Stmt& stmt, Frame& frame);
   void run_loop(const Stmt& stmt, const std::optional<Item>& count, std::optional<Item> goes_on, Frame& frame);

@@ -310,7 +310,7 @@ Item ScriptCalls::call(std::string_view library, std::string_view op, const Argu
     }
   }
   // overloads that the tables have under another name: max of two tensors is maximum
-  for (const char* const overload : {"other", "sizes"}) {
+  for (const char* const overload : {"other", "sizes", "dtype"}) {
     Node probe;
     probe.domain = "aten";
     probe.op = name;

@@ -167,10 +167,12 @@ Interpreter::Flow Interpreter::run_if(const Stmt& stmt, Frame& frame) {
   require(condition.is_number(), "a branch asks {}", name_of(condition.kind));
   if (condition.is_constant())
     return run(condition.integer != 0 || condition.real != 0 ? stmt.body : stmt.otherwise, frame);
-  return run_branch(condition, stmt, frame);
+  return run_branch(
+      condition, [&](Frame& inner) { return run(stmt.body, inner); },
+      [&](Frame& inner) { return run(stmt.otherwise, inner); }, frame);
 }
 
-Interpreter::Flow Interpreter::run_branch(const Item& condition, const Stmt& stmt, Frame& frame) {
+Interpreter::Flow Interpreter::run_branch(const Item& condition, const Way& yes, const Way& no, Frame& frame) {
   Graph& outer = *calls_.place.graph;
   Node& node = *outer.add_node("tonnx", "cond");
   node.name = calls_.place.path;
@@ -189,7 +191,7 @@ Interpreter::Flow Interpreter::run_branch(const Item& condition, const Stmt& stm
     frames[i].variables = Copier().copy(frame.variables);
     calls_.place.graph = graphs[i].get();
     ++branches_;
-    flows[i] = run(i == 0 ? stmt.body : stmt.otherwise, frames[i]);
+    flows[i] = (i == 0 ? yes : no)(frames[i]);
     --branches_;
     calls_.place.graph = &outer;
   }
@@ -197,7 +199,7 @@ Interpreter::Flow Interpreter::run_branch(const Item& condition, const Stmt& stm
     for (const GraphPtr& graph : graphs) graph->release_uses();
     outer.erase(&node);
     if (flows[0] == flows[1]) return Flow::Raise;
-    return run(flows[0] == Flow::Raise ? stmt.otherwise : stmt.body, frame);
+    return (flows[0] == Flow::Raise ? no : yes)(frame);
   }
   if (flows[0] != flows[1]) fail_unsupported("one way returns, and the other goes on");
   Branches merged(node, calls_, graphs[0], graphs[1]);

@@ -11,6 +11,8 @@ namespace {
 
 using IKind = Item::Kind;
 
+constexpr int64_t kMostListed = 1024;  // elements of a tensor that becomes a list
+
 double real_of(const Item& number) {
   return number.is(IKind::Float) ? number.real : static_cast<double>(number.integer);
 }
@@ -645,6 +647,24 @@ std::optional<Item> Interpreter::of_tensor(std::string_view op, const Arguments&
     return count;
   }
   const DType dtype = self.value ? self.value->type.dtype : DType::Int64;
+  if (op == "tolist") {
+    const IKind kind = dtype == DType::Bool ? IKind::Bool : is_float(dtype) ? IKind::Float : IKind::Int;
+    if (shape.empty()) return converted(self, kind);
+    const auto count = shape[0].constant();
+    if (shape.size() != 1 || !count || *count > kMostListed) fail_unsupported("a list of a tensor of shape {}", tonnx::text_of(shape));
+    Item::Items list;
+    for (int64_t i = 0; i < *count; ++i) {
+      if (self.value->constant && self.value->producer == nullptr) {
+        const Tensor& tensor = *self.value->constant;
+        list.push_back(kind == IKind::Float  ? Item::of_float(element_as_double(tensor, i))
+                       : kind == IKind::Bool ? Item::of_bool(element_as_int(tensor, i) != 0)
+                                             : Item::of_int(element_as_int(tensor, i)));
+      } else {
+        list.push_back(converted(calls_.call("aten", "select", {{self, Item::of_int(0), Item::of_int(i)}, {}}), kind));
+      }
+    }
+    return Item::of_items(IKind::List, std::move(list));
+  }
   if (op == "is_floating_point") return Item::of_bool(is_float(dtype));
   if (op == "is_complex") return Item::of_bool(is_complex(dtype));
   if (op == "element_size") return Item::of_int(info(dtype).bits / 8);
