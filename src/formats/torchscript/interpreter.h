@@ -76,8 +76,9 @@ class Interpreter {
   Item negated(const Item& flag);
   Item both(const Item& a, const Item& b, bool is_or);
   Item convolution(const Arguments& arguments);
-  Item attention(const Arguments& arguments);      // script_attention.cpp
-  Item encoder_layer(const Arguments& arguments);  // the same
+  Item attention(const Arguments& arguments);  // this and the next two: script_fused.cpp
+  Item encoder_layer(const Arguments& arguments);
+  Item normalised_weight(const Arguments& arguments);
   Item make_tensor(const Arguments& arguments);
   Item converted(const Item& number, Item::Kind kind);
 

@@ -239,6 +239,17 @@ std::optional<Item> Interpreter::of_numbers(std::string_view op, const Arguments
       return arithmetic(op, a, b);
     return std::nullopt;
   }
+  if (args.size() == 3 && op == "__derive_index")  // of a range: start + index * step
+    return arithmetic("add", args[1], arithmetic("mul", a, args[2]));
+  if (args.size() == 3 && op == "__range_length") {
+    const Item& step = args[2];
+    require(step.is_constant() && step.integer != 0, "a range goes on by steps that only the run tells");
+    const bool is_up = step.integer > 0;
+    const Item span = is_up ? arithmetic("sub", args[1], a) : arithmetic("sub", a, args[1]);
+    const Item each = Item::of_int(is_up ? step.integer : checked_mul(step.integer, -1));
+    const Item whole = arithmetic("add", span, Item::of_int(each.integer - 1));
+    return arithmetic("max", arithmetic("floordiv", whole, each), Item::of_int(0));
+  }
   if (args.size() != 1) return std::nullopt;
   if (op == "__not__") return negated(converted(a, IKind::Bool));
   if (op == "neg") return arithmetic("mul", a, a.is(IKind::Float) ? Item::of_float(-1) : Item::of_int(-1));
@@ -270,6 +281,8 @@ std::optional<Item> Interpreter::of_numbers(std::string_view op, const Arguments
 
 std::optional<Item> Interpreter::of_container(std::string_view op, const Arguments& arguments) {
   const auto& args = arguments.positional;
+  if (args.empty() && (op == "dict" || op == "list"))
+    return Item::of_items(op == "dict" ? IKind::Dict : IKind::List, {});
   if (args.empty()) return std::nullopt;
   const Item& of = args[0];
   if (of.is(IKind::Text) && args.size() <= 2) {
@@ -318,7 +331,11 @@ std::optional<Item> Interpreter::of_container(std::string_view op, const Argumen
         list.push_back(Item::of_items(IKind::Tuple, {items[i], items[i + 1]}));
       return Item::of_items(IKind::List, std::move(list));
     }
-    if (op == "copy") return Item::of_items(IKind::Dict, items);
+    if (op == "copy" || op == "dict") return Item::of_items(IKind::Dict, items);
+    if (op == "clear") {
+      items.clear();
+      return Item::none();
+    }
     if (args.size() < 2) return std::nullopt;
     const size_t at = place(args[1]);
     if (op == "__contains__") return Item::of_bool(at < items.size());
@@ -571,6 +588,7 @@ std::optional<Item> Interpreter::of_tensor(std::string_view op, const Arguments&
   if (op == "str") return Item::of_text(args.empty() ? "" : text_of(args[0]));
   if (op == "_native_multi_head_attention") return attention(arguments);
   if (op == "_transformer_encoder_layer_fwd") return encoder_layer(arguments);
+  if (op == "_weight_norm") return normalised_weight(arguments);
   if (op == "warn" || op == "manual_seed" || op == "_assert") return Item::none();
   // with gradients: fused forms of layers are for running without them
   if (is_one_of(op, {"is_autocast_enabled", "is_grad_enabled", "is_autocast_cpu_enabled", "is_scripting"}))
@@ -651,7 +669,8 @@ std::optional<Item> Interpreter::of_tensor(std::string_view op, const Arguments&
     const IKind kind = dtype == DType::Bool ? IKind::Bool : is_float(dtype) ? IKind::Float : IKind::Int;
     if (shape.empty()) return converted(self, kind);
     const auto count = shape[0].constant();
-    if (shape.size() != 1 || !count || *count > kMostListed) fail_unsupported("a list of a tensor of shape {}", tonnx::text_of(shape));
+    if (shape.size() != 1 || !count || *count > kMostListed)
+      fail_unsupported("a list of a tensor of shape {}", tonnx::text_of(shape));
     Item::Items list;
     for (int64_t i = 0; i < *count; ++i) {
       if (self.value->constant && self.value->producer == nullptr) {
@@ -669,6 +688,7 @@ std::optional<Item> Interpreter::of_tensor(std::string_view op, const Arguments&
   if (op == "is_complex") return Item::of_bool(is_complex(dtype));
   if (op == "element_size") return Item::of_int(info(dtype).bits / 8);
   if (is_one_of(op, {"cpu", "cuda", "requires_grad_", "pin_memory"})) return self;
+  if (op == "zero_") return calls_.call("aten", "fill_", {{self, Item::of_int(0)}, {}});
   return std::nullopt;
 }
 
