@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import subprocess
 import warnings
 import zipfile
@@ -137,6 +138,44 @@ class Containers(nn.Module):
         return Pair(y, list(table.values()))
 
 
+class Mode(enum.Enum):
+    ADD = "add"
+    MUL = "mul"
+
+
+class Plain(nn.Module):
+    """What is decided before the model runs: members of an Enum, slices of lists, texts, ranges."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mode = Mode.MUL
+
+    def forward(self, x: Tensor) -> Tensor:
+        sizes = [x.size(i) for i in range(x.dim() - 1, -1, -1)]
+        y = x.detach().reshape(sizes[::-1][-2:])
+        for i in range(6, 0, -2):
+            y = y + i
+        if self.mode == Mode.ADD:
+            return y + 1
+        return y.to(torch.device("cpu")) * (3.0 if "{}".format(len(sizes)) == "2" else 0.0)  # noqa: UP032
+
+
+class Chosen(nn.Module):
+    """A way that raises, a branch inside a loop, numbers that the run decides."""
+
+    def forward(self, x: Tensor, n: int) -> Tuple[Tensor, int, float]:
+        if bool(x.isnan().any()):
+            raise ValueError("nan")
+        count, scale = 0, 1.0
+        for i in range(n):
+            if bool(x[0] > i):
+                count += 2
+                scale = scale * 0.5
+            else:
+                x = x + 1
+        return x * scale, count, scale
+
+
 def rand(*shape: int) -> Tensor:
     return torch.rand(*shape) * 4 - 2
 
@@ -151,6 +190,8 @@ CASES: dict[str, tuple[Callable[[], nn.Module], str, Calls]] = {
     "writes": (Writes, "script", [(torch.rand(4, 3),), (-torch.rand(6, 3),)]),
     "containers": (Containers, "script", [(rand(3, 4),)]),
     "containers with bias": (Containers, "script", [(rand(3, 4), rand(4))]),
+    "plain": (Plain, "script", [(rand(3, 4),), (rand(5, 4),)]),
+    "chosen": (Chosen, "script", [(torch.tensor([2.5]), 4), (torch.tensor([-1.0]), 3), (torch.tensor([9.0]), 0)]),
     "recurrent": (lambda: nn.GRU(3, 4, 2, bidirectional=True), "trace", [(rand(5, 2, 3),)]),
     "encoder": (lambda: nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), "both", [(rand(2, 5, 8),)]),
 }
@@ -173,21 +214,23 @@ def saved(build: Callable[[], nn.Module], how: str, calls: Calls, path: Path) ->
         made = torch.jit.script(model) if how == "script" else torch.jit.trace(model, calls[0], check_trace=False)
         torch.jit.save(made, path)
         loaded = torch.jit.load(path)
-        return [flat(loaded(*[x.clone() for x in args])) for args in calls]
+        return [flat(loaded(*args)) for args in calls]
 
 
 def input_options(calls: Calls) -> tuple[dict[str, list[int]], dict[str, str]]:
     shapes, types = {}, {}
     for i, example in enumerate(calls[0]):
+        if not isinstance(example, Tensor):
+            continue
         sizes = zip(*(args[i].shape for args in calls), strict=True)
         shapes[str(i)] = [-1 if len(set(each)) > 1 else each[0] for each in sizes]
         types[str(i)] = str(example.dtype).removeprefix("torch.")
     return shapes, types
 
 
-def run(path: str, args: Sequence[Tensor]) -> list[Tensor]:
+def run(path: str, args: Sequence[Any]) -> list[Tensor]:
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    feeds = {value.name: x.numpy() for value, x in zip(session.get_inputs(), args, strict=True)}
+    feeds = {value.name: np.asarray(x) for value, x in zip(session.get_inputs(), args, strict=True)}
     return [torch.from_numpy(np.asarray(result)) for result in session.run(None, feeds)]
 
 
@@ -214,7 +257,7 @@ def test_outputs_are_those_of_pytorch(cli: Cli, tmp_path: Path, name: str, how: 
     module = tonnx.convert("m.pt", input_shapes=shapes, input_types=types)
     with torch.no_grad():
         for args, outputs in zip(calls, wanted, strict=True):
-            assert_close(flat(module(*[x.clone() for x in args])), outputs)
+            assert_close(flat(module(*map(torch.as_tensor, args))), outputs)
 
 
 def test_names_of_the_state_dict_and_of_classes(tmp_path: Path) -> None:

@@ -223,6 +223,7 @@ Item Interpreter::eval(const Expr& expr, Frame& frame) {
     case Expr::Kind::Attribute: {
       if (const auto name = dotted_name(expr, frame)) {
         if (name->starts_with("CONSTANTS.c")) return constant(number_behind(*name, 11));
+        if (auto member = enum_member(*name)) return *member;
         Item callable = Item::of(IKind::Callable);
         callable.text = *name;
         return callable;
@@ -251,6 +252,17 @@ Item Interpreter::eval(const Expr& expr, Frame& frame) {
     }
   }
   return Item::none();
+}
+
+/// A member of an Enum is its value.
+std::optional<Item> Interpreter::enum_member(const std::string& name) {
+  const size_t dot = name.rfind('.');
+  const Class* type = dot == std::string::npos ? nullptr : archive_.find_class(std::string_view(name).substr(0, dot));
+  if (type == nullptr || type->base != "Enum") return std::nullopt;
+  const auto value = type->constants.find(std::string_view(name).substr(dot + 1));
+  require(value != type->constants.end(), "there is no '{}'", name);
+  Frame empty;
+  return eval(*value->second, empty);
 }
 
 Item Interpreter::eval_binary(const Expr& expr, Frame& frame) {
@@ -500,6 +512,9 @@ Item Interpreter::item_of(const PickleValue& value, const std::string& path, boo
   }
   if (value.is_call_of("collections", "OrderedDict")) return all(IKind::Dict, value.entries);
   require(value.callee->is(PKind::Global), "the archive holds a call of what is no name");
+  const Class* type = archive_.find_class(global_name(*value.callee));
+  if (type != nullptr && type->base == "Enum" && arguments.size() == 1)
+    return item_of(*arguments.front(), path, is_constant);
   return object_of(value, path);
 }
 

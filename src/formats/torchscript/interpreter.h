@@ -52,6 +52,7 @@ class Interpreter {
   Item eval_call(const Expr& expr, Frame& frame);
   Item eval_attribute(const Item& of, std::string_view name);
   Item eval_subscript(const Item& of, const Item& index);
+  std::optional<Item> enum_member(const std::string& name);
   Item eval_binary(const Expr& expr, Frame& frame);
   Arguments eval_arguments(const Expr& call, Frame& frame);
   std::optional<std::string> dotted_name(const Expr& expr, const Frame& frame) const;

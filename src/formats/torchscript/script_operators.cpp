@@ -419,15 +419,18 @@ std::optional<Item> Interpreter::of_container(std::string_view op, const Argumen
   }
   if (op == "slice") {
     const auto size = static_cast<int64_t>(items.size());
+    const int64_t step = args.size() > 3 ? args[3].integer : 1;
+    require(step != 0, "a list is sliced by steps of 0");
+    const int64_t first = step > 0 ? 0 : -1;  // the places that ends are moved to
     const auto end = [&](size_t i, int64_t otherwise) {
       if (i >= args.size() || args[i].is(IKind::None)) return otherwise;
       require(args[i].is_constant(), "which items of a list are meant depends on the run");
-      return std::clamp<int64_t>(args[i].integer < 0 ? args[i].integer + size : args[i].integer, 0, size);
+      const int64_t at = args[i].integer;
+      return std::clamp<int64_t>(at < 0 ? at + size : at, first, size + first);
     };
-    const int64_t step = args.size() > 3 ? args[3].integer : 1;
-    require(step > 0, "a list is sliced by steps of {}", step);
+    const int64_t begin = end(1, step > 0 ? 0 : size - 1), stop = end(2, step > 0 ? size : -1);
     Item::Items list;
-    for (int64_t i = end(1, 0); i < end(2, size); i += step) list.push_back(items[static_cast<size_t>(i)]);
+    for (int64_t i = begin; step > 0 ? i < stop : i > stop; i += step) list.push_back(items[static_cast<size_t>(i)]);
     return Item::of_items(of.kind, std::move(list));
   }
   if ((op == "min" || op == "max") && args.size() == 1 && !items.empty() && items[0].is_number()) {
@@ -638,6 +641,11 @@ std::optional<Item> Interpreter::of_tensor(std::string_view op, const Arguments&
     }
   }
   if (self.number && is_one_of(op, {"detach", "clone", "contiguous"})) return self;
+  if (op == "to" && args.size() >= 2 && args[1].is(IKind::Device)) {  // all is on one device
+    const Item* dtype = find_argument(arguments, 2, "dtype");
+    if (dtype == nullptr || !dtype->is(IKind::Int)) return self;
+    return operate("aten", "to", {{self, *dtype}, {}});
+  }
   if (self.number && op == "to" && args.size() > 1 && args[1].is(IKind::Int) && self.number->is(IKind::Int) &&
       dtype_of(args[1].integer) == DType::Int64)
     return self;
@@ -687,7 +695,8 @@ std::optional<Item> Interpreter::of_tensor(std::string_view op, const Arguments&
   if (op == "is_floating_point") return Item::of_bool(is_float(dtype));
   if (op == "is_complex") return Item::of_bool(is_complex(dtype));
   if (op == "element_size") return Item::of_int(info(dtype).bits / 8);
-  if (is_one_of(op, {"cpu", "cuda", "requires_grad_", "pin_memory"})) return self;
+  if (is_one_of(op, {"cpu", "cuda", "requires_grad_", "pin_memory", "detach", "detach_", "alias", "lift_fresh"}))
+    return self;
   if (op == "zero_") return calls_.call("aten", "fill_", {{self, Item::of_int(0)}, {}});
   return std::nullopt;
 }
