@@ -163,7 +163,7 @@ class Plain(nn.Module):
 class Chosen(nn.Module):
     """A way that raises, a branch inside a loop, numbers that the run decides."""
 
-    def forward(self, x: Tensor, n: int) -> Tuple[Tensor, int, float]:
+    def forward(self, x: Tensor, n: int) -> tuple[Tensor, int, float]:
         if bool(x.isnan().any()):
             raise ValueError("nan")
         count, scale = 0, 1.0

@@ -59,18 +59,20 @@ class Interpreter {
   Item call_name(std::string_view name, Arguments arguments);
   bool is_instance(const Item& item, const Expr& type);
 
-  // objects
+  // objects (script_objects.cpp)
   Item item_of(const PickleValue& value, const std::string& path, bool is_constant);
   Item object_of(const PickleValue& value, const std::string& path);
   Item tensor_of(const PickleValue& value, const std::string& path, bool is_constant, bool is_parameter);
   Item constant(size_t index);
 
-  // operators (script_operators.cpp)
+  // operators (script_operators.cpp, script_numbers.cpp, script_containers.cpp)
   Item operate(std::string_view library, std::string_view op, const Arguments& arguments);
   std::optional<Item> of_older(std::string_view op, const Arguments& arguments);
   std::optional<Item> of_tensor(std::string_view op, const Arguments& arguments);
   std::optional<Item> of_prim(std::string_view op, const Arguments& arguments);
   std::optional<Item> of_container(std::string_view op, const Arguments& arguments);
+  std::optional<Item> of_list(std::string_view op, const Item::Items& args);
+  static std::optional<Item> of_dict(std::string_view op, const Item::Items& args);
   std::optional<Item> of_numbers(std::string_view op, const Arguments& arguments);
   Item arithmetic(std::string_view op, const Item& a, const Item& b);
   Item compare(std::string_view op, const Item& a, const Item& b);
@@ -83,7 +85,8 @@ class Interpreter {
   Item make_tensor(const Arguments& arguments);
   Item converted(const Item& number, Item::Kind kind);
 
-  // branches and loops (script_control.cpp)
+  // branches and loops (script_control.cpp, script_loops.cpp)
+  class LoopTrace;
   Flow run_if(const Stmt& stmt, Frame& frame);
   using Way = std::function<Flow(Frame&)>;
   Flow run_branch(const Item& condition, const Way& yes, const Way& no, Frame& frame);

@@ -17,16 +17,16 @@ struct Object;
 struct Item {
   enum class Kind : uint8_t {
     None,
-    Tensor,  // value; `number`: the number that it was made of
-    Int,     // integer; or value: a number of the graph, or a tensor of one element
-    Float,   // real, or value
-    Bool,    // integer, or value
-    Text,    // text
-    Device,  // text
-    List,    // items; or value: all of them stacked along a first dimension
-    Tuple,   // items, and object where it is a NamedTuple
-    Dict,    // items: a key, its value, and so on
-    Object,  // object
+    Tensor,    // value; `number`: the number that it was made of
+    Int,       // integer; or value: a number of the graph, or a tensor of one element
+    Float,     // real, or value
+    Bool,      // integer, or value
+    Text,      // text
+    Device,    // text
+    List,      // items; or value: all of them stacked along a first dimension
+    Tuple,     // items, and object where it is a NamedTuple
+    Dict,      // items: a key, its value, and so on
+    Object,    // object
     Callable,  // text: the name of a function or a class of the archive
     Unset,     // a variable that nobody reads on this way
   };

@@ -89,8 +89,7 @@ class Parser {
   struct Deeper {
     explicit Deeper(Parser& parser) : parser(parser) {
       constexpr int kMostDepth = 600;
-      if (++parser.depth_ > kMostDepth)
-        fail(ErrorKind::BadFile, "line {}: the code nests too deep", parser.now().line);
+      if (++parser.depth_ > kMostDepth) fail(ErrorKind::BadFile, "line {}: the code nests too deep", parser.now().line);
     }
     ~Deeper() { --parser.depth_; }
     Deeper(const Deeper&) = delete;
@@ -121,10 +120,10 @@ class Parser {
 
   ExprPtr binary(int least) {
     const Deeper deeper(*this);
-    ExprPtr left = now().is("not")   ? unary("not", kNot)
-                   : now().is("-")   ? unary("-", kMinus)
-                   : now().is("~")   ? unary("~", kMinus)
-                                     : postfix();
+    ExprPtr left = now().is("not") ? unary("not", kNot)
+                   : now().is("-") ? unary("-", kMinus)
+                   : now().is("~") ? unary("~", kMinus)
+                                   : postfix();
     constexpr int kMostTerms = 500;
     for (int count = 0;; ++count) {
       const bool is_not_in = now().is("not") && tokens_[at_ + 1].is("in");
@@ -482,7 +481,8 @@ class Parser {
 }  // namespace
 
 Unit parse_unit(std::string_view source, const std::string& scope, const std::string& file) {
-  return in_context([&] { return error_text("reading '{}'", file); }, [&] { return Parser(source, scope, file).run(); });
+  return in_context([&] { return error_text("reading '{}'", file); },
+                    [&] { return Parser(source, scope, file).run(); });
 }
 
 }  // namespace tonnx::torchscript

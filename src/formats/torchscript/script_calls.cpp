@@ -98,7 +98,7 @@ Value* ScriptCalls::constant(TensorPtr tensor, std::string_view name) {
 Dim ScriptCalls::dim_of(const Item& number) {
   if (number.is_constant()) return number.integer;
   return number.value->known_ints && number.value->known_ints->size() == 1 ? number.value->known_ints->front()
-                                                                         : Dim::symbol("");
+                                                                           : Dim::symbol("");
 }
 
 bool ScriptCalls::fits(const Param& param, const Item& item, bool loosely) {
@@ -151,12 +151,14 @@ AttrValue ScriptCalls::element(Operands& operands, const std::string& type, cons
   if (item.is(IKind::Text) || item.is(IKind::Device)) return item.text;
   if (item.is(IKind::Tensor) && type != "Tensor") {
     const DType dtype = item.value ? item.value->type.dtype : DType::Int64;
-    const Item number = number_of(item, is_float(dtype) ? IKind::Float : dtype == DType::Bool ? IKind::Bool : IKind::Int);
+    const Item number = number_of(item, is_float(dtype)        ? IKind::Float
+                                        : dtype == DType::Bool ? IKind::Bool
+                                                               : IKind::Int);
     return element(operands, type, number);
   }
-  Value* value = item.is(IKind::Tensor)                     ? tensor(item)
+  Value* value = item.is(IKind::Tensor)                    ? tensor(item)
                  : item.is_number() && !item.is_constant() ? plain(item).value
-                                                            : item.value;
+                                                           : item.value;
   if (value != nullptr) {
     if (item.is(IKind::Int) && dim_of(Item::of_value(IKind::Int, value)).is_constant())
       return *dim_of(Item::of_value(IKind::Int, value)).constant();
@@ -197,7 +199,8 @@ size_t ScriptCalls::list_count(const AtenOpEntry& entry, const std::vector<const
   if (const Item* tensors = given("tensors")) return tensors->items ? tensors->items->size() : 0;
   if (const Item* sizes = given("split_sizes")) return sizes->items->size();
   const Item* self = given("self");
-  require(self != nullptr && self->value != nullptr && self->value->type.shape, "the shape of what is split is not known");
+  require(self != nullptr && self->value != nullptr && self->value->type.shape,
+          "the shape of what is split is not known");
   const auto rank = static_cast<int64_t>(self->value->type.shape->size());
   const Item* dim = given("dim");
   int64_t at = dim && dim->is(IKind::Int) ? dim->integer : 0;
@@ -215,7 +218,8 @@ size_t ScriptCalls::list_count(const AtenOpEntry& entry, const std::vector<const
   if (op == "unbind") return static_cast<size_t>(*count);
   require(part != nullptr && part->is(IKind::Int) && part->is_constant() && part->integer > 0,
           "how {} splits is not known", op);
-  const int64_t each = op == "chunk" ? std::max<int64_t>((*count + part->integer - 1) / part->integer, 1) : part->integer;
+  const int64_t each =
+      op == "chunk" ? std::max<int64_t>((*count + part->integer - 1) / part->integer, 1) : part->integer;
   if (*count == 0) return op == "chunk" ? static_cast<size_t>(part->integer) : 1;
   return static_cast<size_t>((*count + each - 1) / each);
 }
@@ -354,9 +358,7 @@ Item ScriptCalls::number_of(const Item& tensor, Item::Kind kind) {
 }
 
 Value* ScriptCalls::as_tensor(const Item& number) {
-  const DType dtype = number.is(IKind::Int)    ? DType::Int64
-                      : number.is(IKind::Bool) ? DType::Bool
-                                               : DType::Float32;
+  const DType dtype = number.is(IKind::Int) ? DType::Int64 : number.is(IKind::Bool) ? DType::Bool : DType::Float32;
   if (!number.is_constant() && number.value->type.is_tensor()) return number.value;
   Operands operands;
   AttrValue value = element(operands, "number", number);
@@ -368,8 +370,11 @@ Value* ScriptCalls::as_tensor(const Item& number) {
 }
 
 Item ScriptCalls::number(std::string_view op, const std::vector<Item>& operands, Item::Kind kind) {
-  const bool of_floats = std::any_of(operands.begin(), operands.end(), [](const Item& i) { return i.is(IKind::Float); });
-  const std::string library = op.starts_with("sym_") ? "torch" : op == "floor" || op == "ceil" || op == "trunc" ? "math" : "_operator";
+  const bool of_floats =
+      std::any_of(operands.begin(), operands.end(), [](const Item& i) { return i.is(IKind::Float); });
+  const std::string library = op.starts_with("sym_")                           ? "torch"
+                              : op == "floor" || op == "ceil" || op == "trunc" ? "math"
+                                                                               : "_operator";
   const std::string overload = of_floats && find_aten_op(library + "::" + std::string(op) + ".float") ? ".float" : "";
   const AtenOpEntry* entry = find_aten_op(library + "::" + std::string(op) + overload);
   if (entry == nullptr) fail_unsupported("{} of numbers that only the run tells is not supported", op);

@@ -75,7 +75,7 @@ struct Class {
   std::string name;  // in full: __torch__.pkg.Net
   std::string base;  // Module, NamedTuple, Enum, ModuleInterface, or nothing
   std::vector<std::string> parameters, buffers;
-  std::vector<std::pair<std::string, ExprPtr>> fields;   // in their order, with their types
+  std::vector<std::pair<std::string, ExprPtr>> fields;    // in their order, with their types
   std::map<std::string, ExprPtr, std::less<>> constants;  // values that the class itself has
   std::map<std::string, Function, std::less<>> methods;
 };
