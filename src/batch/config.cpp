@@ -117,6 +117,10 @@ class Expansion {
     const auto& dynamic = entry.dynamic ? entry.dynamic : defaults.dynamic;
     const bool has_sizes = !entry.input_shapes.empty() || !defaults.input_shapes.empty() || dynamic;
     if (!has_sizes && !job.simplify) return false;
+    if (find_format(job.source) == Format::TorchScript) {  // its own code says what the inputs are called
+      for (const auto& [name, dims] : entry.input_shapes) job.convert.input_shapes[name] = dims.value;
+      return false;
+    }
     if (fs::path(job.source).extension() != ".onnx") {
       if (!entry.input_shapes.empty() || entry.dynamic)
         mistakes_.add(

@@ -285,6 +285,15 @@ def test_print_shows_the_graph(cli: Cli, tmp_path: Path) -> None:
     assert "input %x: float32[x_0, 5, 8]" in done.stdout and "aten::softmax" in done.stdout
 
 
+def test_in_a_batch(cli: Cli, tmp_path: Path) -> None:
+    saved(Views, "trace", [(rand(2, 5, 8),)], tmp_path / "m.pt")
+    Path("b.yml").write_text("models:\n  - {source: m.pt, target: m.onnx, input_shapes: {x: [2, 5, 8]}}\n")
+    done = cli("run", "b.yml")
+    assert done.returncode == 0, done.stderr
+    x = rand(2, 5, 8)
+    assert_close(run("m.onnx", (x,)), flat(torch.jit.load("m.pt")(x)))
+
+
 def edited(source: Path, target: Path, edit: Callable[[str, bytes], bytes | None]) -> None:
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         for name in old.namelist():
