@@ -192,6 +192,7 @@ constexpr OnnxOp kUnaryOnnx[] = {
 /// Of complex numbers: their lengths.
 void types_abs(TypeNode& n) {
   types_elementwise(n);
+  if (n.found().empty()) return;
   DType& dtype = n.found()[0].dtype;
   if (dtype == DType::Complex64) dtype = DType::Float32;
   if (dtype == DType::Complex128) dtype = DType::Float64;

@@ -259,7 +259,7 @@ void types_meshgrid(TypeNode& n) {
   const std::vector<const Type*> tensors = n.tensors("tensors");
   Shape grid;
   for (const Type* tensor : tensors) {
-    if (!tensor->shape || tensor->shape->size() > 1) return;
+    if (tensor == nullptr || !tensor->shape || tensor->shape->size() > 1) return;
     grid.push_back(tensor->shape->empty() ? Dim(1) : tensor->shape->front());
   }
   const bool has_order = n.args().signature().find_input("indexing") >= 0;
