@@ -115,6 +115,23 @@ class Writes(nn.Module):
         return y * 2
 
 
+class Nested(nn.Module):
+    """Writes in a branch inside a loop, and in a branch inside a branch."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.zeros_like(x)
+        for i in range(x.size(0)):
+            if bool(x[i].sum() > 0):
+                y[i] = x[i] * 2
+            y[i, 0] += 1
+        z = x.clone()
+        if bool(x.sum() > 0):
+            if bool(x.max() > 1):
+                z[:, 1] = 7
+            z[:, 2] += 1
+        return y + z
+
+
 class Pair(NamedTuple):
     first: Tensor
     rest: list[Tensor]
@@ -188,6 +205,7 @@ CASES: dict[str, tuple[Callable[[], nn.Module], str, Calls]] = {
     "while": (While, "script", [(torch.tensor([2.0, 9.0]),), (torch.tensor([1.0, 1.0]),)]),
     "steps": (Steps, "script", [(rand(4, 2, 3),), (rand(7, 2, 3),)]),
     "writes": (Writes, "script", [(torch.rand(4, 3),), (-torch.rand(6, 3),)]),
+    "nested": (Nested, "script", [(torch.rand(4, 3),), (-torch.rand(6, 3),), (rand(5, 3) + 1,)]),
     "containers": (Containers, "script", [(rand(3, 4),)]),
     "containers with bias": (Containers, "script", [(rand(3, 4), rand(4))]),
     "plain": (Plain, "script", [(rand(3, 4),), (rand(5, 4),)]),
@@ -367,6 +385,35 @@ def test_hostile_archives(cli: Cli, tmp_path: Path, said: str) -> None:
     assert done.returncode in (1, 2) and done.stderr.startswith("error: "), done.stderr
     assert said in done.stderr, done.stderr
     assert not Path("m.onnx").exists()
+
+
+class Remembers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        if bool(x.sum() > 0):
+            self.seen = 5
+        return x + self.seen
+
+
+class Keeps(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if bool(x.sum() > 0):
+            self.total.add_(1)
+        return x + self.total
+
+
+@pytest.mark.parametrize(("build", "said"), [(Remembers, "'seen' of an object is set"), (Keeps, "writes to 'total'")])
+def test_what_cannot_be_said_is_refused(cli: Cli, tmp_path: Path, build: Callable[[], nn.Module], said: str) -> None:
+    saved(build, "script", [(rand(2),)], tmp_path / "m.pt")
+    done = cli("convert", "m.pt", "m.onnx", "--input-shape", "x:2")
+    assert done.returncode == 2 and said in done.stderr, done.stderr
 
 
 def test_what_the_file_does_not_say_is_asked_for(cli: Cli, tmp_path: Path) -> None:

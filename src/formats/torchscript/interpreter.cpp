@@ -97,7 +97,9 @@ Item Interpreter::call_function(const Function& function, Arguments arguments, s
     }
   }
   require(at == arguments.positional.size(), "'{}' is called with too many arguments", function.name);
+  frames_.push_back(&frame);
   if (run(function.body, frame) == Flow::Raise) frame.result = Item::of(IKind::Unset);
+  frames_.pop_back();
   --depth_;
   return std::move(frame.result);
 }
@@ -146,6 +148,8 @@ void Interpreter::assign(const Expr& target, Item value, Frame& frame) {
   } else if (target.kind == Expr::Kind::Attribute) {
     const Item object = eval(*target.items[0], frame);
     require(object.is(IKind::Object), "an attribute is set of what is no object");
+    if (object.object->level < branches_)
+      fail_unsupported("'{}' of an object is set in a branch or a loop that only the run decides", target.text);
     object.object->attributes[target.text] = std::move(value);
   } else if (target.kind == Expr::Kind::Subscript) {
     const Item of = eval(*target.items[0], frame);
@@ -337,6 +341,7 @@ Item Interpreter::eval_call(const Expr& expr, Frame& frame) {
     if (name->ends_with(".__new__")) {
       Item made = Item::of(IKind::Object);
       made.object = std::make_shared<Object>();
+      made.object->level = branches_;
       made.object->type = archive_.find_class(name->substr(0, name->size() - 8));
       require(made.object->type != nullptr, "there is no class '{}'", *name);
       return made;
@@ -401,6 +406,7 @@ Item Interpreter::call_name(std::string_view name, Arguments arguments) {
   }
   Item made = Item::of(IKind::Object);
   made.object = std::make_shared<Object>();
+  made.object->level = branches_;
   made.object->type = type;
   call_method(made, "__init__", std::move(arguments));
   return made;

@@ -88,6 +88,13 @@ class Interpreter {
   // branches and loops (script_control.cpp, script_loops.cpp)
   class LoopTrace;
   Flow run_if(const Stmt& stmt, Frame& frame);
+  /// Throws where a branch or a loop writes to a weight, or to a tensor that a caller of the function has.
+  void check_written(const std::set<Value*>& written) const;
+  /// What was last written to a tensor by branches and loops in that graph; the tensor itself where none did.
+  Value* latest(const Graph& graph, Value* root) const;
+  /// A number for all that lists and dicts of objects hold: a branch or a loop may not change them.
+  size_t state_of_objects() const;
+  void require_same_objects(size_t before) const;
   using Way = std::function<Flow(Frame&)>;
   Flow run_branch(const Item& condition, const Way& yes, const Way& no, Frame& frame);
   Flow run_for(const Stmt& stmt, Frame& frame);
@@ -98,6 +105,8 @@ class Interpreter {
   Graph& graph_;
   ScriptCalls calls_;
   std::map<const PickleValue*, Item> objects_;
+  std::vector<const Frame*> frames_;  // of the functions that run
+  std::map<std::pair<const Graph*, const Value*>, Value*> versions_;
   std::map<const Tensor*, Value*> weights_;
   std::map<size_t, Item> constants_;
   std::set<std::string> noted_;  // paths of modules whose classes are noted

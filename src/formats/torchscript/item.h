@@ -94,6 +94,7 @@ struct Object {
   const Class* type = nullptr;
   std::string path;  // in the tree of modules, with dots; empty for the module itself
   bool is_module = false;
+  int level = 0;  // how many branches and loops that only the run decides were open when it was made
   std::map<std::string, Item, std::less<>> attributes;
 };
 

@@ -56,7 +56,7 @@ class Branches {
   }
 
   /// A tensor of the graph around that a branch writes to.
-  Value* written(Value* root) { return output(root, root); }
+  Value* written(Value* in_yes, Value* in_no) { return output(in_yes, in_no); }
 
  private:
   Item merge_unset(const Item& a, const Item& b) {
@@ -114,6 +114,7 @@ Interpreter::Flow Interpreter::run_branch(const Item& condition, const Way& yes,
   if (!calls_.place.stack.empty()) node.metadata.emplace_back("nn_module_stack", calls_.place.stack);
   node.add_input(condition.value);
   node.set_attribute("pred", Operand{0});
+  const size_t objects = state_of_objects();
   Frame frames[2];
   Flow flows[2];
   GraphPtr graphs[2];
@@ -136,6 +137,7 @@ Interpreter::Flow Interpreter::run_branch(const Item& condition, const Way& yes,
     if (flows[0] == flows[1]) return Flow::Raise;
     return (flows[0] == Flow::Raise ? no : yes)(frame);
   }
+  require_same_objects(objects);
   if (flows[0] != flows[1]) fail_unsupported("one way returns, and the other goes on");
   Branches merged(node, calls_, graphs[0], graphs[1]);
   std::map<const Value*, Value*> now;
@@ -147,7 +149,11 @@ Interpreter::Flow Interpreter::run_branch(const Item& condition, const Way& yes,
     if (other != frames[1].variables.end()) variables[name] = merged.merge(item, other->second);
   }
   if (flows[0] == Flow::Return) frame.result = merged.merge(frames[0].result, frames[1].result);
-  for (Value* root : written) now[root] = merged.written(root);
+  check_written(written);
+  for (Value* root : written) {
+    now[root] = merged.written(latest(*graphs[0], root), latest(*graphs[1], root));
+    versions_[{&outer, root}] = now[root];
+  }
   // a list that neither way changed stays the one that others have
   for (auto& [name, item] : variables) {
     const auto before = frame.variables.find(name);
@@ -206,6 +212,7 @@ Interpreter::Flow Interpreter::run_while(const Stmt& stmt, Frame& frame) {
   Graph& graph = *calls_.place.graph;
   Node* const mark = graph.last();
   const Variables before = Copier().copy(frame.variables);
+  const size_t objects = state_of_objects();
   for (int64_t round = 0;; ++round) {
     Item condition = eval(*stmt.value, frame);
     if (condition.is(IKind::Tensor)) condition = converted(condition, IKind::Bool);
@@ -215,10 +222,48 @@ Interpreter::Flow Interpreter::run_while(const Stmt& stmt, Frame& frame) {
     if (flow != Flow::Next) return flow;
   }
   // how often it runs is not known: what was tried is taken back
+  require_same_objects(objects);
   while (graph.last() != mark) graph.erase(graph.last());
   frame.variables = before;
   run_loop(stmt, std::nullopt, eval(*stmt.value, frame), frame);
   return Flow::Next;
+}
+
+void Interpreter::check_written(const std::set<Value*>& written) const {
+  for (const Value* root : written) {
+    if (root->constant && root->producer == nullptr)
+      fail_unsupported("a branch or a loop that only the run decides writes to '{}'", root->name);
+    for (size_t i = 0; i + 1 < frames_.size(); ++i) {
+      for (const auto& [name, item] : frames_[i]->variables) {
+        if (item.is(IKind::Tensor) && item.value != nullptr && root_of(item.value) == root)
+          fail_unsupported("a branch or a loop that only the run decides writes to '{}' of its caller", name);
+      }
+    }
+  }
+}
+
+Value* Interpreter::latest(const Graph& graph, Value* root) const {
+  const auto at = versions_.find({&graph, root});
+  return at == versions_.end() ? root : at->second;
+}
+
+size_t Interpreter::state_of_objects() const {
+  size_t state = 0;
+  const auto add = [&](size_t part) { state = state * 31 + part; };
+  for (const auto& [from, item] : objects_) {
+    for (const auto& [name, attribute] : item.object->attributes) {
+      if (!attribute.items) continue;
+      add(attribute.items->size());
+      for (const Item& each : *attribute.items)
+        add(std::hash<const void*>()(each.value) + static_cast<size_t>(each.integer));
+    }
+  }
+  return state;
+}
+
+void Interpreter::require_same_objects(size_t before) const {
+  if (state_of_objects() != before)
+    fail_unsupported("a branch or a loop that only the run decides changes a list or a dict of a module");
 }
 
 }  // namespace tonnx::torchscript

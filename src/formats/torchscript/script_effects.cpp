@@ -43,7 +43,15 @@ class NameWalk {
   LoopNames names;
 };
 
-/// The tensor whose memory a value may be a part of.
+bool is_inside(const Graph* graph, const Graph& outer) {
+  for (; graph != nullptr; graph = graph->owner ? graph->owner->graph : nullptr) {
+    if (graph == &outer) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Value* root_of(Value* value) {
   while (value->producer != nullptr) {
     const Node& node = *value->producer;
@@ -54,15 +62,6 @@ Value* root_of(Value* value) {
   }
   return value;
 }
-
-bool is_inside(const Graph* graph, const Graph& outer) {
-  for (; graph != nullptr; graph = graph->owner ? graph->owner->graph : nullptr) {
-    if (graph == &outer) return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 LoopNames loop_names(const Stmt& loop) {
   NameWalk walk;

@@ -18,6 +18,9 @@ struct LoopNames {
 /// Of a loop: its body, and what it asks before each iteration.
 LoopNames loop_names(const Stmt& loop);
 
+/// The tensor whose memory a value may be a part of.
+Value* root_of(Value* value);
+
 /// The tensors outside of `graph` that nodes of `inner`, a graph in it, write to, themselves or through views.
 void find_written(const Graph& graph, const Graph& inner, std::set<Value*>& into);
 

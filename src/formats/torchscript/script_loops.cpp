@@ -131,7 +131,8 @@ class Interpreter::LoopTrace {
     }
     const size_t first = 1 + initial_.size() - memory_.size();
     const size_t absent = static_cast<size_t>(std::count(initial_.begin(), initial_.end(), nullptr));
-    for (size_t i = 0; i < memory_.size(); ++i) results_.push_back(body_->inputs()[first - absent + i]);
+    for (size_t i = 0; i < memory_.size(); ++i)
+      results_.push_back(in_.latest(*body_, body_->inputs()[first - absent + i]));
     require(results_.size() == initial_.size(), "a loop carries {} values in, and {} out", initial_.size(),
             results_.size());
     steps_.clear();
@@ -147,9 +148,11 @@ class Interpreter::LoopTrace {
   /// Whether what comes out of the body is of the types that went in, and all that it writes to is carried.
   bool trace_once() {
     begin_body();
+    const size_t objects = in_.state_of_objects();
     ++in_.branches_;
     const Flow flow = in_.run(stmt_.body, inner_);
     --in_.branches_;
+    in_.require_same_objects(objects);
     if (flow != Flow::Next) fail_unsupported("a loop that only the run tells the length of returns or raises");
     if (has_condition_) {
       Item condition = in_.eval(*stmt_.value, inner_);
@@ -167,6 +170,7 @@ class Interpreter::LoopTrace {
     }
     std::set<Value*> written;
     find_written(*body_, *body_, written);
+    in_.check_written(written);
     for (Value* root : written) {
       if (std::find(memory_.begin(), memory_.end(), root) != memory_.end()) continue;
       memory_.push_back(root);
@@ -212,7 +216,7 @@ class Interpreter::LoopTrace {
       frame_.variables[name] = after;
     }
     std::map<const Value*, Value*> now;
-    for (Value* root : memory_) now[root] = outputs[at++];
+    for (Value* root : memory_) in_.versions_[{&outer_, root}] = now[root] = outputs[at++];
     rebind(frame_.variables, now);
   }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "formats/torchscript/dtype.h"
+#include "formats/torchscript/script_effects.h"
 
 namespace tonnx::torchscript {
 
@@ -40,7 +41,14 @@ Value* filler(const Type& type, ScriptCalls& calls) {
 namespace {
 
 void rebind(Item& item, const std::map<const Value*, Value*>& now, std::set<const Item::Items*>& seen) {
-  if (const auto at = now.find(item.value); item.value != nullptr && at != now.end()) item.value = at->second;
+  if (item.is(IKind::Tensor) && item.value != nullptr) {
+    const auto at = now.find(item.value);
+    if (at != now.end()) {
+      item.value = at->second;
+    } else if (now.contains(root_of(item.value))) {
+      item = Item::of(IKind::Unset);
+    }
+  }
   if (!item.items || !seen.insert(item.items.get()).second) return;
   for (Item& each : *item.items) rebind(each, now, seen);
 }

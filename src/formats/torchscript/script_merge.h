@@ -42,7 +42,7 @@ Type joint_type(const Type& a, const Type& b, ScriptCalls& calls);
 /// A tensor that nobody looks at, of the type that another way gives.
 Value* filler(const Type& type, ScriptCalls& calls);
 
-/// Other values in the place of those that were written to.
+/// Other values in the place of those that were written to. Views of them that were made before have no value any more.
 void rebind(Variables& variables, const std::map<const Value*, Value*>& now);
 
 /// The leaves of what a variable holds, each of which a loop can carry: tensors and numbers.
