@@ -115,7 +115,8 @@ void add_convert(CLI::App& app, Run& run) {
   CLI::App* command =
       app.add_subcommand("convert", "Convert a model; the endings of the two names say from what and to what");
   auto a = std::make_shared<ConvertArguments>();
-  command->add_option("source", a->source, "model.onnx, model.pt2 or model.pt (TorchScript); weights.pth or weights.safetensors");
+  command->add_option("source", a->source,
+                      "model.onnx, model.pt2 or model.pt (TorchScript); weights.pth or weights.safetensors");
   command->add_option("target", a->target,
                       "model.py (its weights go to model.safetensors), model.pt2, model.pt (TorchScript) or "
                       "model.onnx; model.safetensors or model.pth: "

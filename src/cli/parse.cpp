@@ -60,8 +60,10 @@ std::map<std::string, DType> parse_types(const std::vector<std::string>& texts) 
   for (const std::string& text : texts) {
     const size_t colon = text.rfind(':');
     const auto dtype = colon == std::string::npos ? std::nullopt : find_dtype(std::string_view(text).substr(colon + 1));
-    require(colon != std::string::npos && colon > 0 && dtype.has_value(), "'{}' is not a type of the form name:int64", text);
-    require(result.emplace(text.substr(0, colon), *dtype).second, "input '{}' is given two types", text.substr(0, colon));
+    require(colon != std::string::npos && colon > 0 && dtype.has_value(), "'{}' is not a type of the form name:int64",
+            text);
+    require(result.emplace(text.substr(0, colon), *dtype).second, "input '{}' is given two types",
+            text.substr(0, colon));
   }
   return result;
 }

@@ -19,7 +19,8 @@ void add_print(CLI::App& app, Run& run) {
       "print", "Print the graph as text, one line a node; or the names, types and shapes of weights");
   auto source = std::make_shared<std::string>();
   auto options = std::make_shared<PrintOptions>();
-  command->add_option("source", *source, "model.onnx, model.pt2 or model.pt; weights.pth or weights.safetensors")->required();
+  command->add_option("source", *source, "model.onnx, model.pt2 or model.pt; weights.pth or weights.safetensors")
+      ->required();
   command
       ->add_option("--max-elements", options->max_elements,
                    "how many elements a constant may have to be printed with its values")
@@ -29,8 +30,9 @@ void add_print(CLI::App& app, Run& run) {
   command->add_flag("--notes", options->notes, "with the documentation and the metadata of nodes");
   auto inputs = std::make_shared<ConvertOptions>();
   auto shapes = std::make_shared<std::vector<std::string>>(), types = std::make_shared<std::vector<std::string>>();
-  for (const auto& [name, into, help] : {std::tuple("--input-shape", shapes, "name:1,3,224,224 is the shape of an input of a .pt"),
-                                         std::tuple("--input-type", types, "name:int64 is its element type")}) {
+  for (const auto& [name, into, help] :
+       {std::tuple("--input-shape", shapes, "name:1,3,224,224 is the shape of an input of a .pt"),
+        std::tuple("--input-type", types, "name:int64 is its element type")}) {
     command->add_option(name, *into, help)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   }
   auto limits = std::make_shared<std::vector<std::string>>();

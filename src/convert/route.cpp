@@ -123,10 +123,10 @@ Route route_from(Format source, std::string_view target, const std::vector<Route
   if (!to || !is_written(source, *to)) {
     const std::vector<std::string> endings = target_endings(source);
     fail_unsupported("cannot write '{}': tonnx writes {}{}", target, in_words(endings),
-                     source == Pt2        ? " from .pt2"
+                     source == Pt2           ? " from .pt2"
                      : source == TorchScript ? " from .pt"
-                     : is_weights(source) ? " from weights alone"
-                                          : "");
+                     : is_weights(source)    ? " from weights alone"
+                                             : "");
   }
   const Route found{source, *to};
   const auto has = [&](RouteOption option) { return std::find(given.begin(), given.end(), option) != given.end(); };

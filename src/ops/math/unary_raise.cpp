@@ -3,8 +3,8 @@
 #include <limits>
 #include <numbers>
 
-#include "ops/frame/complex_parts.h"
 #include "ops/frame/aten_types.h"
+#include "ops/frame/complex_parts.h"
 #include "ops/math/raise.h"
 #include "ops/signal/complex.h"
 #include "ops/signal/raise.h"
@@ -126,7 +126,9 @@ Values raise_round_decimals(const AtenNode& n, OnnxBuilder& onnx) {
 constexpr AtenOp kAtenUnaryAten[] = {
     {.sig = "aten::angle(Tensor self) -> Tensor", .python = "torch.angle", .raise = raise_angle},
     {.sig = "aten::conj_physical(Tensor self) -> Tensor",
-     .types = types_as_self, .python = "torch.conj_physical", .raise = raise_conj},
+     .types = types_as_self,
+     .python = "torch.conj_physical",
+     .raise = raise_conj},
     {.sig = "aten::conj(Tensor(a) self) -> Tensor(a)",
      .types = types_as_self,
      .view = ViewRule::Real,
