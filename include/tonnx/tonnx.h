@@ -28,6 +28,8 @@ struct Options {
   std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
   std::vector<std::string> allow_ops;  // library::name of operators of a .pt2 that are not known, and may be called
   std::optional<bool> external_data;   // weights of the ONNX that is written in a file of their own
+  std::string weights;                 // a .pth or .safetensors file, whose values take the place of the model's own
+  std::optional<std::string> part;     // which dict of a checkpoint has the weights; `.` is all that the file has
   bool flat = false;                   // code is one class, without modules inside modules
   std::optional<bool> source_lines;    // false: nodes of ONNX do not say which line of a .pt2's model they come from
 };

@@ -18,6 +18,7 @@
 #include "convert/pipeline.h"
 #include "convert/raising.h"
 #include "convert/simplify.h"
+#include "convert/weights.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/pt2.h"
 #include "formats/pt2/vetted_copy.h"
@@ -199,6 +200,19 @@ class Conversion {
   std::unique_ptr<Copies> copies_;
 };
 
+using Shapes = std::map<std::string, std::vector<int64_t>>;
+using TypeNames = std::map<std::string, std::string>;
+
+std::map<std::string, DType> types_of(const TypeNames& names) {
+  std::map<std::string, DType> types;
+  for (const auto& [input, name] : names) {
+    const auto dtype = find_dtype(name);
+    require(dtype.has_value(), "the input '{}' is of the type '{}', which is none", input, name);
+    types[input] = *dtype;
+  }
+  return types;
+}
+
 /// A program of PyTorch's that is to become ONNX, any number of times.
 class LiveProgram {
  public:
@@ -214,9 +228,12 @@ class LiveProgram {
     make_functional(program_, rolls_loops);
   }
 
-  explicit LiveProgram(const std::string& path) : input_bytes_(std::filesystem::file_size(path)) {
+  /// A .pt2 file, or a TorchScript archive with the shapes and types of its inputs.
+  LiveProgram(const std::string& path, const ConvertOptions& options) : input_bytes_(std::filesystem::file_size(path)) {
     const BudgetScope scope;
-    program_ = read_pt2(path);
+    program_ = find_format(path) == Format::TorchScript ? read_script(path, options) : read_pt2(path);
+    const std::string& weights = options.weights;
+    if (!weights.empty()) replace_weights(*program_.model.graph, read_weights(weights, options.part), weights);
     make_functional(program_);
   }
 
@@ -447,7 +464,10 @@ NB_MODULE(_core, m) {
                                                                  {"allow_ops", RouteOption::AllowOps},
                                                                  {"mmap", RouteOption::Mapped},
                                                                  {"source_lines", RouteOption::SourceLines},
-                                                                 {"flat", RouteOption::Flat}};
+                                                                 {"flat", RouteOption::Flat},
+                                                                 {"weights", RouteOption::Weights},
+                                                                 {"part", RouteOption::Part},
+                                                                 {"input_types", RouteOption::InputTypes}};
         std::vector<RouteOption> options;
         for (const std::string& name : given) options.push_back(names.at(name));
         route(source, target, options);
@@ -457,15 +477,20 @@ NB_MODULE(_core, m) {
       "convert_file",
       [](const std::string& source, const std::string& target, std::optional<int64_t> opset,
          std::optional<bool> external_data, const std::vector<std::string>& allow_ops, std::optional<bool> source_lines,
-         bool flat) {
-        ConvertOptions options = options_of(opset, {}, external_data);
+         bool flat, const std::string& weights, const std::optional<std::string>& part, const Shapes& input_shapes,
+         const TypeNames& input_types) {
+        ConvertOptions options = options_of(opset, input_shapes, external_data);
+        options.input_types = types_of(input_types);
+        options.weights = weights;
+        options.part = part;
         options.source_lines = source_lines;
         options.flat = flat;
         options.allow_ops = AllowedOps(allow_ops);
         convert_file(source, target, options);
       },
       nb::arg("source"), nb::arg("target"), nb::arg("opset").none(), nb::arg("external_data").none(),
-      nb::arg("allow_ops"), nb::arg("source_lines").none(), nb::arg("flat"));
+      nb::arg("allow_ops"), nb::arg("source_lines").none(), nb::arg("flat"), nb::arg("weights"), nb::arg("part").none(),
+      nb::arg("input_shapes") = Shapes(), nb::arg("input_types") = TypeNames());
   m.def(
       "write_module",
       [](const std::string& path, const std::string& source, const std::vector<std::string>& imports,
@@ -483,7 +508,19 @@ NB_MODULE(_core, m) {
       .def_static("read",
                   [](nb::bytes json, const std::map<std::string, std::tuple<uintptr_t, size_t, nb::object>>& storages,
                      bool rolls_loops) { return LiveProgram(std::move(json), storages, rolls_loops); })
-      .def_static("read_file", [](const std::string& path) { return LiveProgram(path); })
+      .def_static(
+          "read_file",
+          [](const std::string& path, const std::string& weights, const std::optional<std::string>& part,
+             const Shapes& input_shapes, const TypeNames& input_types) {
+            ConvertOptions options;
+            options.weights = weights;
+            options.part = part;
+            options.input_shapes = input_shapes;
+            options.input_types = types_of(input_types);
+            return LiveProgram(path, options);
+          },
+          nb::arg("path"), nb::arg("weights") = "", nb::arg("part").none() = nb::none(),
+          nb::arg("input_shapes") = Shapes(), nb::arg("input_types") = TypeNames())
       .def("source_and_state", &LiveProgram::source_and_state)
       .def("unsupported", [](LiveProgram& self, int64_t) { return self.unsupported(); })
       .def("text", &LiveProgram::text)
@@ -532,6 +569,12 @@ NB_MODULE(_core, m) {
                   [](nb::bytes data, const std::string& folder, bool is_own) {
                     return Conversion(read_onnx(bytes_of(std::move(data), is_own), folder));
                   })
+      .def(
+          "replace_weights",
+          [](Conversion& self, const std::string& weights, const std::optional<std::string>& part) {
+            replace_weights(*self.model().graph, read_weights(weights, part), weights);
+          },
+          nb::arg("weights"), nb::arg("part").none())
       .def("set_input_shapes",
            [](Conversion& self, const std::map<std::string, std::vector<int64_t>>& shapes) {
              set_input_shapes(self.model(), shapes);

@@ -33,9 +33,12 @@ def convert(
     target: None = None,
     *,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    input_types: Mapping[str, str] | None = None,
     allow_ops: Sequence[str] = (),
     mmap: bool = False,
     flat: bool = False,
+    weights: str | os.PathLike[str] | None = None,
+    part: str | None = None,
     limits: Limits | None = None,
 ) -> nn.Module: ...
 
@@ -47,11 +50,14 @@ def convert(
     *,
     opset: int | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    input_types: Mapping[str, str] | None = None,
     external_data: bool | None = None,
     dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
     allow_ops: Sequence[str] = (),
     source_lines: bool | None = None,
     flat: bool = False,
+    weights: str | os.PathLike[str] | None = None,
+    part: str | None = None,
     limits: Limits | None = None,
 ) -> None: ...
 
@@ -62,25 +68,30 @@ def convert(
     *,
     opset: int | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    input_types: Mapping[str, str] | None = None,
     external_data: bool | None = None,
     dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
     allow_ops: Sequence[str] = (),
     mmap: bool = False,
     source_lines: bool | None = None,
     flat: bool = False,
+    weights: str | os.PathLike[str] | None = None,
+    part: str | None = None,
     limits: Limits | None = None,
 ) -> nn.Module | None:
     """Converts a model between ONNX and PyTorch.
 
-    `source` is the path of an `.onnx` or `.pt2` file, the bytes of an ONNX model, or an onnx.ModelProto. Without a
-    target the model comes back as an nn.Module in eval mode, ready to be called or trained; it can be copied, pickled
-    and, by `tonnx.save`, written as code. With a target, its ending says what is written: `.py` (and the weights beside
-    it in `.safetensors`), `.pt2`, `.pt` (TorchScript, for torch.jit.load) or `.onnx`; or the weights alone, under the
-    names that the `.py` has: `.safetensors` or `.pth`.
+    `source` is the path of an `.onnx`, `.pt2` or `.pt` (TorchScript) file, the bytes of an ONNX model, or an
+    onnx.ModelProto. Without a target the model comes back as an nn.Module in eval mode, ready to be called or trained;
+    it can be copied, pickled and, by `tonnx.save`, written as code. With a target, its ending says what is written:
+    `.py` (and the weights beside it in `.safetensors`), `.pt2`, `.pt` (TorchScript, for torch.jit.load) or `.onnx`; or
+    the weights alone, under the names that the `.py` has: `.safetensors` or `.pth`. Files of weights alone become one
+    another.
 
     An option that means nothing for a source and a target is an error. `opset` and `external_data` are for a target in
     ONNX: the opset it is to have, and whether its weights go to a file of their own. `input_shapes` fixes the shapes of
-    the inputs of an ONNX model; -1 leaves a size as it is.
+    the inputs of an ONNX model; -1 leaves a size as it is. A `.pt` file has no shapes: `input_shapes` and `input_types`
+    (`{"ids": "int64"}`, float32 where nothing is said) give them, by names or by places ("0"); -1 is an open size.
     `dynamic` is for an ONNX model that becomes `.pt2`, `.pt` or `.onnx`: `{"x": {0: "batch"}}` makes a size of an input
     one that varies, and `{"x": {0: ("batch", 1, 64)}}` says in which range.
     `allow_ops` is for a `.pt2` source: operators that tonnx does not know are refused, unless they are named here as
@@ -92,27 +103,55 @@ def convert(
     `source_lines=False` is for a `.pt2` that becomes ONNX: its nodes do not say which line of the model they come from.
     `flat` is for code, in memory or as `.py`, and for its weights: one class that has all layers as its own attributes,
     in place of modules inside modules as the file's names have them.
+    `weights` is a `.pth` or `.safetensors` file, whose values take the place of the model's own, by name: the graph
+    stays as it is. Names that are missing, that the model does not have, or that have another shape are one error.
+    `part` says which dict of a checkpoint has the weights, as `tonnx print` names it: "model"; "." is all of the file.
     `limits` allows the conversion more, or less, than follows from the size of the model: `{"memory": "1G"}`.
     """
     options = {
         "opset": opset is not None,
         "external_data": external_data is not None,
         "input_shapes": bool(input_shapes),
+        "input_types": bool(input_types),
         "dynamic": bool(dynamic),
         "allow_ops": bool(allow_ops),
         "mmap": mmap,
         "source_lines": source_lines is not None,
         "flat": flat,
+        "weights": weights is not None,
+        "part": part is not None,
     }
     with translated(), budget(limits):
         path = "" if target is None else os.fspath(target)
         origin = os.fspath(source) if isinstance(source, str | os.PathLike) else "model.onnx"
         _core.check_route(origin, path, [name for name, is_given in options.items() if is_given])
-        if Path(origin).suffix == ".pt2":
-            return _convert_program(origin, target, opset, external_data, allow_ops, mmap, source_lines, flat)
+        other = "" if weights is None else os.fspath(weights)
+        if Path(origin).suffix != ".onnx":
+            shapes = {name: list(shape) for name, shape in (input_shapes or {}).items()}
+            types = dict(input_types or {})
+            if target is None:
+                return _built_program(
+                    _title(origin), _core.Program.read_file(origin, other, part, shapes, types), allow_ops, mmap, flat
+                )
+            _core.convert_file(
+                origin,
+                path,
+                opset,
+                external_data,
+                list(allow_ops),
+                source_lines,
+                flat,
+                other,
+                part,
+                shapes,
+                types,
+            )
+            return None
         if mmap and not isinstance(source, str | os.PathLike):
             raise Error("mmap is for a model in a file: this one is in memory already", "invalid_model")
         conversion, title = _read(source)
+        if other:
+            conversion.replace_weights(other, part)
         if input_shapes:
             conversion.set_input_shapes({name: list(shape) for name, shape in input_shapes.items()})
         if target is None:
@@ -134,21 +173,8 @@ def _dynamic_list(dynamic: Mapping[str, Mapping[int, Dynamic]]) -> list[tuple[st
     return rows
 
 
-def _convert_program(
-    source: str,
-    target: str | os.PathLike[str] | None,
-    opset: int | None,
-    external_data: bool | None,
-    allow_ops: Sequence[str],
-    mmap: bool,
-    source_lines: bool | None,
-    flat: bool,
-) -> nn.Module | None:
-    if target is not None:
-        _core.convert_file(source, os.fspath(target), opset, external_data, list(allow_ops), source_lines, flat)
-        return None
-    title = _title(source)
-    code, state, copies = _core.Program.read_file(source).source_and_state(title, list(allow_ops), mmap, flat)
+def _built_program(title: str, program: _core.Program, allow_ops: Sequence[str], mmap: bool, flat: bool) -> nn.Module:
+    code, state, copies = program.source_and_state(title, list(allow_ops), mmap, flat)
     return _built(code, title, state, [], copies)
 
 

@@ -34,6 +34,7 @@ class Conversion:
     def read_file(path: str, /) -> Conversion: ...
     @staticmethod
     def read_bytes(data: bytes, folder: str, is_own: bool, /) -> Conversion: ...
+    def replace_weights(self, weights: str, part: str | None) -> None: ...
     def set_input_shapes(self, shapes: dict[str, list[int]], /) -> None: ...
     def unsupported(
         self, external: Sequence[tuple[str, str, int]], /
@@ -69,7 +70,13 @@ class Program:
     @staticmethod
     def read(program: bytes, storages: dict[str, tuple[int, int, object]], rolls_loops: bool, /) -> Program: ...
     @staticmethod
-    def read_file(path: str, /) -> Program: ...
+    def read_file(
+        path: str,
+        weights: str = "",
+        part: str | None = None,
+        input_shapes: dict[str, list[int]] = ...,
+        input_types: dict[str, str] = ...,
+    ) -> Program: ...
     def source_and_state(
         self, title: str, allow_ops: list[str], mapped: bool, flat: bool, /
     ) -> tuple[str, list[StateEntry], list[Copies]]: ...
@@ -116,6 +123,10 @@ def convert_file(
     allow_ops: list[str],
     source_lines: bool | None,
     flat: bool,
+    weights: str,
+    part: str | None,
+    input_shapes: dict[str, list[int]] = ...,
+    input_types: dict[str, str] = ...,
 ) -> None: ...
 def write_module(
     path: str, source: str, imports: Sequence[str], constructors: Sequence[str], state: Sequence[StoredTensor]

@@ -45,7 +45,7 @@ def write_traced(model: nn.Module, types: Mapping[str, InputType], names: Sequen
         if Path(path).suffix == ".pt2":
             os.replace(between, path)
         else:
-            _core.convert_file(between, path, None, None, [], None, False)
+            _core.convert_file(between, path, None, None, [], None, False, "", None)
 
 
 def _numbers_of(given: Sequence[InputType]) -> dict[int | str, int]:

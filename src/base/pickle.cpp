@@ -298,7 +298,17 @@ class Machine {
         if (!name->is(Kind::String) || !module->is(Kind::String)) fail_pickle("a global has no name");
         return push_global(module->text, name->text);
       }
-      case 'R':
+      case 'R': {
+        Item arguments = pop();
+        Item callee = pop();
+        if (!arguments->is(Kind::Tuple)) {  // torch.jit.save writes the members of an Enum so
+          PickleValue& one = make(Kind::Tuple);
+          one.items.push_back(arguments);
+          count_items(1);
+          arguments = &one;
+        }
+        return push_call(callee, arguments, nullptr);
+      }
       case 0x81: {
         Item arguments = pop();
         Item callee = pop();

@@ -86,7 +86,7 @@ class Expansion {
 
   bool is_convertible(const std::string& file, const Located<std::string>& source) {
     if (!target_endings(file).empty()) return true;
-    mistakes_.add(source.line, fmt::format("cannot read '{}': tonnx reads .onnx and .pt2", shown(file)));
+    mistakes_.add(source.line, fmt::format("cannot read '{}': tonnx reads {}", shown(file), readable_endings()));
     return false;
   }
 
@@ -117,6 +117,10 @@ class Expansion {
     const auto& dynamic = entry.dynamic ? entry.dynamic : defaults.dynamic;
     const bool has_sizes = !entry.input_shapes.empty() || !defaults.input_shapes.empty() || dynamic;
     if (!has_sizes && !job.simplify) return false;
+    if (find_format(job.source) == Format::TorchScript) {  // its own code says what the inputs are called
+      for (const auto& [name, dims] : entry.input_shapes) job.convert.input_shapes[name] = dims.value;
+      return false;
+    }
     if (fs::path(job.source).extension() != ".onnx") {
       if (!entry.input_shapes.empty() || entry.dynamic)
         mistakes_.add(

@@ -19,9 +19,11 @@ struct ConvertArguments {
   std::string source, target, list;
   int64_t opset = 0;
   std::vector<std::string> input_shapes;
+  std::vector<std::string> input_types;
   std::vector<std::string> dynamic;
   std::vector<std::string> allow_ops;
   std::vector<std::string> limits;
+  std::string weights, part;
   bool external_data = false;
   bool no_external_data = false;
   bool no_source_lines = false;
@@ -43,6 +45,7 @@ ConvertOptions options_of(const ConvertArguments& a) {
   ConvertOptions options;
   if (a.opset != 0) options.opset = a.opset;
   options.input_shapes = parse_shapes(a.input_shapes);
+  options.input_types = parse_types(a.input_types);
   for (const std::string& text : a.dynamic) options.dynamic.push_back(parse_dynamic(text));
   options.allow_ops = AllowedOps(a.allow_ops);
   options.limits = parse_limits(a.limits);
@@ -50,6 +53,8 @@ ConvertOptions options_of(const ConvertArguments& a) {
   if (a.no_external_data) options.external_data = false;
   if (a.no_source_lines) options.source_lines = false;
   options.flat = a.flat;
+  options.weights = a.weights;
+  if (!a.part.empty()) options.part = a.part;
   return options;
 }
 
@@ -110,7 +115,8 @@ void add_convert(CLI::App& app, Run& run) {
   CLI::App* command =
       app.add_subcommand("convert", "Convert a model; the endings of the two names say from what and to what");
   auto a = std::make_shared<ConvertArguments>();
-  command->add_option("source", a->source, "model.onnx or model.pt2");
+  command->add_option("source", a->source,
+                      "model.onnx, model.pt2 or model.pt (TorchScript); weights.pth or weights.safetensors");
   command->add_option("target", a->target,
                       "model.py (its weights go to model.safetensors), model.pt2, model.pt (TorchScript) or "
                       "model.onnx; model.safetensors or model.pth: "
@@ -125,6 +131,11 @@ void add_convert(CLI::App& app, Run& run) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command
+      ->add_option("--input-type", a->input_types,
+                   "name:int64 is the element type of an input of a .pt; float32 where nothing is said")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
       ->add_option("--dynamic", a->dynamic,
                    "name:0=batch:1..64 makes a size of an input one that varies, in that range where one is given")
       ->expected(1)
@@ -134,6 +145,11 @@ void add_convert(CLI::App& app, Run& run) {
                    "library::name of an operator in a .pt2 that tonnx does not know, and that the code may call")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--weights", a->weights,
+                      "weights.pth or weights.safetensors, whose values take the place of the model's own, by name");
+  command->add_option(
+      "--part", a->part,
+      "which dict of a checkpoint has the weights, as `tonnx print` names it: model; . is all of the file");
   add_limit_option(command, a->limits);
   CLI::Option* external = command->add_flag("--external-data", a->external_data,
                                             "write the weights of an ONNX file to a file of their own");

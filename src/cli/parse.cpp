@@ -55,6 +55,19 @@ std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::
   return result;
 }
 
+std::map<std::string, DType> parse_types(const std::vector<std::string>& texts) {
+  std::map<std::string, DType> result;
+  for (const std::string& text : texts) {
+    const size_t colon = text.rfind(':');
+    const auto dtype = colon == std::string::npos ? std::nullopt : find_dtype(std::string_view(text).substr(colon + 1));
+    require(colon != std::string::npos && colon > 0 && dtype.has_value(), "'{}' is not a type of the form name:int64",
+            text);
+    require(result.emplace(text.substr(0, colon), *dtype).second, "input '{}' is given two types",
+            text.substr(0, colon));
+  }
+  return result;
+}
+
 void add_limit_option(CLI::App* command, std::vector<std::string>& into) {
   std::vector<std::string_view> names;
   for (const ResourceLimit& limit : resource_limits()) names.emplace_back(limit.name);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/budget.h"
+#include "ir/dtype.h"
 
 namespace CLI {
 class App;
@@ -21,6 +22,9 @@ namespace tonnx::cli {
 /// missing where the model, if there is one, has a single input.
 std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::string>& texts,
                                                          const Model* model = nullptr);
+
+/// `name:int64` for each input.
+std::map<std::string, DType> parse_types(const std::vector<std::string>& texts);
 
 /// Adds `--limit NAME=VALUE`, which may be given several times.
 void add_limit_option(CLI::App* command, std::vector<std::string>& into);

@@ -6,6 +6,8 @@
 
 #include "cli/commands.h"
 #include "cli/parse.h"
+#include "convert/pipeline.h"
+#include "convert/weights.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/pt2.h"
 #include "ir/text.h"
@@ -13,10 +15,12 @@
 namespace tonnx::cli {
 
 void add_print(CLI::App& app, Run& run) {
-  CLI::App* command = app.add_subcommand("print", "Print the graph as text, one line a node");
+  CLI::App* command = app.add_subcommand(
+      "print", "Print the graph as text, one line a node; or the names, types and shapes of weights");
   auto source = std::make_shared<std::string>();
   auto options = std::make_shared<PrintOptions>();
-  command->add_option("source", *source, "model.onnx or model.pt2")->required();
+  command->add_option("source", *source, "model.onnx, model.pt2 or model.pt; weights.pth or weights.safetensors")
+      ->required();
   command
       ->add_option("--max-elements", options->max_elements,
                    "how many elements a constant may have to be printed with its values")
@@ -24,13 +28,30 @@ void add_print(CLI::App& app, Run& run) {
       ->check(CLI::NonNegativeNumber);
   options->notes = false;
   command->add_flag("--notes", options->notes, "with the documentation and the metadata of nodes");
+  auto inputs = std::make_shared<ConvertOptions>();
+  auto shapes = std::make_shared<std::vector<std::string>>(), types = std::make_shared<std::vector<std::string>>();
+  for (const auto& [name, into, help] :
+       {std::tuple("--input-shape", shapes, "name:1,3,224,224 is the shape of an input of a .pt"),
+        std::tuple("--input-type", types, "name:int64 is its element type")}) {
+    command->add_option(name, *into, help)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
   auto limits = std::make_shared<std::vector<std::string>>();
   add_limit_option(command, *limits);
-  command->callback([source, options, limits, &run] {
-    run = [source, options, limits] {
+  command->callback([source, options, limits, inputs, shapes, types, &run] {
+    run = [source, options, limits, inputs, shapes, types] {
+      inputs->input_shapes = parse_shapes(*shapes);
+      inputs->input_types = parse_types(*types);
       const BudgetScope scope(parse_limits(*limits));
-      const bool is_program = std::filesystem::path(*source).extension() == ".pt2";
-      const std::string text = print(is_program ? read_pt2(*source).model : read_onnx(*source), *options);
+      if (is_weights_file(*source)) {
+        const std::string list = print_weights(*source);
+        std::fwrite(list.data(), 1, list.size(), stdout);
+        return;
+      }
+      const std::string ending = std::filesystem::path(*source).extension();
+      const std::string text = print(ending == ".pt2"  ? read_pt2(*source).model
+                                     : ending == ".pt" ? read_script(*source, *inputs).model
+                                                       : read_onnx(*source),
+                                     *options);
       std::fwrite(text.data(), 1, text.size(), stdout);
     };
   });

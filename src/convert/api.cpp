@@ -58,6 +58,8 @@ void convert(const std::string& source, const std::string& target, const Options
                   .flat = options.flat,
                   .source_lines = options.source_lines,
                   .allow_ops = AllowedOps(options.allow_ops),
+                  .weights = options.weights,
+                  .part = options.part,
                   .progress = nullptr});
   });
 }

@@ -13,13 +13,16 @@
 #include "convert/scope_names.h"
 #include "convert/simplify.h"
 #include "convert/support.h"
+#include "convert/weights.h"
 #include "convert/write_torch.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/check_program.h"
 #include "formats/pt2/pt2.h"
 #include "formats/pth/pth.h"
 #include "formats/safetensors/safetensors.h"
+#include "formats/torchscript/torchscript.h"
 #include "passes/aten/to_code.h"
+#include "passes/aten/to_exported.h"
 #include "passes/pass_table.h"
 #include "passes/passes.h"
 
@@ -163,6 +166,8 @@ void write_python_files(const PythonModule& module, const std::string& path,
 
 void convert_model(Model& model, const std::string& target, const ConvertOptions& options) {
   const Route way = route(Format::Onnx, target, options);
+  if (!options.weights.empty())
+    replace_weights(*model.graph, read_weights(options.weights, options.part), options.weights);
   set_input_shapes(model, options.input_shapes);
   set_dynamic_dims(model, options.dynamic);
   if (way.target == Format::Onnx) {
@@ -253,8 +258,16 @@ void ready_for_python(Program& program, const AllowedOps& allowed) {
   }
 }
 
-void convert_program(Program& program, const std::string& target, const ConvertOptions& options) {
-  const Route way = route(Format::Pt2, target, options);
+Program read_script(const std::string& path, const ConvertOptions& options) {
+  Program program = read_torchscript(path, {options.input_shapes, options.input_types});
+  make_higher_order(*program.model.graph);
+  return program;
+}
+
+void convert_program(Program& program, const std::string& target, const ConvertOptions& options, Format source) {
+  const Route way = route(source, target, options);
+  if (!options.weights.empty())
+    replace_weights(*program.model.graph, read_weights(options.weights, options.part), options.weights);
   make_functional(program);
   if (way.target == Format::Onnx) {
     ExportOptions exporting;
@@ -265,6 +278,7 @@ void convert_program(Program& program, const std::string& target, const ConvertO
   ready_for_python(program, options.allow_ops);
   if (way.target == Format::TorchScript)
     return write_torchscript_file(*program.model.graph, program.output_names, target, options);
+  if (way.target == Format::Pt2) return write_pt2_file(*program.model.graph, program.model, target, options);
   const PythonOptions python = file_options(target, options.flat);
   write_python_files(write_python(*program.model.graph, program.model, python), target, options.progress);
 }
@@ -273,12 +287,15 @@ void convert_file(const std::string& source, const std::string& target, const Co
   const BudgetScope scope(options.limits);
   in_context([&] { return "converting " + source; },
              [&] {
-               if (route(source, target, options).source == Format::Onnx) {
+               const Format format = route(source, target, options).source;
+               if (format == Format::Onnx) {
                  Model model = read_onnx(source);
                  convert_model(model, target, options);
+               } else if (is_weights_file(source)) {
+                 convert_weights(source, target, options.part, options.progress);
                } else {
-                 Program program = read_pt2(source);
-                 convert_program(program, target, options);
+                 Program program = format == Format::Pt2 ? read_pt2(source) : read_script(source, options);
+                 convert_program(program, target, options, format);
                }
              });
 }

@@ -28,17 +28,20 @@ struct DynamicDim {
 struct ConvertOptions {
   std::optional<int64_t> opset;                              // of the ONNX that is written
   std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
+  std::map<std::string, DType> input_types;                  // by input, of a .pt
   std::vector<DynamicDim> dynamic;
   std::optional<bool> external_data;
   bool flat = false;                 // code is one class, without modules inside modules
   std::optional<bool> source_lines;  // whether the nodes of ONNX say which line of a .pt2's model they come from
   AllowedOps allow_ops;              // of a .pt2: operators that are not known, and that the code may call all the same
+  std::string weights;               // a .pth or .safetensors file, whose values take the place of the model's own
+  std::optional<std::string> part;   // which dict of a checkpoint has the weights
   Limits limits;                     // of what the conversion may use
   std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
 };
 
 /// Converts by the endings of the names: .onnx to .onnx, .py, .pt2, .pt, .safetensors or .pth, and .pt2 to the same but
-/// .pt2. The last two are the weights alone, under the names that the .py has.
+/// .pt2. The last two are the weights alone, under the names that the .py has; they become one another.
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options = {});
 void convert_model(Model& model, const std::string& target, const ConvertOptions& options = {});
 
@@ -57,7 +60,11 @@ void make_functional(Program& program, bool rolls_loops = false);
 void ready_for_python(Program& program, const AllowedOps& allowed = {});
 /// A program of PyTorch, made functional, as ONNX.
 Model onnx_of(const Program& program, const ExportOptions& options);
-void convert_program(Program& program, const std::string& target, const ConvertOptions& options = {});
+/// `source`: the format that the program was read from.
+void convert_program(Program& program, const std::string& target, const ConvertOptions& options = {},
+                     Format source = Format::Pt2);
+/// The program of a TorchScript archive, as torch.export would give it.
+Program read_script(const std::string& path, const ConvertOptions& options);
 
 /// Gives inputs other shapes than the file does.
 void set_input_shapes(Model& model, const std::map<std::string, std::vector<int64_t>>& shapes);

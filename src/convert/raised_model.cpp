@@ -21,6 +21,14 @@ void make_initializer(Graph& root, Value* value) {
   Value* made = root.add_initializer(origin->name, value->constant);
   made->trainable = value->trainable;
   made->graph->replace_uses(value, made);
+  for (const Use& use : std::vector<Use>(made->uses)) {  // a graph inside a node gives no value of those around it
+    if (use.user != nullptr || use.output_of == &root) continue;
+    Node* copy = use.output_of->add_node("", "Identity");
+    copy->version = kNewestOpset;
+    copy->set_input(0, made);
+    use.output_of->set_output(use.index,
+                              use.output_of->add_output_to(copy, use.output_of->unique_name(made->name), made->type));
+  }
   if (origin != value) std::swap(made->name, const_cast<Value*>(origin)->name);
 }
 

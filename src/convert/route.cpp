@@ -20,9 +20,14 @@ constexpr Ending kEndings[] = {
     {".py", Python}, {".pt2", Pt2}, {".pt", TorchScript}, {".onnx", Onnx}, {".safetensors", Safetensors}, {".pth", Pth},
 };
 
-constexpr Format kSources[] = {Onnx, Pt2};
+constexpr Format kSources[] = {Onnx, Pt2, TorchScript, Pth, Safetensors};
 
-bool is_written(Format source, Format target) { return !(source == Pt2 && target == Pt2); }
+bool is_weights(Format format) { return format == Pth || format == Safetensors; }
+
+bool is_written(Format source, Format target) {
+  if (is_weights(source)) return is_weights(target);
+  return !((source == Pt2 || source == TorchScript) && target == source);
+}
 
 std::string_view ending_of(std::string_view path) {
   const size_t dot = path.rfind('.'), slash = path.rfind('/');
@@ -53,11 +58,14 @@ std::string_view refusal(RouteOption option, const Route& route) {
   switch (option) {
     case RouteOption::Opset: return "an opset is given, and only a target in ONNX has one";
     case RouteOption::ExternalData: return "external data is for a target in ONNX";
-    case RouteOption::InputShapes: return "the sizes of a .pt2 file's inputs are fixed when it is exported";
+    case RouteOption::InputShapes:
+      return is_weights(route.source) ? "a file of weights has no inputs"
+                                      : "the sizes of a .pt2 file's inputs are fixed when it is exported";
     case RouteOption::Dynamic:
-      return route.source == Pt2 ? "which sizes of a .pt2 file's inputs vary is fixed when it is exported"
-                                 : "sizes that vary are declared in .onnx, .pt2 and .pt files, and code has no place "
-                                   "for them; convert to .onnx with them first, and that file to code";
+      return is_weights(route.source) ? "a file of weights has no inputs"
+             : route.source == Pt2    ? "which sizes of a .pt2 file's inputs vary is fixed when it is exported"
+                                   : "sizes that vary are declared in .onnx, .pt2 and .pt files, and code has no place "
+                                     "for them; convert to .onnx with them first, and that file to code";
     case RouteOption::AllowOps:
       return route.source == Pt2 ? "an operator is allowed by name for code that calls it, and ONNX cannot call it"
                                  : "operators are allowed by name for a .pt2 source";
@@ -65,6 +73,9 @@ std::string_view refusal(RouteOption option, const Route& route) {
       return "a file that is written does not depend on its source: mmap is for a module in memory";
     case RouteOption::SourceLines: return "lines of the model's code are in ONNX that is made of a .pt2";
     case RouteOption::Flat: return "whether modules stand inside modules is asked of code, and of its weights";
+    case RouteOption::Weights: return "weights take the place of a model's own, and the source is no model";
+    case RouteOption::InputTypes: return "the types of inputs are in the file; a TorchScript file alone lacks them";
+    case RouteOption::Part: return "a part is one of a file of weights, and none is given";
   }
   return {};
 }
@@ -75,12 +86,15 @@ bool Route::takes(RouteOption option) const {
   switch (option) {
     case RouteOption::Opset:
     case RouteOption::ExternalData: return target == Onnx;
-    case RouteOption::InputShapes: return source == Onnx;
+    case RouteOption::InputShapes: return source == Onnx || source == TorchScript;
+    case RouteOption::InputTypes: return source == TorchScript;
     case RouteOption::Dynamic: return source == Onnx && (target == Onnx || target == Pt2 || target == TorchScript);
     case RouteOption::AllowOps: return source == Pt2 && target != Onnx;
     case RouteOption::Mapped: return target == Module;
     case RouteOption::SourceLines: return source == Pt2 && target == Onnx;
-    case RouteOption::Flat: return target == Python || target == Safetensors || target == Pth || target == Module;
+    case RouteOption::Flat: return !is_weights(source) && (target == Python || is_weights(target) || target == Module);
+    case RouteOption::Weights: return !is_weights(source);
+    case RouteOption::Part: return true;  // of the source, or of the weights that are given
   }
   return false;
 }
@@ -109,9 +123,15 @@ Route route_from(Format source, std::string_view target, const std::vector<Route
   if (!to || !is_written(source, *to)) {
     const std::vector<std::string> endings = target_endings(source);
     fail_unsupported("cannot write '{}': tonnx writes {}{}", target, in_words(endings),
-                     source == Pt2 ? " from .pt2" : "");
+                     source == Pt2           ? " from .pt2"
+                     : source == TorchScript ? " from .pt"
+                     : is_weights(source)    ? " from weights alone"
+                                             : "");
   }
   const Route found{source, *to};
+  const auto has = [&](RouteOption option) { return std::find(given.begin(), given.end(), option) != given.end(); };
+  if (has(RouteOption::Part) && !is_weights(source) && !has(RouteOption::Weights))
+    throw Error(ErrorKind::InvalidModel, std::string(refusal(RouteOption::Part, found)));
   for (const RouteOption option : given) {
     if (!found.takes(option)) throw Error(ErrorKind::InvalidModel, std::string(refusal(option, found)));
   }
@@ -127,6 +147,9 @@ std::vector<RouteOption> given_in(const ConvertOptions& options) {
   if (!options.allow_ops.names().empty()) given.push_back(RouteOption::AllowOps);
   if (options.source_lines) given.push_back(RouteOption::SourceLines);
   if (options.flat) given.push_back(RouteOption::Flat);
+  if (!options.weights.empty()) given.push_back(RouteOption::Weights);
+  if (!options.input_types.empty()) given.push_back(RouteOption::InputTypes);
+  if (options.part) given.push_back(RouteOption::Part);
   return given;
 }
 
@@ -138,6 +161,8 @@ std::optional<Format> find_source(std::string_view path) {
 
 }  // namespace
 
+std::string readable_endings() { return in_words(source_endings()); }
+
 std::vector<std::string> target_endings(std::string_view source_path) {
   const auto source = find_source(source_path);
   return source ? target_endings(*source) : std::vector<std::string>();
@@ -145,7 +170,7 @@ std::vector<std::string> target_endings(std::string_view source_path) {
 
 Route route(std::string_view source, std::string_view target, const std::vector<RouteOption>& given) {
   const auto from = find_source(source);
-  if (!from) fail_unsupported("cannot read '{}': tonnx reads {}", source, in_words(source_endings()));
+  if (!from) fail_unsupported("cannot read '{}': tonnx reads {}", source, readable_endings());
   return route_from(*from, target, given);
 }
 

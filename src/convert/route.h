@@ -14,13 +14,25 @@ enum class Format : uint8_t {
   Pt2,          // a program of torch.export
   TorchScript,  // .pt
   Python,       // .py, with its weights in .safetensors beside it
-  Safetensors,  // the weights alone, under the names that the .py has
+  Safetensors,  // weights alone; of a model, under the names that the .py has
   Pth,          // the same
   Module,       // an nn.Module in memory
 };
 
 /// Options that not every conversion takes.
-enum class RouteOption : uint8_t { Opset, ExternalData, InputShapes, Dynamic, AllowOps, Mapped, SourceLines, Flat };
+enum class RouteOption : uint8_t {
+  Opset,
+  ExternalData,
+  InputShapes,
+  Dynamic,
+  AllowOps,
+  Mapped,
+  SourceLines,
+  Flat,
+  Weights,
+  Part,
+  InputTypes
+};
 
 struct Route {
   Format source;
@@ -31,6 +43,9 @@ struct Route {
 
 /// The format that a path's ending says; an empty path stands for a module in memory.
 std::optional<Format> find_format(std::string_view path);
+
+/// `.onnx, .pt2, .pt, .pth and .safetensors`: what is read, for errors.
+std::string readable_endings();
 
 /// The endings of what a file can become; none for one that is not read.
 std::vector<std::string> target_endings(std::string_view source_path);

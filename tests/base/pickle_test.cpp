@@ -115,6 +115,12 @@ TEST(Pickle, ReadsWhatPyTorchWrites) {
             "(1, 1)");
 }
 
+TEST(Pickle, MembersOfEnumsAreCallsOfOneValue) {
+  EXPECT_EQ(read("\x80\x02"
+                 "c__torch__\nColour\nK\x07R."s),
+            "__torch__.Colour(7)");
+}
+
 TEST(Pickle, NothingIsExecuted) {
   EXPECT_EQ(read("\x80\x02"
                  "cos\nsystem\nX\x02\x00\x00\x00ls\x85R."s),
@@ -152,7 +158,7 @@ TEST(Pickle, RefusesWhatMakesNoSense) {
       {"j\xff\xff\xff\xff."s, "memo"},
       {"q\x01."s, "stack runs empty"},
       {"K\x01K\x02\x93."s, "a global has no name"},
-      {"cm\nN\nK\x01R."s, "no tuple of arguments"},
+      {"cm\nN\nK\x01\x81."s, "no tuple of arguments"},
       {"K\x01}b."s, "no object"},
       {"(o.", "no class"},
       {"\x8b\xff\xff\xff\xff."s, "has -1 bytes"},

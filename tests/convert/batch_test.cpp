@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"models:\n- {source: no.onnx, target: o.py}\n- {source: no/*.onnx, target: o.py}",
               "  line 2: there is no file 'no.onnx'\n  line 3: no file matches 'no/*.onnx'"},
         Wrong{"models:\n- {source: config.yml, target: o.py}",
-              "  line 2: cannot read 'config.yml': tonnx reads .onnx and .pt2"},
+              "  line 2: cannot read 'config.yml': tonnx reads .onnx, .pt2, .pt, .pth and .safetensors"},
         Wrong{"models:\n- source: open.onnx\n  target: o.bin",
               "  line 3: cannot write 'o.bin' from 'open.onnx': tonnx writes .py, .pt2, .pt, .onnx, .safetensors, .pth "
               "from "

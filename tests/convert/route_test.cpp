@@ -22,7 +22,10 @@ TEST(Route, EndingsSayTheFormat) {
 }
 
 TEST(Route, FilesThatAreNotReadOrWritten) {
-  EXPECT_ERROR(Unsupported, "cannot read 'a.pth': tonnx reads .onnx and .pt2", route("a.pth", "a.onnx", Given{}));
+  EXPECT_ERROR(Unsupported, "cannot read 'a.pb': tonnx reads .onnx, .pt2, .pt, .pth and .safetensors",
+               route("a.pb", "a.onnx", Given{}));
+  EXPECT_ERROR(Unsupported, "cannot write 'a.onnx': tonnx writes .safetensors and .pth from weights alone",
+               route("a.pth", "a.onnx", Given{}));
   EXPECT_ERROR(Unsupported, "cannot write 'a.txt': tonnx writes .py, .pt2, .pt, .onnx, .safetensors and .pth",
                route("a.onnx", "a.txt", Given{}));
   EXPECT_ERROR(Unsupported, "cannot write 'b.pt2': tonnx writes .py, .pt, .onnx, .safetensors and .pth from .pt2",
@@ -55,6 +58,16 @@ TEST(Route, OptionsThatMeanNothingAreRefused) {
       {"a.pt2", "", RouteOption::AllowOps, ""},
       {"a.pt2", "b.onnx", RouteOption::AllowOps, "ONNX cannot call it"},
       {"a.onnx", "b.py", RouteOption::AllowOps, "for a .pt2 source"},
+      {"a.onnx", "b.onnx", RouteOption::Weights, ""},
+      {"a.pt2", "", RouteOption::Weights, ""},
+      {"a.pth", "b.safetensors", RouteOption::Weights, "the source is no model"},
+      {"a.pth", "b.safetensors", RouteOption::Part, ""},
+      {"a.onnx", "b.onnx", RouteOption::Part, "and none is given"},
+      {"a.safetensors", "b.pth", RouteOption::InputShapes, "has no inputs"},
+      {"a.safetensors", "b.pth", RouteOption::Flat, "asked of code"},
+      {"a.pt", "b.onnx", RouteOption::InputShapes, ""},
+      {"a.pt", "b.onnx", RouteOption::InputTypes, ""},
+      {"a.onnx", "b.py", RouteOption::InputTypes, "a TorchScript file alone lacks them"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(std::string(c.source) + " to " + c.target);

@@ -23,6 +23,11 @@ struct PthTensor {
 /// tensor is refused by its name.
 std::map<std::string, PthTensor> read_pth(ZipFile& zip, StridedTensors& tensors, std::string_view what);
 
+/// The one folder that all lies in, with its slash. Throws BadFile where the zip file has no data.pkl.
+std::string pth_root(const ZipFile& zip, std::string_view what);
+/// The pickle `name` of a file in little-endian byte order, which is the only one that is read.
+Bytes read_pth_pickle(ZipFile& zip, const std::string& root, std::string_view name, std::string_view what);
+
 /// `FloatStorage`; empty for types that only newer pickles have.
 std::string_view storage_class(DType dtype);
 

@@ -1,159 +1,12 @@
 // reader.cpp - reads the dict of tensors that torch.save wrote.
-#include <optional>
-
 #include "base/error.h"
 #include "base/pickle.h"
 #include "formats/pth/pth.h"
+#include "formats/pth/tensors.h"
 
 namespace tonnx {
-namespace {
 
-using Kind = PickleValue::Kind;
-
-struct StorageClass {
-  std::string_view name;
-  DType dtype;
-};
-constexpr StorageClass kStorageClasses[] = {
-    {"FloatStorage", DType::Float32},
-    {"DoubleStorage", DType::Float64},
-    {"HalfStorage", DType::Float16},
-    {"BFloat16Storage", DType::BFloat16},
-    {"ByteStorage", DType::UInt8},
-    {"CharStorage", DType::Int8},
-    {"ShortStorage", DType::Int16},
-    {"IntStorage", DType::Int32},
-    {"LongStorage", DType::Int64},
-    {"BoolStorage", DType::Bool},
-    {"ComplexFloatStorage", DType::Complex64},
-    {"ComplexDoubleStorage", DType::Complex128},
-};
-
-std::string global_name(const PickleValue& value) { return std::string(value.module) + "." + std::string(value.text); }
-
-DType dtype_of_global(const PickleValue& value) {
-  if (value.is(Kind::Global) && value.module == "torch") {
-    const auto dtype = find_dtype(value.text);
-    if (dtype && info(*dtype).torch == value.text) return *dtype;
-  }
-  if (value.is(Kind::Global)) fail_unsupported("tensors of type {} are not supported", global_name(value));
-  fail_invalid("its type is not given");
-}
-
-int64_t int_of(const PickleValue& value) {
-  require(value.is(Kind::Int), "a size, stride or offset of it is no integer");
-  return value.integer;
-}
-
-bool bool_of(const PickleValue& value) {
-  require(value.is(Kind::Bool), "requires_grad of it is neither True nor False");
-  return value.integer != 0;
-}
-
-std::vector<int64_t> ints_of(const PickleValue& value) {
-  // torch.Size is written as a call with one tuple
-  if (value.is_call_of("torch", "Size") && value.arguments->items.size() == 1) {
-    return ints_of(*value.arguments->items.front());
-  }
-  require(value.is(Kind::Tuple) || value.is(Kind::List), "its sizes or strides are no list");
-  std::vector<int64_t> result;
-  result.reserve(value.items.size());
-  for (const PickleValue* item : value.items) result.push_back(int_of(*item));
-  return result;
-}
-
-class Reader {
- public:
-  Reader(ZipFile& zip, StridedTensors& tensors, std::string root)
-      : zip_(zip), tensors_(tensors), root_(std::move(root)) {}
-
-  PthTensor tensor_of(const PickleValue& value) {
-    if (!value.is(Kind::Object)) fail_unsupported("it is no tensor");
-    return rebuilt(*value.callee, *value.arguments);
-  }
-
- private:
-  PthTensor rebuilt(const PickleValue& callee, const PickleValue& arguments) {
-    require(callee.is(Kind::Global) && arguments.is(Kind::Tuple), "it is described in no known way");
-    const std::vector<PickleValue::Item>& args = arguments.items;
-    const auto need = [&](size_t count) {
-      require(args.size() >= count, "{} got {} arguments", global_name(callee), args.size());
-    };
-    if (callee.is_global("torch._utils", "_rebuild_tensor_v2")) {
-      need(6);
-      return plain(args, nullptr, args.size() > 6 ? args[6] : nullptr);
-    }
-    if (callee.is_global("torch._utils", "_rebuild_tensor_v3")) {
-      need(7);
-      return plain(args, args[6], args.size() > 7 ? args[7] : nullptr);
-    }
-    if (callee.is_global("torch._utils", "_rebuild_parameter") ||
-        callee.is_global("torch._utils", "_rebuild_parameter_with_state")) {
-      need(2);
-      PthTensor result = tensor_of(*args[0]);
-      result.is_param = true;
-      result.requires_grad = bool_of(*args[1]);
-      return result;
-    }
-    if (callee.is_global("torch._tensor", "_rebuild_from_type_v2")) {  // a tensor that was given attributes
-      need(3);
-      const bool is_param = args[1]->is_global("torch.nn.parameter", "Parameter");
-      if (is_param || args[1]->is_global("torch", "Tensor") || args[1]->is_global("torch.nn.parameter", "Buffer")) {
-        PthTensor result = rebuilt(*args[0], *args[2]);
-        result.is_param |= is_param;
-        return result;
-      }
-      if (args[1]->is(Kind::Global)) fail_unsupported("it is a {}", global_name(*args[1]));
-    }
-    fail_unsupported("it is made by {}, and no plain tensor", global_name(callee));
-  }
-
-  PthTensor plain(const std::vector<PickleValue::Item>& args, const PickleValue* dtype, const PickleValue* bits) {
-    if (bits != nullptr && (!bits->is(Kind::None)) && !(bits->is(Kind::Dict) && bits->entries.empty())) {
-      fail_unsupported("it is stored conjugated or negated");
-    }
-    Strided strided;
-    std::optional<DType> stored;
-    const Bytes storage = storage_of(*args[0], stored);
-    require(dtype != nullptr || stored.has_value(), "its type is not given");
-    strided.dtype = dtype != nullptr ? dtype_of_global(*dtype) : *stored;
-    strided.offset = int_of(*args[1]);
-    strided.sizes = ints_of(*args[2]);
-    strided.strides = ints_of(*args[3]);
-    return {tensors_.get(storage, std::move(strided)), false, bool_of(*args[4])};
-  }
-
-  /// The persistent id is ('storage', class, key, device, count).
-  Bytes storage_of(const PickleValue& value, std::optional<DType>& dtype) {
-    const bool is_known = value.is(Kind::Persistent) && value.callee->is(Kind::Tuple) &&
-                          value.callee->items.size() >= 5 && value.callee->items[0]->is(Kind::String) &&
-                          value.callee->items[0]->text == "storage" && value.callee->items[1]->is(Kind::Global) &&
-                          value.callee->items[2]->is(Kind::String) && value.callee->items[4]->is(Kind::Int);
-    require(is_known, "its storage is described in no known way");
-    const PickleValue& type = *value.callee->items[1];
-    for (const StorageClass& known : kStorageClasses) {
-      if (type.is_global("torch", known.name)) dtype = known.dtype;
-    }
-    if (!dtype && type.text != "UntypedStorage") fail_unsupported("its storage is a {}", global_name(type));
-    const std::string name = root_ + "data/" + std::string(value.callee->items[2]->text);
-    const ZipEntry* const entry = zip_.find(name);
-    require(entry != nullptr, "its storage '{}' is missing", name);
-    const int64_t size = byte_size(dtype.value_or(DType::UInt8), value.callee->items[4]->integer);
-    require(size >= 0 && static_cast<uint64_t>(size) <= entry->size, "its storage '{}' has {} of {} bytes", name,
-            entry->size, size);
-    const auto [found, is_new] = storages_.try_emplace(entry);
-    if (is_new) found->second = zip_.read(*entry);
-    return found->second;
-  }
-
-  ZipFile& zip_;
-  StridedTensors& tensors_;
-  std::string root_;
-  std::map<const ZipEntry*, Bytes> storages_;
-};
-
-/// The one folder that all lies in, with its slash.
-std::string root_of(const ZipFile& zip, std::string_view what) {
+std::string pth_root(const ZipFile& zip, std::string_view what) {
   for (const ZipEntry& entry : zip.entries()) {
     const size_t slash = entry.name.find('/');
     if (slash != std::string::npos && std::string_view(entry.name).substr(slash) == "/data.pkl") {
@@ -163,23 +16,27 @@ std::string root_of(const ZipFile& zip, std::string_view what) {
   fail(ErrorKind::BadFile, "{} is no file of torch.save: it has no data.pkl", what);
 }
 
-}  // namespace
-
-std::map<std::string, PthTensor> read_pth(ZipFile& zip, StridedTensors& tensors, std::string_view what) {
-  const std::string root = root_of(zip, what);
+Bytes read_pth_pickle(ZipFile& zip, const std::string& root, std::string_view name, std::string_view what) {
   if (const ZipEntry* const order = zip.find(root + "byteorder")) {
     if (zip.read(*order).view() != "little") fail_unsupported("{} is not in little-endian byte order", what);
   }
-  const Pickle pickle(zip.read_document(*zip.find(root + "data.pkl")), what);
+  const ZipEntry* const entry = zip.find(root + std::string(name));
+  if (entry == nullptr) fail(ErrorKind::BadFile, "{} has no {}", what, name);
+  return zip.read_document(*entry);
+}
+
+std::map<std::string, PthTensor> read_pth(ZipFile& zip, StridedTensors& tensors, std::string_view what) {
+  const std::string root = pth_root(zip, what);
+  const Pickle pickle(read_pth_pickle(zip, root, "data.pkl", what), what);
   const PickleValue& dict = pickle.root();
-  if (!dict.is(Kind::Dict) && !dict.is_call_of("collections", "OrderedDict")) {
+  if (!dict.is(PickleValue::Kind::Dict) && !dict.is_call_of("collections", "OrderedDict")) {
     fail_unsupported("{} holds no dict of tensors", what);
   }
-  Reader reader(zip, tensors, root);
+  PickledTensors reader(zip, tensors, root + "data/");
   std::map<std::string, PthTensor> result;
   for (size_t i = 0; i + 1 < dict.entries.size(); i += 2) {
     const PickleValue& key = *dict.entries[i];
-    require(key.is(Kind::String), "{} has a key that is no text", what);
+    require(key.is(PickleValue::Kind::String), "{} has a key that is no text", what);
     const PickleValue& value = *dict.entries[i + 1];
     in_context([&] { return error_text("reading tensor '{}' of {}", key.text, what); },
                [&] { result.insert_or_assign(std::string(key.text), reader.tensor_of(value)); });

@@ -47,6 +47,12 @@ const Row& row_of(DType dtype) {
 }  // namespace
 
 int number_of(DType dtype) { return row_of(dtype).number; }
+DType dtype_of(int64_t number) {
+  const auto* at =
+      std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& row) { return row.number == number; });
+  if (at == std::end(kRows)) fail_unsupported("the element type of number {} is not known", number);
+  return at->dtype;
+}
 std::string_view storage_of(DType dtype) { return row_of(dtype).storage; }
 
 }  // namespace tonnx::torchscript

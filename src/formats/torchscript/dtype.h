@@ -1,5 +1,6 @@
 // dtype.h - element types as TorchScript writes them: the numbers of c10, and the names of storages.
 #pragma once
+#include <cstdint>
 #include <string_view>
 
 #include "ir/dtype.h"
@@ -8,6 +9,8 @@ namespace tonnx::torchscript {
 
 /// Throws Unsupported for types that PyTorch does not have.
 int number_of(DType dtype);
+/// Throws Unsupported for a number that is none of a type that is known.
+DType dtype_of(int64_t number);
 /// `FloatStorage`.
 std::string_view storage_of(DType dtype);
 

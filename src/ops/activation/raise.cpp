@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/frame/aten_types.h"
 #include "ops/math/raise.h"
 #include "ops/signal/raise.h"
 
@@ -87,8 +88,19 @@ Values raise_softmax_backward(const AtenNode& n, OnnxBuilder& onnx) {
   return onnx.cast(onnx("Sub", {product, onnx("Mul", {y, sum})}), n.output_dtype());
 }
 
+/// The two halves become one.
+void types_glu(TypeNode& n) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    const auto dim = n.dim("dim", shape.size());
+    if (!dim) return std::nullopt;
+    shape[*dim] = floor_div(shape[*dim], Dim(2));
+    return shape;
+  });
+}
+
 constexpr AtenOp kAtenActivationAten[] = {
     {.sig = "aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+     .types = types_as_self,
      .python = "torch.ops.aten._safe_softmax",
      .raise = raise_safe_softmax},
     {.sig = "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
@@ -101,17 +113,21 @@ constexpr AtenOp kAtenActivationAten[] = {
          "aten::_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
      .python = "torch.ops.aten._softmax_backward_data",
      .raise = raise_softmax_backward},
-    {.sig = "aten::glu(Tensor self, int dim=-1) -> Tensor", .python = "F.glu", .raise = raise_glu},
+    {.sig = "aten::glu(Tensor self, int dim=-1) -> Tensor", .types = types_glu, .python = "F.glu", .raise = raise_glu},
     {.sig = "aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
      .elementwise = Elementwise::Kept,
      .python = "F.hardtanh",
      .raise = raise_hardtanh},
-    {.sig = "aten::log_sigmoid(Tensor self) -> Tensor", .python = "F.logsigmoid", .raise = raise_log_sigmoid},
+    {.sig = "aten::log_sigmoid(Tensor self) -> Tensor",
+     .types = types_as_self,
+     .python = "F.logsigmoid",
+     .raise = raise_log_sigmoid},
     {.sig = "aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
      .python = "torch.ops.aten.log_sigmoid_forward",
      .raise = raise_log_sigmoid_forward},
     {.sig = "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
             "Generator? generator=None) -> Tensor",
+     .types = types_as_self,
      .python = "F.rrelu",
      .raise = raise_rrelu},
 };

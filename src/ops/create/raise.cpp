@@ -7,6 +7,7 @@
 #include "base/budget.h"
 #include "ops/create/create.h"
 #include "ops/create/types.h"
+#include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
 
 namespace tonnx {
@@ -185,8 +186,14 @@ constexpr AtenOp kAtenCreateAten[] = {
      .emit = emit_factory,
      .raise = raise_eye,
      .raise_complex = raise_real_part},
-    {.sig = "aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", .python = "torch.fill", .raise = raise_filled},
-    {.sig = "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", .python = "torch.fill", .raise = raise_filled},
+    {.sig = "aten::fill.Scalar(Tensor self, Scalar value) -> Tensor",
+     .types = types_as_self,
+     .python = "torch.fill",
+     .raise = raise_filled},
+    {.sig = "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor",
+     .types = types_as_self,
+     .python = "torch.fill",
+     .raise = raise_filled},
     {.sig = "aten::hamming_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
      .types = types_window,
@@ -209,6 +216,7 @@ constexpr AtenOp kAtenCreateAten[] = {
      .raise = raise_hann_window},
     {.sig = "aten::linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
             "Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_linspace,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_linspace},
@@ -249,6 +257,7 @@ constexpr AtenOp kAtenCreateAten[] = {
      .raise = raise_logspace},
     {.sig = "aten::new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_new,
      .out_dtype = true,
      .python = ".new_empty",
      .raise = raise_filled},
@@ -258,18 +267,21 @@ constexpr AtenOp kAtenCreateAten[] = {
      .raise = raise_filled},
     {.sig = "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_new,
      .out_dtype = true,
      .python = ".new_full",
      .raise = raise_filled,
      .raise_complex = raise_each_part},
     {.sig = "aten::new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_new,
      .out_dtype = true,
      .python = ".new_ones",
      .raise = raise_filled,
      .raise_complex = raise_real_part},
     {.sig = "aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_new,
      .out_dtype = true,
      .python = ".new_zeros",
      .raise = raise_filled,

@@ -42,4 +42,10 @@ void types_window(TypeNode& n) {
   n.set(n.given_dtype().value_or(DType::Float32), Shape{length ? *length : n.fresh()});
 }
 
+void types_new(TypeNode& n) { n.set(n.given_dtype().value_or(n.dtype("self")), n.sizes("size")); }
+void types_linspace(TypeNode& n) {
+  const auto steps = n.size("steps");
+  n.set(n.given_dtype().value_or(DType::Float32), steps ? MaybeShape(Shape{*steps}) : std::nullopt);
+}
+
 }  // namespace tonnx

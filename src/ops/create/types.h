@@ -10,5 +10,7 @@ void types_of_size(TypeNode& n);  // zeros, rand ...: float32 where no `dtype` i
 void types_scalar_tensor(TypeNode& n);
 void types_eye(TypeNode& n);
 void types_window(TypeNode& n);
+void types_new(TypeNode& n);  // new_zeros ...: of the type of `self` where no `dtype` is given
+void types_linspace(TypeNode& n);
 
 }  // namespace tonnx

@@ -249,6 +249,7 @@ constexpr AtenOp kAtenIndexAten[] = {
      .raise = raise_masked_select,
      .raise_complex = raise_each_part},
     {.sig = "aten::take(Tensor self, Tensor index) -> Tensor",
+     .types = types_take,
      .python = "torch.take",
      .raise = raise_take,
      .raise_complex = raise_each_part},

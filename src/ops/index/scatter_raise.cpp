@@ -235,6 +235,7 @@ constexpr AtenOp kAtenScatterAten[] = {
      .python = "torch.scatter",
      .raise = raise_scatter},
     {.sig = "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+     .types = types_as_self,
      .python = "torch.index_copy",
      .raise = raise_index_copy,
      .raise_complex = raise_each_part},
@@ -245,9 +246,11 @@ constexpr AtenOp kAtenScatterAten[] = {
      .raise_complex = raise_each_part},
     {.sig = "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
             "include_self=True) -> Tensor",
+     .types = types_as_self,
      .python = "torch.index_reduce",
      .raise = raise_index_reduce},
     {.sig = "aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+     .types = types_as_self,
      .python = ".put",
      .raise = raise_put},
 };

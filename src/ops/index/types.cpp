@@ -83,4 +83,9 @@ void types_one_hot(TypeNode& n) {
   });
 }
 
+void types_take(TypeNode& n) {
+  const Shape* index = n.shape("index");
+  n.set(n.dtype("self"), index ? MaybeShape(*index) : std::nullopt);
+}
+
 }  // namespace tonnx

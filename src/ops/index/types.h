@@ -11,5 +11,6 @@ void types_nonzero(TypeNode& n);
 void types_masked_select(TypeNode& n);
 void types_embedding(TypeNode& n);
 void types_one_hot(TypeNode& n);
+void types_take(TypeNode& n);
 
 }  // namespace tonnx

@@ -385,10 +385,12 @@ constexpr AtenOp kAtenLinalgAten[] = {
      .python = "torch.cholesky_inverse",
      .raise = raise_cholesky_inverse},
     {.sig = "aten::linalg_matrix_power(Tensor self, int n) -> Tensor",
+     .types = types_as_self,
      .python = "torch.linalg.matrix_power",
      .raise = raise_matrix_power,
      .raise_complex = raise_no_complex},
     {.sig = "aten::linalg_matrix_exp(Tensor self) -> Tensor",
+     .types = types_as_self,
      .python = "torch.linalg.matrix_exp",
      .raise = raise_matrix_exp},
     {.sig = "aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor "

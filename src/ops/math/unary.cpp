@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/eval.h"
@@ -188,8 +189,18 @@ constexpr OnnxOp kUnaryOnnx[] = {
     unary("Tan(T input) -> T output", 7, kTypes22, lower_unary<"tan">, infer_same_as_first, eval_tan),
 };
 
+/// Of complex numbers: their lengths.
+void types_abs(TypeNode& n) {
+  types_elementwise(n);
+  if (n.found().empty()) return;
+  DType& dtype = n.found()[0].dtype;
+  if (dtype == DType::Complex64) dtype = DType::Float32;
+  if (dtype == DType::Complex128) dtype = DType::Float64;
+}
+
 constexpr AtenOp kUnaryAten[] = {
     {.sig = "aten::abs(Tensor self) -> Tensor",
+     .types = types_abs,
      .elementwise = Elementwise::Promoted,
      .python = "torch.abs",
      .raise = raise_abs},

@@ -3,6 +3,7 @@
 #include <limits>
 #include <numbers>
 
+#include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
 #include "ops/math/raise.h"
 #include "ops/signal/complex.h"
@@ -124,20 +125,27 @@ Values raise_round_decimals(const AtenNode& n, OnnxBuilder& onnx) {
 
 constexpr AtenOp kAtenUnaryAten[] = {
     {.sig = "aten::angle(Tensor self) -> Tensor", .python = "torch.angle", .raise = raise_angle},
-    {.sig = "aten::conj_physical(Tensor self) -> Tensor", .python = "torch.conj_physical", .raise = raise_conj},
+    {.sig = "aten::conj_physical(Tensor self) -> Tensor",
+     .types = types_as_self,
+     .python = "torch.conj_physical",
+     .raise = raise_conj},
     {.sig = "aten::conj(Tensor(a) self) -> Tensor(a)",
+     .types = types_as_self,
      .view = ViewRule::Real,
      .python = "torch.conj",
      .raise = raise_conj},
     {.sig = "aten::_conj(Tensor(a) self) -> Tensor(a)",
+     .types = types_as_self,
      .view = ViewRule::Opaque,
      .python = "torch.conj",
      .raise = raise_conj},
     {.sig = "aten::resolve_conj(Tensor(a) self) -> Tensor(a)",
+     .types = types_as_self,
      .view = ViewRule::Real,
      .python = "torch.resolve_conj",
      .raise = raise_nothing},
     {.sig = "aten::resolve_neg(Tensor(a) self) -> Tensor(a)",
+     .types = types_as_self,
      .view = ViewRule::Real,
      .python = "torch.resolve_neg",
      .raise = raise_nothing},
@@ -182,6 +190,7 @@ constexpr AtenOp kAtenUnaryAten[] = {
      .python = "torch.logit",
      .raise = raise_logit},
     {.sig = "aten::positive(Tensor(a) self) -> Tensor(a)",
+     .types = types_as_self,
      .view = ViewRule::Same,
      .python = "torch.positive",
      .raise = raise_nothing},

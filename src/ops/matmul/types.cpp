@@ -96,4 +96,17 @@ void types_einsum(TypeNode& n) {
   n.set(dtype, result);
 }
 
+void types_outer(TypeNode& n) {
+  const Shape *a = n.shape("self"), *b = n.shape("vec2");
+  const bool is_known = a && b && a->size() == 1 && b->size() == 1;
+  n.set(n.dtype("self"), is_known ? MaybeShape(Shape{a->front(), b->front()}) : std::nullopt);
+}
+
+void types_mv(TypeNode& n) {
+  const Shape* matrix = n.shape("self");
+  n.set(n.dtype("self"), matrix && matrix->size() == 2 ? MaybeShape(Shape{matrix->front()}) : std::nullopt);
+}
+
+void types_dot(TypeNode& n) { n.set(n.dtype("self"), Shape()); }
+
 }  // namespace tonnx

@@ -10,5 +10,8 @@ void types_addmm(TypeNode& n);
 void types_baddbmm(TypeNode& n);
 void types_linear(TypeNode& n);
 void types_einsum(TypeNode& n);
+void types_outer(TypeNode& n);
+void types_mv(TypeNode& n);
+void types_dot(TypeNode& n);
 
 }  // namespace tonnx

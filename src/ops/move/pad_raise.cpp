@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "base/budget.h"
+#include "ops/frame/aten_types.h"
 #include "ops/move/raise.h"
 
 namespace tonnx {
@@ -174,9 +175,11 @@ constexpr AtenOp kAtenPadAten[] = {
      .python = "torch.ops.aten._pad_circular",
      .raise = raise_circular_pad},
     {.sig = "aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor",
+     .types = types_as_self,
      .python = "torch.channel_shuffle",
      .raise = raise_channel_shuffle},
     {.sig = "aten::native_channel_shuffle(Tensor self, SymInt groups) -> Tensor",
+     .types = types_as_self,
      .python = "torch.native_channel_shuffle",
      .raise = raise_channel_shuffle},
 };

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "ops/create/create.h"
+#include "ops/frame/aten_types.h"
 #include "ops/frame/emission.h"
 #include "ops/random/raise.h"
 
@@ -166,9 +167,11 @@ constexpr AtenOp kAtenRandomAten[] = {
      .emit = emit_alpha_dropout,
      .raise = raise_alpha_dropout},
     {.sig = "aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+     .types = types_as_self,
      .python = "torch.bernoulli",
      .raise = raise_bernoulli_p},
     {.sig = "aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
+     .types = types_as_self,
      .python = "torch.bernoulli",
      .raise = raise_bernoulli_p},
     {.sig = "aten::cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor",

@@ -3,6 +3,7 @@
 
 #include "base/budget.h"
 #include "ops/recurrent/projected_raise.h"
+#include "ops/recurrent/types.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {
@@ -192,11 +193,12 @@ Values raise_cell(const AtenNode& n, OnnxBuilder& onnx) {
 constexpr AtenOp kAtenRecurrentAten[] = {
     {.sig = "aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
             "b_hh=None) -> (Tensor, Tensor)",
+     .types = types_cell,
      .python = "torch.lstm_cell",
      .raise = raise_cell},
-    {.sig = CELL("gru_cell"), .python = "torch.gru_cell", .raise = raise_cell},
-    {.sig = CELL("rnn_tanh_cell"), .python = "torch.rnn_tanh_cell", .raise = raise_cell},
-    {.sig = CELL("rnn_relu_cell"), .python = "torch.rnn_relu_cell", .raise = raise_cell},
+    {.sig = CELL("gru_cell"), .types = types_cell, .python = "torch.gru_cell", .raise = raise_cell},
+    {.sig = CELL("rnn_tanh_cell"), .types = types_cell, .python = "torch.rnn_tanh_cell", .raise = raise_cell},
+    {.sig = CELL("rnn_relu_cell"), .types = types_cell, .python = "torch.rnn_relu_cell", .raise = raise_cell},
 };
 
 #undef CELL

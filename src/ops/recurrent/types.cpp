@@ -27,4 +27,12 @@ void run_steps(TypeNode& n, const std::vector<const Type*>& states) {
 void types_lstm(TypeNode& n) { run_steps(n, n.tensors("hx")); }
 void types_recurrent(TypeNode& n) { run_steps(n, {n.tensor("hx")}); }
 
+void types_cell(TypeNode& n) {
+  std::vector<const Type*> states = n.tensors("hx");
+  if (const Type* state = n.tensor("hx")) states = {state};
+  for (size_t i = 0; i < states.size() && i < n.found().size(); ++i) {
+    if (states[i] != nullptr) n.set(i, states[i]->dtype, states[i]->shape);
+  }
+}
+
 }  // namespace tonnx

@@ -6,5 +6,6 @@ namespace tonnx {
 
 void types_lstm(TypeNode& n);
 void types_recurrent(TypeNode& n);
+void types_cell(TypeNode& n);  // one step: the states are of the shape of the first ones
 
 }  // namespace tonnx

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
 #include "ops/reduce/types.h"
 
@@ -255,6 +256,7 @@ constexpr AtenOp kAtenReduceAten[] = {
      .python = "torch.norm",
      .raise = raise_norm},
     {.sig = "aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
+     .types = types_as_self,
      .python = "torch.renorm",
      .raise = raise_renorm},
     {.sig = "aten::std(Tensor self, bool unbiased=True) -> Tensor",

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
 #include "ops/frame/expansion.h"
 #include "ops/scan/raise.h"
@@ -206,6 +207,7 @@ constexpr AtenOp kAtenScanAten[] = {
      .raise = raise_diff,
      .raise_complex = raise_each_part},
     {.sig = "aten::logcumsumexp(Tensor self, int dim) -> Tensor",
+     .types = types_as_self,
      .python = "torch.logcumsumexp",
      .raise = raise_logcumsumexp},
     {.sig = "aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/frame/aten_types.h"
 #include "ops/move/raise.h"
 #include "ops/reduce/types.h"
 #include "ops/search/types.h"
@@ -243,7 +244,10 @@ constexpr AtenOp kAtenSortAten[] = {
      .types = types_argsort,
      .python = "torch.argsort",
      .raise = raise_argsort},
-    {.sig = "aten::msort(Tensor self) -> Tensor", .python = "torch.msort", .raise = raise_msort},
+    {.sig = "aten::msort(Tensor self) -> Tensor",
+     .types = types_as_self,
+     .python = "torch.msort",
+     .raise = raise_msort},
     {.sig = "aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, "
             "Tensor indices)",
      .types = types_topk,

@@ -250,4 +250,21 @@ void types_smaller(TypeNode& n) {
   compute_number(n, [](const Dim& a, const Dim& b) { return min(a, b); });
 }
 
+void types_reshape_as(TypeNode& n) {
+  const Shape* other = n.shape("other");
+  n.set(n.dtype("self"), other ? MaybeShape(*other) : std::nullopt);
+}
+
+void types_meshgrid(TypeNode& n) {
+  const std::vector<const Type*> tensors = n.tensors("tensors");
+  Shape grid;
+  for (const Type* tensor : tensors) {
+    if (tensor == nullptr || !tensor->shape || tensor->shape->size() > 1) return;
+    grid.push_back(tensor->shape->empty() ? Dim(1) : tensor->shape->front());
+  }
+  const bool has_order = n.args().signature().find_input("indexing") >= 0;
+  if (has_order && n.args().string("indexing") == "xy" && grid.size() > 1) std::swap(grid[0], grid[1]);
+  for (size_t i = 0; i < n.found().size() && i < tensors.size(); ++i) n.set(i, tensors[i]->dtype, grid);
+}
+
 }  // namespace tonnx

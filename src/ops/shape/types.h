@@ -32,5 +32,7 @@ void types_quotient(TypeNode& n);
 void types_rest(TypeNode& n);
 void types_larger(TypeNode& n);
 void types_smaller(TypeNode& n);
+void types_reshape_as(TypeNode& n);
+void types_meshgrid(TypeNode& n);
 
 }  // namespace tonnx

@@ -474,10 +474,16 @@ class WhileLoop {
       AtenCall row("unsqueeze", "", &node_);
       row.with("self", step).with("dim", IntArg(0));
       Value* steps = body_->inputs()[first_ + carried + k];
+      Type row_type = Type::tensor(step->type.dtype);
+      if (step->type.shape) {
+        row_type.shape = Shape{1};
+        row_type.shape->insert(row_type.shape->end(), step->type.shape->begin(), step->type.shape->end());
+      }
       AtenCall longer("cat", "", &node_);
-      AttrList list = operands(longer, {steps, writer.add(row, Type::tensor(step->type.dtype), "step")});
+      AttrList list = operands(longer, {steps, writer.add(row, row_type, "step")});
       longer.with("tensors", AttrValue(std::move(list)));
-      body_->add_output(writer.add(longer, Type::tensor(step->type.dtype), "steps"));
+      const bool has_shape = steps->type.shape && row_type.shape && steps->type.shape->size() == row_type.shape->size();
+      body_->add_output(writer.add(longer, has_shape ? steps->type : Type::tensor(step->type.dtype), "steps"));
     }
   }
 

@@ -48,6 +48,9 @@ std::string damaged_program(const std::string& json, const std::string& donor, u
 void read_zip(std::string_view bytes);
 void read_pickle(std::string_view bytes);
 void read_weights(std::string_view bytes);
+void read_header(std::string_view bytes);
+void read_script_code(std::string_view text);
+void read_script_archive(std::string_view bytes);
 
 // texts.cpp
 void read_yaml(std::string_view text);
