@@ -216,7 +216,7 @@ def test_a_member_that_not_all_have_is_made_after_a_flag() -> None:
     code = code_of("residual")
     assert classes_of(code) == ["Bottleneck", "Model"]
     assert "Bottleneck(16, 24, stride=2, downsample=True), *(Bottleneck(24, 24) for _ in range(3))" in code
-    assert "+ self.downsample(x))" in code
+    assert "+ self.downsample(x)" in code
 
 
 def test_numbered_members_are_made_and_called_in_loops() -> None:

@@ -352,6 +352,14 @@ CLASS = """class Net(Module):
   _is_full_backward_hook : Optional[bool]
 """
 FORWARD = "  def forward(self: __torch__.test_torchscript_reader.Net,\n    x: Tensor) -> Tensor:\n"
+PYRAMID = ["b0 = [x, x]", *(f"b{i + 1} = [b{i}, b{i}]" for i in range(40))]
+NUMBERS = ["b0 = [1, 2]", *PYRAMID[1:]]
+
+
+def body(*lines: str) -> Callable[[str, bytes], bytes]:
+    return code(CLASS + FORWARD + "".join(f"    {line}\n" for line in lines))
+
+
 HOSTILE: dict[str, Callable[[str, bytes], bytes | None]] = {
     "the archive is of version 11": with_version(11),
     "holds values but no program": lambda name, data: None if name.endswith("constants.pkl") else data,
@@ -369,6 +377,17 @@ HOSTILE: dict[str, Callable[[str, bytes], bytes | None]] = {
     "does not take (a tensor, a str)": code(CLASS + FORWARD + '    return torch.add(x, "a")\n'),
     "loop goes on by steps of 0": code(CLASS + FORWARD + "    for i in range(0, 9, 0):\n      pass\n    return x\n"),
     "item 5 of a list of 1": code(CLASS + FORWARD + "    a = [x]\n    return a[5]\n"),
+    "a list contains itself": body("b = annotate(List[Any], [])", "_0 = torch.append(b, b)", "return torch.tensor(b)"),
+    "lists nest more than 64 deep": body("b = [x]", "for i in range(500):", "  b = [b]", "return x"),
+    "more than 4096 lists are put into lists": body(
+        "b = annotate(List[Any], [])",
+        *("for i in range(500):", "  for j in range(500):"),
+        *("    c = annotate(List[Any], [])", "    _0 = torch.append(b, [c])", "    b = c", "return x"),
+    ),
+    "a list has more than 1048576 items": body("b = [1]", *["_0 = torch.extend(b, b)"] * 60, "return x"),
+    "a text has more than 1048576 characters": body('b = "ab"', *["b = torch.add(b, b)"] * 60, "return x"),
+    "bytes of memory, out of proportion": body(*PYRAMID, "return b40"),
+    "steps of computation, out of proportion": body(*PYRAMID, *NUMBERS, "c = torch.eq(b40, b40)", "return x"),
 }
 
 

@@ -72,7 +72,8 @@ class Interpreter {
   std::optional<Item> of_prim(std::string_view op, const Arguments& arguments);
   std::optional<Item> of_container(std::string_view op, const Arguments& arguments);
   std::optional<Item> of_list(std::string_view op, const Item::Items& args);
-  static std::optional<Item> of_dict(std::string_view op, const Item::Items& args);
+  std::optional<Item> of_dict(std::string_view op, const Item::Items& args);
+  void put_inside(const Item::Items& items, const Item::Items& more);
   std::optional<Item> of_numbers(std::string_view op, const Arguments& arguments);
   Item arithmetic(std::string_view op, const Item& a, const Item& b);
   Item compare(std::string_view op, const Item& a, const Item& b);
@@ -111,6 +112,7 @@ class Interpreter {
   std::map<size_t, Item> constants_;
   std::set<std::string> noted_;  // paths of modules whose classes are noted
   int depth_ = 0;
+  size_t nested_ = 0;  // lists that were put into lists
   int branches_ = 0;  // that are open: what is raised in one is raised only where it is taken
   bool is_located_ = false;
 };

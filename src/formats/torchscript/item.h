@@ -73,6 +73,7 @@ struct Item {
     return made;
   }
   static Item of_items(Kind kind, Items items) {
+    require_depth(items);
     Item made = of(kind);
     made.items = std::make_shared<Items>(std::move(items));
     return made;
@@ -83,6 +84,9 @@ struct Item {
     made.value = value;
     return made;
   }
+
+  /// Lists inside lists are few: whoever walks over them recurses. None holds `inside`, the list that they go into.
+  static void require_depth(const Items& items, const Items* inside = nullptr);
 
   bool is(Kind k) const { return kind == k; }
   bool is_number() const { return kind == Kind::Int || kind == Kind::Float || kind == Kind::Bool; }

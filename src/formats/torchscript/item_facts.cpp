@@ -4,10 +4,33 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+
+#include "base/budget.h"
+#include "base/error.h"
 
 namespace tonnx::torchscript {
 
 using IKind = Item::Kind;
+
+void Item::require_depth(const Items& items, const Items* inside) {
+  constexpr size_t kMostDepth = 64;
+  if (std::none_of(items.begin(), items.end(), [](const Item& item) { return item.items != nullptr; })) return;
+  std::set<const Items*> seen;
+  std::vector<const Items*> level{&items};
+  for (size_t depth = 0; !level.empty(); ++depth) {
+    require(depth < kMostDepth, "lists nest more than {} deep", kMostDepth);
+    std::vector<const Items*> next;
+    for (const Items* each : level) {
+      require(each != inside, "a list contains itself");
+      for (const Item& item : *each) {
+        if (item.items && seen.insert(item.items.get()).second) next.push_back(item.items.get());
+      }
+      budget().take(Resource::Steps, static_cast<int64_t>(each->size()));
+    }
+    level = std::move(next);
+  }
+}
 
 double real_of(const Item& number) {
   return number.is(IKind::Float) ? number.real : static_cast<double>(number.integer);
@@ -34,6 +57,8 @@ std::string text_of(const Item& item) {
 }
 
 std::optional<bool> equal_items(const Item& a, const Item& b) {
+  constexpr int64_t kSteps = 16;  // that a comparison takes, about
+  budget().take(Resource::Steps, kSteps);
   if (a.is_number() && b.is_number()) {
     if (!a.is_constant() || !b.is_constant()) return std::nullopt;
     return real_of(a) == real_of(b);

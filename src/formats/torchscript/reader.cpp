@@ -1,6 +1,7 @@
 // reader.cpp - the program of a TorchScript archive: forward() run on inputs of given shapes.
 #include <algorithm>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/nearest.h"
 #include "formats/torchscript/interpreter.h"
@@ -90,6 +91,7 @@ class ScriptReader {
   }
 
   void add_outputs(const Item& item, const std::string& name, torchscript::Interpreter& interpreter) {
+    budget().take(Resource::Memory, static_cast<int64_t>(sizeof(Item) + name.size()));
     if (item.is(IKind::None)) return;
     if (item.is(IKind::Tensor) || item.is_number()) {
       Value* value = item.is(IKind::Tensor) && item.value

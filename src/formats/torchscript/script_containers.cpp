@@ -10,6 +10,12 @@
 namespace tonnx::torchscript {
 namespace {
 
+constexpr size_t kMostItems = 1 << 20;
+
+void require_length(size_t length) {
+  require(length <= kMostItems, "a list has more than {} items", kMostItems);
+}
+
 using IKind = Item::Kind;
 
 size_t index_in(const Item::Items& items, const Item& index, bool may_be_end = false) {
@@ -30,7 +36,10 @@ std::optional<Item> Interpreter::of_container(std::string_view op, const Argumen
   const Item& of = args[0];
   if (of.is(IKind::Text) && args.size() <= 2) {
     if (op == "len") return Item::of_int(static_cast<int64_t>(of.text.size()));
-    if (op == "add" && args[1].is(IKind::Text)) return Item::of_text(of.text + args[1].text);
+    if (op == "add" && args[1].is(IKind::Text)) {
+      require(of.text.size() + args[1].text.size() <= kMostItems, "a text has more than {} characters", kMostItems);
+      return Item::of_text(of.text + args[1].text);
+    }
     if (op == "__contains__" && args.size() == 2) return Item::of_bool(of.text.find(args[1].text) != std::string::npos);
     if (op == "startswith" && args.size() == 2) return Item::of_bool(of.text.starts_with(args[1].text));
     if (op == "endswith" && args.size() == 2) return Item::of_bool(of.text.ends_with(args[1].text));
@@ -56,6 +65,16 @@ std::optional<Item> Interpreter::of_container(std::string_view op, const Argumen
   return of_list(op, args);
 }
 
+/// Before more items become part of a list or dict: it stays small, and holds itself nowhere. Lists that go into lists,
+/// which may be inside others, are not many either.
+void Interpreter::put_inside(const Item::Items& items, const Item::Items& more) {
+  constexpr size_t kMostNested = 4096;
+  require_length(items.size() + more.size());
+  Item::require_depth(more, &items);
+  for (const Item& item : more) nested_ += item.items ? 1 : 0;
+  require(nested_ <= kMostNested, "more than {} lists are put into lists", kMostNested);
+}
+
 /// Lists and tuples.
 std::optional<Item> Interpreter::of_list(std::string_view op, const Item::Items& args) {
   const Item& of = args[0];
@@ -63,15 +82,18 @@ std::optional<Item> Interpreter::of_list(std::string_view op, const Item::Items&
   if (op == "len") return Item::of_int(static_cast<int64_t>(items.size()));
   if (op == "__getitem__" && args.size() == 2) return items[index_in(items, args[1])];
   if (op == "append") {
-    items.push_back(args.at(1));
+    put_inside(items, {args.at(1)});
+    items.push_back(args[1]);
     return of;
   }
   if (op == "extend" && args.at(1).items) {
     const Item::Items more = *args[1].items;
+    put_inside(items, more);
     items.insert(items.end(), more.begin(), more.end());
     return Item::none();
   }
   if (op == "insert") {
+    put_inside(items, {args.at(2)});
     items.insert(items.begin() + static_cast<ptrdiff_t>(index_in(items, args.at(1), true)), args.at(2));
     return Item::none();
   }
@@ -82,6 +104,7 @@ std::optional<Item> Interpreter::of_list(std::string_view op, const Item::Items&
     return taken;
   }
   if (op == "_set_item") {
+    put_inside(items, {args.at(2)});
     items[index_in(items, args.at(1))] = args.at(2);
     return of;
   }
@@ -104,13 +127,13 @@ std::optional<Item> Interpreter::of_list(std::string_view op, const Item::Items&
   }
   if ((op == "add" || op == "add_") && args.size() == 2 && args[1].items) {
     Item::Items list = items;
+    require_length(list.size() + args[1].items->size());
     list.insert(list.end(), args[1].items->begin(), args[1].items->end());
     if (op == "add_") items = list;
     return op == "add_" ? of : Item::of_items(of.kind, std::move(list));
   }
   if (op == "mul" && args.size() == 2 && args[1].is(IKind::Int) && args[1].is_constant()) {
     Item::Items list;
-    constexpr size_t kMostItems = 1 << 20;
     require(args[1].integer <= 0 || items.size() <= kMostItems / static_cast<size_t>(args[1].integer),
             "a list is repeated {} times", args[1].integer);
     for (int64_t i = 0; i < args[1].integer; ++i) list.insert(list.end(), items.begin(), items.end());
@@ -186,6 +209,7 @@ std::optional<Item> Interpreter::of_dict(std::string_view op, const Item::Items&
   }
   if (op == "get") return at < items.size() ? items[at + 1] : args.size() > 2 ? args[2] : Item::none();
   if (op == "_set_item" && args.size() == 3) {
+    put_inside(items, {args[2]});
     if (at < items.size()) {
       items[at + 1] = args[2];
     } else {

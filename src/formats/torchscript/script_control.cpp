@@ -40,6 +40,7 @@ class Branches {
       case IKind::Dict: {
         if (!a.items || !b.items || a.items->size() != b.items->size()) return Item::of(IKind::Unset);
         Item::Items items;
+        budget().take(Resource::Memory, static_cast<int64_t>(sizeof(Item) * a.items->size()));
         for (size_t i = 0; i < a.items->size(); ++i) items.push_back(merge((*a.items)[i], (*b.items)[i]));
         Item made = Item::of_items(a.kind, std::move(items));
         made.object = a.object;

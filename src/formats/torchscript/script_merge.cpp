@@ -1,4 +1,5 @@
 // script_merge.cpp - types on several ways, and values in the place of others.
+#include "base/budget.h"
 #include "formats/torchscript/script_merge.h"
 
 #include <algorithm>
@@ -61,6 +62,7 @@ void rebind(Variables& variables, const std::map<const Value*, Value*>& now) {
 }
 
 void for_each_leaf(Item& item, const std::function<void(Item&)>& visit) {
+  budget().take(Resource::Memory, sizeof(Item));
   if (item.is(IKind::Tensor) || item.is_number() || item.is(IKind::Unset)) return visit(item);
   if (!item.items || item.is(IKind::Dict)) return;
   item.items = std::make_shared<Item::Items>(*item.items);

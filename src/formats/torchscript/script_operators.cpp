@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "formats/torchscript/dtype.h"
 #include "formats/torchscript/interpreter.h"
@@ -96,6 +97,7 @@ Item Interpreter::make_tensor(const Arguments& arguments) {
   std::vector<int64_t> dims;
   Item::Items leaves;
   const std::function<void(const Item&, size_t)> collect = [&](const Item& item, size_t depth) {
+    budget().take(Resource::Memory, sizeof(Item));
     if (!item.items) return leaves.push_back(item);
     if (dims.size() <= depth) dims.push_back(static_cast<int64_t>(item.items->size()));
     require(dims[depth] == static_cast<int64_t>(item.items->size()), "the lists of a tensor differ in length");
