@@ -8,7 +8,7 @@ namespace tonnx {
 struct FoldLimits {
   double times = 8;                  // as much as the inputs
   int64_t bytes = int64_t{1} << 20;  // or so many bytes
-  bool keeps_weights = false;        // what is looked up in a weight is not computed: the weight keeps its shape and name
+  bool keeps_weights = false;  // what is looked up in a weight is not computed: the weight keeps its shape and name
 };
 
 /// `layer.0.gamma`: a weight of the file that is called as one of a module in PyTorch.

@@ -259,14 +259,15 @@ void import_domains_of_functions(Model& model) {
 }
 
 /// Runs passes over a graph at the newest opset whose types are known; nothing that the other opset lacks is made.
-void run_passes(Graph& graph, int64_t opset, bool Pass::*is_wanted,
-                const std::function<bool(const Node&)>& leave_alone, const FoldLimits& fold) {
+void run_passes(Graph& graph, int64_t opset, bool Pass::*is_wanted, const std::function<bool(const Node&)>& leave_alone,
+                const FoldLimits& fold) {
   constexpr int kRounds = 3;
   OnnxInference inference({.rewrites = false, .leave_alone = leave_alone, .fold = fold});
-  Rewriter rewriter(opset, {.bring_down = [](Node&) { return true; },
-                            .infer = [&](Node& node) { inference.visit(node); },
-                            .may_grow = [](int64_t added, int64_t removed) { return added <= removed; },
-                            .keeps_weight = [&](const Value& value) { return fold.keeps_weights && is_named_weight(value); }});
+  Rewriter rewriter(opset,
+                    {.bring_down = [](Node&) { return true; },
+                     .infer = [&](Node& node) { inference.visit(node); },
+                     .may_grow = [](int64_t added, int64_t removed) { return added <= removed; },
+                     .keeps_weight = [&](const Value& value) { return fold.keeps_weights && is_named_weight(value); }});
   for (int round = 0; round < kRounds; ++round) {
     bool is_changed = false;
     for (const Pass& pass : simplify_passes()) {

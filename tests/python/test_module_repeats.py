@@ -140,6 +140,33 @@ def test_little_that_repeats_is_no_class(count: int) -> None:
     assert classes_of(Path("m.py").read_text()) == ["Model"]
 
 
+def test_words_with_numbers_are_modules() -> None:
+    """Names as MXNet and Caffe2 give them; one word that no other name begins with, and numbers alone, are none."""
+    random = np.random.default_rng(0)
+    names = ["net0_stage1_unit0_fc0", "net0_stage1_unit0_fc1", "net0_stage1_unit1_fc0", "net0_stage1_unit1_fc1"]
+    names += ["net0_res2_0_branch2a", "net0_res2_0_branch2b", "net0_other3_fc0", "net0_conv1_1", "net0_conv1_2"]
+    nodes, weights, last = [], [], "x"
+    for i, name in enumerate(names):
+        weights.append(numpy_helper.from_array(random.random((4, 4), np.float32), f"{name}_weight"))
+        nodes.append(helper.make_node("MatMul", [last, f"{name}_weight"], [f"{name}_y"], name=f"{name}_fwd"))
+        nodes.append(
+            helper.make_node("Tanh", [f"{name}_y"], [f"{name}_z"], name=f"{name.rpartition('_')[0]}_tanh{i}_fwd")
+        )
+        last = f"{name}_z"
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 4]) for name in ("x", last)]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), "m.onnx")
+    tonnx.convert("m.onnx", "m.py")
+    module = load(Path("m.py"))
+    assert {key.removesuffix(".weight") for key in module.state_dict()} == {
+        *(f"stage1.unit{i}.fc{k}" for i in (0, 1) for k in (0, 1)),
+        *("res2_0.branch2a", "res2_0.branch2b", "other3_fc0", "conv1_1", "conv1_2"),
+    }
+    x = torch.rand(2, 4)
+    want = onnxruntime.InferenceSession("m.onnx").run(None, {"x": x.numpy()})[0]
+    np.testing.assert_allclose(module(x).detach(), want, rtol=1e-5)
+
+
 def test_tables_keep_their_rows() -> None:
     """What a file looks up in a weight with constant indices is looked up by the module, which can be trained."""
     random = np.random.default_rng(0)

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <map>
 #include <unordered_set>
 
 #include "base/error.h"
 #include "base/join.h"
 #include "formats/modules/places.h"
+#include "formats/modules/word_paths.h"
 #include "ops/frame/python_names.h"
 
 namespace tonnx {
@@ -219,10 +221,18 @@ class TreeFinder {
     const size_t common = result_.outer_parts = common_parts(named);
     const std::string prefix = common == 0 ? common_prefix() : "";
     Places places;
+    const auto without_prefix = [&](const std::string& name) {
+      return !prefix.empty() && name.starts_with(prefix) ? identifier(name.substr(prefix.size())) : name;
+    };
+    std::vector<std::string> words;
+    for (size_t i = 0; i < result_.submodules.size(); ++i) {
+      if (named[i].second.size() == 1) words.push_back(without_prefix(named[i].second[0]));
+    }
+    const WordPaths word_paths(words);
+    note_places(word_paths, without_prefix);
     const auto path_of = [&](Path path, const std::string& otherwise) {
       path.erase(path.begin(), path.begin() + static_cast<ptrdiff_t>(std::min(common, path.size())));
-      if (path.size() == 1 && !prefix.empty() && path[0].starts_with(prefix))
-        path[0] = identifier(path[0].substr(prefix.size()));
+      if (path.size() == 1) path = word_paths.split(without_prefix(path[0]));
       if (path.empty() || path.back().empty()) path = {fmt::format("{}{}", otherwise, ++numbers_[otherwise])};
       return joined(places.add(std::move(path)), ".");
     };
@@ -245,6 +255,17 @@ class TreeFinder {
     }
     for (size_t i = 0; i < result_.tensors.size(); ++i) {
       if (!result_.tensors[i].is_key) name_tensor(i);
+    }
+  }
+
+  /// Where nodes are, after names that are words alone.
+  void note_places(const WordPaths& word_paths, const std::function<std::string(const std::string&)>& without_prefix) {
+    for (const Node& node : graph_) {
+      if (node.name.empty() || node.name.find_first_of("/.:") != std::string::npos ||
+          result_.submodule_of.contains(&node))
+        continue;
+      if (const auto place = word_paths.place_of(without_prefix(identifier(node.name))))
+        result_.places.emplace(&node, joined(*place, "."));
     }
   }
 

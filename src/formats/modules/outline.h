@@ -46,8 +46,8 @@ std::string access_step(ModulePart::Kind around, const std::string& name);
 /// A node that calls a part of the model: all its inputs are arguments.
 bool is_call_part(const Node& node);
 
-/// Settles where modules are that have no place in PyTorch. Names that are no keys of a state dict there lead no further
-/// than to the block that has them; parts of the graph that repeat are blocks if no names say so.
+/// Settles where modules are that have no place in PyTorch. Names that are no keys of a state dict there lead no
+/// further than to the block that has them; parts of the graph that repeat are blocks if no names say so.
 void arrange_modules(const Graph& graph, ModuleTree& tree);
 
 /// The model, whose graph holds calls of its parts. `tree` stays as long as it.

@@ -10,8 +10,8 @@
 namespace tonnx {
 namespace {
 
-constexpr size_t kMostNodes = 400;     // of a region
-constexpr size_t kWorkForEach = 200;   // so many steps for each node of the graph, and no more regions then
+constexpr size_t kMostNodes = 400;    // of a region
+constexpr size_t kWorkForEach = 200;  // so many steps for each node of the graph, and no more regions then
 
 class RegionFinder {
  public:
@@ -128,8 +128,8 @@ class RegionFinder {
   const Node* function_behind(const Node& node) const {
     if (node.outputs().size() != 1 || node.output(0)->uses.size() != 1) return nullptr;
     const Node* next = node.output(0)->uses[0].user;
-    const bool is_function = next != nullptr && number_.contains(next) && is_open_(*next) && next->inputs().size() == 1 &&
-                             plain_layer(*next).ends_with("()");
+    const bool is_function = next != nullptr && number_.contains(next) && is_open_(*next) &&
+                             next->inputs().size() == 1 && plain_layer(*next).ends_with("()");
     return is_function ? next : nullptr;
   }
 

@@ -163,10 +163,11 @@ class RepeatFinder {
         taken = input;
       }
       const bool is_layer = tree_.submodule_of.contains(before);
-      const bool is_own = std::all_of(before->output(0)->uses.begin(), before->output(0)->uses.end(), [&](const Use& use) {
-        const auto at = use.user ? block_of_.find(use.user) : block_of_.end();
-        return at != block_of_.end() && at->second == static_cast<int>(i);
-      });
+      const bool is_own =
+          std::all_of(before->output(0)->uses.begin(), before->output(0)->uses.end(), [&](const Use& use) {
+            const auto at = use.user ? block_of_.find(use.user) : block_of_.end();
+            return at != block_of_.end() && at->second == static_cast<int>(i);
+          });
       if (taken == nullptr || !is_own || (!is_layer && !plain_layer(*before).ends_with("()"))) return false;
       const std::string own = shape_of({{before}, taken});
       if (i > first && own != shape) return false;

@@ -4,8 +4,8 @@
 
 namespace tonnx {
 
-/// Gives the layers of parts that repeat paths of their own: `stage1.0.conv1`. What is in a module already, or is called
-/// as a module of PyTorch's was, stays where it is.
+/// Gives the layers of parts that repeat paths of their own: `stage1.0.conv1`. What is in a module already, or is
+/// called as a module of PyTorch's was, stays where it is.
 void find_repeats(const Graph& graph, ModuleTree& tree);
 
 }  // namespace tonnx

@@ -45,7 +45,8 @@ class ClassWriter {
     text.has_forward = true;
     text.forward = drafts_.forward_of(model, /*is_model=*/true);
     result_.push_back(std::move(text));
-    share_sequences(result_, [this](const std::string& word) { return class_name(word); }, standards_);
+    share_sequences(
+        result_, [this](const std::string& word) { return class_name(word); }, standards_);
     for (ClassText& each : result_) {
       for (Statement& member : each.members) member.text = without_standards(member.text, standards_);
     }
@@ -116,8 +117,9 @@ class ClassWriter {
       const bool is_open = std::any_of(parameters.begin(), parameters.end(), [](const Parameter& parameter) {
         return std::find(parameter.column.begin(), parameter.column.end(), kAnyNumber) != parameter.column.end();
       });
-      return !is_open && std::count_if(parameters.begin(), parameters.end(),
-                           [](const Parameter& parameter) { return !parameter.is_derived; }) <= kMostParameters;
+      return !is_open && std::count_if(parameters.begin(), parameters.end(), [](const Parameter& parameter) {
+                           return !parameter.is_derived;
+                         }) <= kMostParameters;
     }
   };
 
@@ -285,7 +287,8 @@ class ClassWriter {
 
   Drafts drafts_;
   NameSet names_;
-  std::unordered_map<std::string, std::vector<std::string>> parameters_of_;  // of the classes so far: those without names
+  std::unordered_map<std::string, std::vector<std::string>>
+      parameters_of_;  // of the classes so far: those without names
   Standards standards_;
   std::vector<ClassText> result_;
 };

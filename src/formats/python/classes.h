@@ -16,7 +16,7 @@ struct ClassText {
   std::vector<std::string> parameters;  // of the constructor
   std::vector<Statement> members;       // of the constructor
   bool has_forward = false;
-  bool is_sequential = false;           // an nn.Sequential, which its constructor fills
+  bool is_sequential = false;  // an nn.Sequential, which its constructor fills
   Forward forward;
 };
 

@@ -15,7 +15,8 @@ struct Standard {
   std::string_view name, value;
 };
 /// Of convolutions, in their order; linear layers have the last one.
-constexpr Standard kStandards[] = {{"stride", "1"}, {"padding", "0"}, {"dilation", "1"}, {"groups", "1"}, {"bias", "True"}};
+constexpr Standard kStandards[] = {
+    {"stride", "1"}, {"padding", "0"}, {"dilation", "1"}, {"groups", "1"}, {"bias", "True"}};
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
 

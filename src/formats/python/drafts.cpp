@@ -92,8 +92,7 @@ std::string Drafts::constructor(const ModulePart& part) const {
     if (is_list && runs.size() == 1 && run.count > 1) return fmt::format("nn.ModuleList({})", all);
     texts.push_back(run.count == 1 ? run.item : fmt::format("*({})", all));
   }
-  return is_list ? fmt::format("nn.ModuleList([{}])", joined(texts))
-                 : fmt::format("nn.Sequential({})", joined(texts));
+  return is_list ? fmt::format("nn.ModuleList([{}])", joined(texts)) : fmt::format("nn.Sequential({})", joined(texts));
 }
 
 std::string Drafts::dict_text(const std::vector<std::string>& names, const std::vector<std::string>& items) {
@@ -109,7 +108,8 @@ std::vector<Statement> Drafts::member_lines(const ModulePart& part, const Form& 
   std::vector<Statement> lines;
   std::vector<std::string> names, items;
   std::string optional(kNoMember);
-  if (form.has_optional_add) lines.push_back({0, fmt::format("self.shortcut = {}", form.has_shortcut ? "True" : "False")});
+  if (form.has_optional_add)
+    lines.push_back({0, fmt::format("self.shortcut = {}", form.has_shortcut ? "True" : "False")});
   for (const Member& member : part.members) {
     if (member.tensor) {
       lines.push_back({0, tensor_line(*member.tensor, member.name)});
@@ -150,8 +150,8 @@ Draft Drafts::draft_of(ModulePart& part, const Form& form) const {
   };
   for (size_t i = 0; i < draft.members.size(); ++i) {
     const bool is_optional = !form.optional_member.empty() && i + 1 == draft.members.size();
-    add(draft.members[i].level, is_optional ? optional_numbers(draft.members[i].text, form)
-                                            : split_numbers(draft.members[i].text));
+    add(draft.members[i].level,
+        is_optional ? optional_numbers(draft.members[i].text, form) : split_numbers(draft.members[i].text));
   }
   draft.shape += fmt::format("({}){}\n", joined(draft.forward.parameters), part.graph ? ":" : "");
   for (const Statement& statement : draft.forward.statements) add(statement.level, split_numbers(statement.text));

@@ -16,7 +16,7 @@ struct Form {
   bool has_optional_add = false;  // its result may be added to what it begins with
   bool has_shortcut = false;      // and is
   std::string optional_member;    // that not all have; empty where there is none
-  NumberedText made_inside;       // how the constructor makes it, after a flag, the last of its numbers; otherwise given
+  NumberedText made_inside;  // how the constructor makes it, after a flag, the last of its numbers; otherwise given
 };
 
 /// A number of a member that a part has not: it may be anything.

@@ -15,8 +15,8 @@ struct NumberedText {
 /// Numbers inside names and strings are no numbers; True and False are.
 NumberedText split_numbers(std::string_view code);
 
-/// The words before number i: `stride` of `stride=2` and of `self.stride = 2`, or else the function that it is an argument of, and which one:
-/// `nn.Linear` and 1.
+/// The words before number i: `stride` of `stride=2` and of `self.stride = 2`, or else the function that it is an
+/// argument of, and which one: `nn.Linear` and 1.
 struct NumberRole {
   std::string keyword;
   std::string function;

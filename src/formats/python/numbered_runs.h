@@ -15,7 +15,6 @@ struct Run {
 };
 
 /// All items, in runs of which some have one item only. `names` may be empty. So many that are the same make a run.
-std::vector<Run> find_runs(const std::vector<std::string>& names, const std::vector<std::string>& items,
-                           size_t fewest);
+std::vector<Run> find_runs(const std::vector<std::string>& names, const std::vector<std::string>& items, size_t fewest);
 
 }  // namespace tonnx::python

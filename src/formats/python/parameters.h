@@ -9,7 +9,7 @@ struct Parameter {
   size_t first = 0;                 // of the numbers that it stands for
   std::vector<std::string> column;  // its value in each part
   std::string name;
-  std::string text;      // what stands for it in the constructor: its name, or `4 * features`
+  std::string text;         // what stands for it in the constructor: its name, or `4 * features`
   std::string standard;     // its value where it is not given; empty where it is given always
   bool is_kept = false;     // forward needs it
   bool is_derived = false;  // it follows from another, and is not given

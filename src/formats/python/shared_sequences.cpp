@@ -73,8 +73,8 @@ std::optional<Found> read_sequence(const std::string& text, size_t start) {
     for (const std::string& argument : split_arguments(inside)) {
       const size_t equals = argument.find('=');
       const std::string keyword = equals == std::string::npos ? "" : argument.substr(0, equals);
-      found.arguments.push_back(
-          {found.layers.back(), keyword, position++, equals == std::string::npos ? argument : argument.substr(equals + 1)});
+      found.arguments.push_back({found.layers.back(), keyword, position++,
+                                 equals == std::string::npos ? argument : argument.substr(equals + 1)});
       found.shape += keyword + ",";
     }
   }

@@ -23,8 +23,7 @@ Names names_of(const DraftGroup& group) {
 
 class Unifier {
  public:
-  Unifier(std::vector<DraftGroup>& groups, const Drafts& drafts,
-          const std::function<bool(const DraftGroup&)>& is_small)
+  Unifier(std::vector<DraftGroup>& groups, const Drafts& drafts, const std::function<bool(const DraftGroup&)>& is_small)
       : groups_(groups), drafts_(drafts), is_small_(is_small) {}
 
   void run() {
@@ -57,8 +56,8 @@ class Unifier {
 
   /// One group of both, if all drafts are alike and it is small; otherwise what was done is undone.
   bool join(size_t a, size_t b, DraftGroup drafts, std::vector<Undo>& undo) {
-    const bool are_alike = std::all_of(drafts.begin(), drafts.end(),
-                                       [&](const Draft& draft) { return draft.shape == drafts[0].shape; });
+    const bool are_alike =
+        std::all_of(drafts.begin(), drafts.end(), [&](const Draft& draft) { return draft.shape == drafts[0].shape; });
     if (!are_alike || !is_small_(drafts)) {
       for (size_t i = undo.size(); i-- > 0;) undo[i]();
       return false;
@@ -104,11 +103,12 @@ class Unifier {
       const auto argument = argument_of_member(*groups_[a][0].part, member);
       size_t tries = 0;
       for (const size_t b : without) {
-        if (!argument || groups_[b].empty() || groups_[b][0].form.has_optional_add != groups_[a][0].form.has_optional_add ||
-            tries++ == kMostTries)
+        if (!argument || groups_[b].empty() ||
+            groups_[b][0].form.has_optional_add != groups_[a][0].form.has_optional_add || tries++ == kMostTries)
           continue;
         bool is_joined = false;
-        for (size_t use = 0; use < kMostUses && !is_joined; ++use) is_joined = join_member(a, b, member, *argument, use);
+        for (size_t use = 0; use < kMostUses && !is_joined; ++use)
+          is_joined = join_member(a, b, member, *argument, use);
         if (is_joined) break;
       }
     }

@@ -113,7 +113,7 @@ class Interpreter {
   std::set<std::string> noted_;  // paths of modules whose classes are noted
   int depth_ = 0;
   size_t nested_ = 0;  // lists that were put into lists
-  int branches_ = 0;  // that are open: what is raised in one is raised only where it is taken
+  int branches_ = 0;   // that are open: what is raised in one is raised only where it is taken
   bool is_located_ = false;
 };
 

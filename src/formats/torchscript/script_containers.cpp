@@ -12,9 +12,7 @@ namespace {
 
 constexpr size_t kMostItems = 1 << 20;
 
-void require_length(size_t length) {
-  require(length <= kMostItems, "a list has more than {} items", kMostItems);
-}
+void require_length(size_t length) { require(length <= kMostItems, "a list has more than {} items", kMostItems); }
 
 using IKind = Item::Kind;
 

@@ -1,10 +1,10 @@
 // script_merge.cpp - types on several ways, and values in the place of others.
-#include "base/budget.h"
 #include "formats/torchscript/script_merge.h"
 
 #include <algorithm>
 #include <set>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "formats/torchscript/dtype.h"
 #include "formats/torchscript/script_effects.h"

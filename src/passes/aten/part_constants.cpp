@@ -59,7 +59,8 @@ void part_constants(Graph& graph) {
   for (Value* value : initializers) {
     const bool is_common = !value->trainable && value->constant && value->uses.size() > 1 &&
                            value->uses.size() <= kMostUses && value->constant->data.size() <= kMostBytes;
-    if (is_common && value->name.find('.') != std::string::npos && !python::is_made_up(value->name)) part(graph, *value);
+    if (is_common && value->name.find('.') != std::string::npos && !python::is_made_up(value->name))
+      part(graph, *value);
   }
 }
 
