@@ -22,6 +22,26 @@ size_t end_of_words(const std::string& text) {
   return end;
 }
 
+/// `layer.2` before `layer.10`.
+bool comes_before(const std::string& a, const std::string& b) {
+  size_t i = 0, k = 0;
+  while (i < a.size() && k < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[k])) {
+      const size_t first = a.find_first_not_of("0123456789", i), second = b.find_first_not_of("0123456789", k);
+      const std::string x = a.substr(i, first - i), y = b.substr(k, second - k);
+      if (x != y) return x.size() != y.size() ? x.size() < y.size() : x < y;
+      i = std::min(first, a.size());
+      k = std::min(second, b.size());
+    } else if (a[i] != b[k]) {
+      return a[i] < b[k];
+    } else {
+      ++i;
+      ++k;
+    }
+  }
+  return a.size() - i < b.size() - k;
+}
+
 }  // namespace
 
 std::string class_word(const std::string& path) {
@@ -50,8 +70,9 @@ std::string class_word(const std::string& path) {
   return plain.size() < 3 || plain != name ? "Block" : name;
 }
 
-std::string places_text(const std::vector<std::string>& paths) {
+std::string places_text(std::vector<std::string> paths) {
   if (paths.size() == 1) return paths[0];
+  std::sort(paths.begin(), paths.end(), comes_before);
   const std::string& a = paths.front();
   const std::string& b = paths.back();
   size_t prefix = 0;

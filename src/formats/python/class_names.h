@@ -9,6 +9,6 @@ namespace tonnx::python {
 std::string class_word(const std::string& path);
 
 /// `encoder.layer.0 to 5`: where the parts of a class are.
-std::string places_text(const std::vector<std::string>& paths);
+std::string places_text(std::vector<std::string> paths);
 
 }  // namespace tonnx::python
