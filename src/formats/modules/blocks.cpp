@@ -201,7 +201,7 @@ class BlockFinder {
     return result;
   }
 
-  /// A place with one layer, or that only hands on to two others, is written where it is used.
+  /// A place with one layer, or that only hands on to two others and has no number, is written where it is used.
   void drop_little_ones() {
     std::vector<int> tensors(static_cast<size_t>(scopes_.count()), 0);
     for (int i = scopes_.count() - 1; i > 0; --i) {  // children come behind their parents
@@ -217,7 +217,7 @@ class BlockFinder {
       if (!result_.is_block[scope]) continue;
       const int around = block_around(scopes_[i].parent);
       const bool has_little = tensors[scope] < kFewTensors && nodes[scope] < kManyNodes && !is_wrapper[scope];
-      const bool hands_on = nodes[scope] == 0 && calls[scope] <= kFewItems;
+      const bool hands_on = nodes[scope] == 0 && calls[scope] <= kFewItems && !is_index(scopes_[i].name);
       if (has_little || hands_on) {
         result_.is_block[scope] = false;
         nodes[static_cast<size_t>(around)] += nodes[scope];
