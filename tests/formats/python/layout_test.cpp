@@ -33,6 +33,19 @@ TEST(Layout, StringsAreNotBroken) {
   EXPECT_NE(out.find("'a, b'"), std::string::npos);
 }
 
+TEST(Layout, AComprehensionIsBrokenBeforeItsLoop) {
+  const std::string item = "Block(" + std::string(100, 'a') + ")";
+  EXPECT_EQ(lay_out("x = nn.ModuleList(" + item + " for _ in range(3))", 0),
+            "x = nn.ModuleList(\n    " + item + "\n    for _ in range(3)\n)\n");
+}
+
+TEST(Layout, SlicesHaveSpacesWhereTheirEndsAreLong) {
+  EXPECT_EQ(space_slices("y = x[:, :3] + x[1:n]"), "y = x[:, :3] + x[1:n]");
+  EXPECT_EQ(space_slices("y = x[:, :self.a] + x[-self.b:, 2:self.c]"),
+            "y = x[:, : self.a] + x[-self.b :, 2 : self.c]");
+  EXPECT_EQ(space_slices("y = x[:, ::self.a]"), "y = x[:, :: self.a]");
+}
+
 TEST(Layout, NothingIsLostAndNoLineIsTooLong) {
   std::string statement = "x = torch.cat([";
   for (int i = 0; i < 60; ++i) statement += fmt::format("{}self.layer_{}(x[{}, {}])", i > 0 ? ", " : "", i, i, i + 1);
