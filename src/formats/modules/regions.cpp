@@ -11,7 +11,7 @@ namespace tonnx {
 namespace {
 
 constexpr size_t kMostNodes = 400;    // of a region
-constexpr size_t kWorkForEach = 200;  // so many steps for each node of the graph, and no more regions then
+constexpr size_t kWorkForEach = 50;  // so many steps for each node of the graph, and no more regions then
 
 class RegionFinder {
  public:

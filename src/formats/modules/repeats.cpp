@@ -29,9 +29,9 @@ class RepeatFinder {
   void run() {
     if (!is_flat()) return;
     std::vector<Region> regions = find_regions(graph_, [this](const Node& node) { return is_open(node); });
-    std::map<std::string, std::vector<Region*>> alike;
+    std::map<size_t, std::vector<Region*>> alike;  // by shape
     for (Region& region : regions) {
-      if (layers_of(region) >= kFewestLayers) alike[shape_of(region)].push_back(&region);
+      if (layers_of(region) >= kFewestLayers) alike[std::hash<std::string>()(shape_of(region))].push_back(&region);
     }
     std::erase_if(alike, [](const auto& each) { return each.second.size() < 2; });
     choose(alike);
@@ -111,7 +111,7 @@ class RepeatFinder {
   }
 
   /// The largest first; a region inside another of them is a block of its block.
-  void choose(const std::map<std::string, std::vector<Region*>>& alike) {
+  void choose(const std::map<size_t, std::vector<Region*>>& alike) {
     std::vector<const std::vector<Region*>*> order;
     for (const auto& [shape, regions] : alike) order.push_back(&regions);
     std::stable_sort(order.begin(), order.end(),

@@ -89,7 +89,8 @@ class ClassWriter {
       for (const Draft& draft : group) column.push_back(draft.numbers[i]);
       if (matches(column, std::vector(column.size(), given_number(column)))) continue;
       auto at = known.find(column);
-      if (at == known.end())
+      const bool is_open = std::find(column.begin(), column.end(), kAnyNumber) != column.end();
+      if (at == known.end() && is_open)
         at = std::find_if(known.begin(), known.end(), [&](const auto& each) { return matches(column, each.first); });
       if (at == known.end()) {
         parameters.push_back({.first = i, .column = column});

@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kPlainFactor = 4;  // parameters are so many times as large as others even if there are two of each
 constexpr int64_t kMostFactor = 64;  // and so many times where there are more
 constexpr size_t kManyValues = 3;
+constexpr size_t kMostParameters = 64;  // so many are too many, whatever follows from what
 
 using Whole = std::vector<int64_t>;
 
@@ -91,6 +92,7 @@ void number_names(std::vector<Parameter>& parameters) {
 }  // namespace
 
 void derive_parameters(std::vector<Parameter>& parameters) {
+  if (parameters.size() > kMostParameters) return;
   derive_paddings(parameters);
   std::vector<std::pair<Parameter*, Whole>> order;
   for (Parameter& parameter : parameters) {

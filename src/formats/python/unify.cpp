@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kMostTries = 4;  // groups that one group is tried with
 constexpr size_t kMostUses = 4;   // places that a call is tried at
+constexpr size_t kMostNames = 64;  // members of a part, for one of them to be left out
 
 using Names = std::set<std::string>;
 
@@ -31,6 +32,7 @@ class Unifier {
     drop_empty();
     std::map<Names, std::vector<size_t>> known = by_names();
     for (const auto& [names, index] : known) {
+      if (names.size() > kMostNames) continue;
       Names fewer = names;
       for (const std::string& name : names) {
         fewer.erase(name);
@@ -72,7 +74,7 @@ class Unifier {
       const auto shortcut = groups_[a].empty() ? std::nullopt : find_shortcut(*groups_[a][0].part);
       size_t tries = 0;
       for (const size_t b : index) {
-        if (!shortcut || a == b || groups_[b].empty() || tries++ == kMostTries) continue;
+        if (!shortcut || a == b || groups_[b].empty() || tries++ >= kMostTries) continue;
         if (join_shortcut(a, b, *shortcut)) break;
       }
     }
@@ -85,15 +87,31 @@ class Unifier {
       return false;
     std::vector<Undo> undo;
     DraftGroup drafts;
-    for (const size_t index : {a, b}) {
-      for (const Draft& draft : groups_[index]) {
-        undo.push_back(index == a ? make_shortcut_optional(*draft.part, shortcut)
-                                  : add_optional_shortcut(*draft.part, shortcut));
-        drafts.push_back(drafts_.draft_of(*draft.part, {.has_optional_add = true, .has_shortcut = index == a}));
-        if (drafts.back().shape != drafts[0].shape) return join(a, b, std::move(drafts), undo);  // undone
-      }
+    for (const auto& [part, form, is_first] : parts_of(a, b)) {
+      undo.push_back(is_first ? make_shortcut_optional(*part, shortcut) : add_optional_shortcut(*part, shortcut));
+      drafts.push_back(drafts_.draft_of(*part, {.has_optional_add = true, .has_shortcut = is_first}));
+      if (drafts.back().shape != drafts[0].shape) break;  // to be undone
     }
     return join(a, b, std::move(drafts), undo);
+  }
+
+  struct PartOf {
+    ModulePart* part = nullptr;
+    Form form;
+    bool is_first = false;  // of the first group
+  };
+
+  /// The parts of two groups: one of each, then the others.
+  std::vector<PartOf> parts_of(size_t a, size_t b) const {
+    std::vector<PartOf> parts;
+    const auto add = [&](const DraftGroup& group, size_t first, size_t end, bool is_first) {
+      for (size_t i = first; i < end; ++i) parts.push_back({group[i].part, group[i].form, is_first});
+    };
+    add(groups_[a], 0, 1, true);
+    add(groups_[b], 0, 1, false);
+    add(groups_[a], 1, groups_[a].size(), true);
+    add(groups_[b], 1, groups_[b].size(), false);
+    return parts;
   }
 
   /// The groups of `with` have a member that those of `without` have not.
@@ -104,7 +122,7 @@ class Unifier {
       size_t tries = 0;
       for (const size_t b : without) {
         if (!argument || groups_[b].empty() ||
-            groups_[b][0].form.has_optional_add != groups_[a][0].form.has_optional_add || tries++ == kMostTries)
+            groups_[b][0].form.has_optional_add != groups_[a][0].form.has_optional_add || tries++ >= kMostTries)
           continue;
         bool is_joined = false;
         for (size_t use = 0; use < kMostUses && !is_joined; ++use)
@@ -127,22 +145,19 @@ class Unifier {
                    const NumberedText& made_inside) {
     std::vector<Undo> undo;
     DraftGroup drafts;
-    for (const size_t index : {a, b}) {
-      for (const Draft& draft : groups_[index]) {
-        Form form = draft.form;
-        form.optional_member = member;
-        form.made_inside = made_inside;
-        if (index == b) {
-          const auto added = add_optional_call(*draft.part, member, argument, use);
-          if (!added) {
-            for (size_t i = undo.size(); i-- > 0;) undo[i]();
-            return false;
-          }
-          undo.push_back(*added);
+    for (auto& [part, form, is_first] : parts_of(a, b)) {
+      form.optional_member = member;
+      form.made_inside = made_inside;
+      if (!is_first) {
+        const auto added = add_optional_call(*part, member, argument, use);
+        if (!added) {
+          for (size_t i = undo.size(); i-- > 0;) undo[i]();
+          return false;
         }
-        drafts.push_back(drafts_.draft_of(*draft.part, form));
-        if (drafts.back().shape != drafts[0].shape) return join(a, b, std::move(drafts), undo);  // undone
+        undo.push_back(*added);
       }
+      drafts.push_back(drafts_.draft_of(*part, form));
+      if (drafts.back().shape != drafts[0].shape) break;  // to be undone
     }
     return join(a, b, std::move(drafts), undo);
   }
