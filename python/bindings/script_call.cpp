@@ -13,9 +13,9 @@ namespace {
 using Kind = ScriptArgument::Kind;
 
 ScriptArgument argument_of(const nb::tuple& row) {
-  static const std::map<std::string, Kind> kinds{
-      {"none", Kind::None}, {"int", Kind::Int},     {"float", Kind::Float}, {"bool", Kind::Bool}, {"text", Kind::Text},
-      {"list", Kind::List}, {"tuple", Kind::Tuple}, {"dict", Kind::Dict},   {"input", Kind::Input}};
+  static const std::map<std::string, Kind> kinds{{"none", Kind::None},   {"int", Kind::Int},   {"float", Kind::Float},
+                                                 {"bool", Kind::Bool},   {"text", Kind::Text}, {"list", Kind::List},
+                                                 {"tuple", Kind::Tuple}, {"dict", Kind::Dict}, {"input", Kind::Input}};
   ScriptArgument result;
   result.kind = kinds.at(nb::cast<std::string>(row[0]));
   switch (result.kind) {

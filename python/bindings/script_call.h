@@ -18,7 +18,8 @@
 namespace tonnx::python_binding {
 
 /// What inputs are called, their types, and their sizes: numbers, or the names of those that are open.
-using ScriptInputRows = std::vector<std::tuple<std::string, std::string, std::vector<std::variant<int64_t, std::string>>>>;
+using ScriptInputRows =
+    std::vector<std::tuple<std::string, std::string, std::vector<std::variant<int64_t, std::string>>>>;
 /// Arguments by name, each as its kind and what it holds: ("int", 3), ("input", 0), ("list", [...]).
 using ScriptArgumentRows = std::vector<std::pair<std::string, nanobind::tuple>>;
 

@@ -168,7 +168,9 @@ Program read_archive(const std::string& path, const Asked& asked, const char* se
 
 }  // namespace
 
-Program read_torchscript(const std::string& path, const ScriptInputs& inputs) { return read_archive(path, inputs, "_"); }
+Program read_torchscript(const std::string& path, const ScriptInputs& inputs) {
+  return read_archive(path, inputs, "_");
+}
 
 Program read_torchscript(const std::string& path, const ScriptCall& call) { return read_archive(path, call, "."); }
 
