@@ -188,6 +188,54 @@ def test_weights_outlive_the_model(tmp_path: Path) -> None:
     np.testing.assert_allclose(session.run(None, {"input": x.numpy()})[0], wanted, rtol=1e-4, atol=1e-5)
 
 
+@torch.jit.script
+def halved(x: Tensor) -> Tensor:
+    while bool(x.abs().max() > 1):
+        x = x * 0.5
+    return x
+
+
+@torch.jit.script
+def counted(x: Tensor) -> Tensor:
+    for i in range(x.size(0)):
+        x = x * 0.9 + i
+    return x
+
+
+class Calls(nn.Module):
+    """A module of Python that calls scripts: a function of the file, an attribute, and a module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+        self.counted = counted
+        self.script = torch.jit.script(nn.Sequential(nn.Linear(3, 3), nn.Tanh()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return halved(self.counted(self.script(self.linear(x))))
+
+
+def test_scripts_that_a_module_calls_keep_their_loops() -> None:
+    model = Calls()
+    program = tonnx.export(model, torch.ones(4, 3), dynamic_axes={"x": {0: "rows"}}, verify=True)
+    assert "Loop" in ops_of(program)
+    assert program.input_names == ["x"]
+    weights = {w.name for w in program.model_proto.graph.initializer}
+    assert weights >= {"linear.bias", "script.0.bias"}
+    for rows in (1, 2, 7):
+        x = torch.randn(rows, 3)
+        np.testing.assert_allclose(outputs_of(program, x)[0], model(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_what_cannot_be_scripted_keeps_the_error_of_the_trace() -> None:
+    class Dynamic(Calls):
+        def forward(self, x: Tensor, *rest: Tensor) -> Tensor:  # torch.jit takes no such parameters
+            return halved(x)
+
+    with pytest.raises(tonnx.Error, match="decides on the values of tensors"):
+        tonnx.export(Dynamic(), torch.ones(4, 3))
+
+
 class Pair(NamedTuple):
     a: Tensor
     b: Tensor

@@ -6,6 +6,7 @@ import inspect
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -31,7 +32,7 @@ from tonnx._export.names import InterfaceNames
 from tonnx._export.onnx_program import Leaves, OnnxProgram, WriteOptions
 from tonnx._export.onnx_program import verify as verify_program
 from tonnx._export.program import program_json
-from tonnx._export.script import is_script, script_program, signature_of
+from tonnx._export.script import is_script, script_program, scripted_whole, signature_of
 from tonnx._export.structures import register_structures
 from tonnx._generated import find_generated
 
@@ -114,13 +115,23 @@ def export(
         if is_script(model):
             program = script_program(model, args, kwargs, shapes, input_names, output_names, options, leaves)
         if program is None:
-            exported = tracing.trace(args, kwargs, shapes)
-            with onnx_export_flag():  # symbolics may ask for it
-                # the loops of a model that was made from ONNX were loops there
-                rolls_loops = isinstance(model, nn.Module) and find_generated(model) is not None
-                program = _program_of(
-                    exported, tracing.functions, shapes, input_names, output_names, options, leaves, rolls_loops
-                )
+            # the loops of a model that was made from ONNX were loops there
+            rolls_loops = isinstance(model, nn.Module) and find_generated(model) is not None
+            try:
+                exported = tracing.trace(args, kwargs, shapes)
+                with onnx_export_flag():  # symbolics may ask for it
+                    program = _program_of(
+                        exported, tracing.functions, shapes, input_names, output_names, options, leaves, rolls_loops
+                    )
+            except Error:
+                whole = scripted_whole(model)
+                if whole is not None:
+                    with suppress(Error):  # what the trace says is of the user's own code
+                        program = script_program(
+                            whole, args, kwargs, shapes, input_names, output_names, options, leaves
+                        )
+                if program is None:
+                    raise
         if verbose:
             print(program.text())
         if path is not None:

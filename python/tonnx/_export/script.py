@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch import nn
 
 from tonnx import _core
 from tonnx._error import Error, translated
@@ -20,6 +21,26 @@ from tonnx._export.onnx_program import Leaves, OnnxProgram, WriteOptions
 
 def is_script(model: Any) -> bool:
     return isinstance(model, torch.jit.ScriptModule | torch.jit.ScriptFunction)
+
+
+def scripted_whole(model: Any) -> Any:
+    """A module that calls what torch.jit made, as a script itself: loops in there stay loops. None elsewhere."""
+    if not isinstance(model, nn.Module) or is_script(model) or not any(map(_calls_script, model.modules())):
+        return None
+    try:
+        return torch.jit.script(model)
+    except Exception:  # whatever torch.jit does not take: its own code is Python
+        return None
+
+
+def _calls_script(part: nn.Module) -> bool:
+    try:
+        used = inspect.getclosurevars(type(part).forward)
+    except (TypeError, ValueError):  # it is no function of Python
+        used = inspect.ClosureVars({}, {}, {}, set())
+    return is_script(part) or any(
+        map(is_script, [*vars(part).values(), *used.globals.values(), *used.nonlocals.values()])
+    )
 
 
 def _parameters_of(model: Any) -> list[Any]:
