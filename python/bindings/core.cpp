@@ -26,6 +26,7 @@
 #include "ops/frame/op_def.h"
 #include "passes/pass_table.h"
 #include "passes/passes.h"
+#include "script_call.h"
 #include "tensors.h"
 
 namespace nb = nanobind;
@@ -236,6 +237,16 @@ class LiveProgram {
     if (!weights.empty()) replace_weights(*program_.model.graph, read_weights(weights, options.part), weights);
     make_functional(program_);
   }
+
+  /// A TorchScript archive for one call.
+  LiveProgram(const std::string& path, const ScriptCall& call) : input_bytes_(std::filesystem::file_size(path)) {
+    const BudgetScope scope;
+    program_ = read_script(path, call);
+    make_functional(program_);
+  }
+
+  const std::vector<std::string>& output_names() const { return program_.output_names; }
+  void set_output_names(const std::vector<std::string>& names) { program_.output_names = names; }
 
   nb::list unsupported() const {
     nb::list result;
@@ -521,6 +532,12 @@ NB_MODULE(_core, m) {
           },
           nb::arg("path"), nb::arg("weights") = "", nb::arg("part").none() = nb::none(),
           nb::arg("input_shapes") = Shapes(), nb::arg("input_types") = TypeNames())
+      .def_static("read_script",
+                  [](const std::string& path, const ScriptInputRows& inputs, const ScriptArgumentRows& arguments) {
+                    return LiveProgram(path, script_call_of(inputs, arguments));
+                  })
+      .def("output_names", &LiveProgram::output_names)
+      .def("set_output_names", &LiveProgram::set_output_names)
       .def("source_and_state", &LiveProgram::source_and_state)
       .def("unsupported", [](LiveProgram& self, int64_t) { return self.unsupported(); })
       .def("text", &LiveProgram::text)

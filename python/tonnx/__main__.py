@@ -1,4 +1,4 @@
-"""The command line of the package: that of the tonnx program, which can compare models here."""
+"""The command line of the package: that of the tonnx program, which can compare and export models here."""
 
 import sys
 
@@ -12,6 +12,10 @@ def main() -> int:
         from tonnx._verify import cli
 
         return cli.main(sys.argv[2:])
+    if sys.argv[1:2] == ["export"]:
+        from tonnx._export_command import main as export
+
+        return export(sys.argv[2:])
     return run_cli(["tonnx", *sys.argv[1:]], _compare.compare_for_cli)
 
 

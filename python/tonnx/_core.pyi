@@ -66,7 +66,19 @@ class Conversion:
     ) -> None: ...
     def text(self) -> str: ...
 
+# the kind of an argument of a scripted module, and what it holds: ("int", 3), ("input", 0), ("list", [...])
+ScriptArgument = tuple[str, Any]
+
 class Program:
+    @staticmethod
+    def read_script(
+        path: str,
+        inputs: Sequence[tuple[str, str, Sequence[int | str]]],
+        arguments: Sequence[tuple[str, ScriptArgument]],
+        /,
+    ) -> Program: ...
+    def output_names(self) -> list[str]: ...
+    def set_output_names(self, names: list[str], /) -> None: ...
     @staticmethod
     def read(program: bytes, storages: dict[str, tuple[int, int, object]], rolls_loops: bool, /) -> Program: ...
     @staticmethod

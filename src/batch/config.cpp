@@ -115,10 +115,14 @@ class Expansion {
   bool fit_inputs(const BatchEntry& entry, int line, BatchJob& job, std::set<std::string>& used) {
     const BatchEntry& defaults = text_.defaults;
     const auto& dynamic = entry.dynamic ? entry.dynamic : defaults.dynamic;
+    job.convert.input_types = entry.input_types;
     const bool has_sizes = !entry.input_shapes.empty() || !defaults.input_shapes.empty() || dynamic;
     if (!has_sizes && !job.simplify) return false;
     if (find_format(job.source) == Format::TorchScript) {  // its own code says what the inputs are called
       for (const auto& [name, dims] : entry.input_shapes) job.convert.input_shapes[name] = dims.value;
+      if (entry.dynamic)
+        mistakes_.add(line, fmt::format("'dynamic' is not for '{}': sizes that are -1 in 'input_shapes' are open",
+                                        shown(job.source)));
       return false;
     }
     if (fs::path(job.source).extension() != ".onnx") {
@@ -237,6 +241,7 @@ class Expansion {
     if (!keep(RouteOption::AllowOps)) job.convert.allow_ops = {};
     if (!keep(RouteOption::SourceLines)) job.convert.source_lines.reset();
     if (!keep(RouteOption::Flat)) job.convert.flat = false;
+    if (!keep(RouteOption::InputTypes)) job.convert.input_types.clear();
   }
 
   /// What the entry itself, not the defaults, asks for must mean something for one of its targets.
@@ -250,6 +255,7 @@ class Expansion {
     check(entry.allow_ops.has_value(), RouteOption::AllowOps, "allow_ops", "a .pt2 source and a target with code");
     check(entry.source_lines.has_value(), RouteOption::SourceLines, "source_lines",
           "a .pt2 source and a target in ONNX");
+    check(!entry.input_types.empty(), RouteOption::InputTypes, "input_types", "a TorchScript source");
     check(entry.flat.has_value(), RouteOption::Flat, "flat", "a target with code or weights");
   }
 
@@ -295,7 +301,7 @@ class Expansion {
 
   /// How many values of lists the options of a job hold: each job has its own copy.
   static size_t values_of(const BatchJob& job) {
-    size_t count = job.convert.dynamic.size();
+    size_t count = job.convert.dynamic.size() + job.convert.input_types.size();
     for (const auto& [name, dims] : job.convert.input_shapes) count += dims.size();
     if (job.simplify) {
       for (const auto* list :

@@ -49,6 +49,7 @@ std::string options_of(const BatchJob& job) {
   text +=
       fmt::format("opset {} external {} shapes {}\n", convert.opset.value_or(0),
                   convert.external_data ? (*convert.external_data ? "yes" : "no") : "-", text_of(convert.input_shapes));
+  for (const auto& [name, dtype] : convert.input_types) text += fmt::format("type {}:{}\n", name, name_of(dtype));
   if (convert.flat) text += "flat\n";
   if (convert.source_lines) text += fmt::format("source lines {}\n", *convert.source_lines);
   for (const DynamicDim& dim : convert.dynamic)

@@ -103,7 +103,7 @@ class Parser {
     const bool is_model = what != "defaults";
     Names known{"target", "targets",       "input_shapes", "dynamic",   "opset",        "simplify",
                 "verify", "external_data", "limits",       "allow_ops", "source_lines", "flat"};
-    if (is_model) known.insert(known.begin(), "source");
+    if (is_model) known.insert(known.begin(), {"source", "input_types"});
     bool has_source = false, has_target = false, has_targets = false;
     each_key(node, known, is_model ? "of a model" : "of the defaults",
              [&](std::string_view key, const YAML::Node& value) {
@@ -125,6 +125,8 @@ class Parser {
       result.targets = texts(value, key);
     } else if (key == "input_shapes") {
       result.input_shapes = shapes(value, key);
+    } else if (key == "input_types") {
+      result.input_types = types(value, key);
     } else if (key == "dynamic") {
       result.dynamic = dynamic(value);
     } else if (key == "opset") {
@@ -216,6 +218,20 @@ class Parser {
         dims.push_back(*size);
       }
       result[std::string(key)] = {std::move(dims), line_of(value)};
+    });
+    return result;
+  }
+
+  std::map<std::string, DType> types(const YAML::Node& node, std::string_view what) {
+    std::map<std::string, DType> result;
+    if (!node.IsMap()) {
+      wrong(node, what, "a map from inputs to types such as int64");
+      return result;
+    }
+    each_key(node, {}, "", [&](std::string_view key, const YAML::Node& value) {
+      const auto dtype = value.IsScalar() ? find_dtype(value.Scalar()) : std::nullopt;
+      if (!dtype) return wrong(value, key, "a type such as int64");
+      result[std::string(key)] = *dtype;
     });
     return result;
   }

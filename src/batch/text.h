@@ -41,6 +41,7 @@ struct BatchEntry {
   std::vector<Located<std::string>> sources, targets;
   bool has_targets = false;  // if only wrong ones
   std::map<std::string, Located<std::vector<int64_t>>> input_shapes;
+  std::map<std::string, DType> input_types;  // of a TorchScript source
   std::optional<std::vector<Located<DynamicDim>>> dynamic;
   std::optional<int64_t> opset;
   std::optional<bool> external_data;

@@ -38,6 +38,7 @@ void add_print(CLI::App& app, Run& run);
 void add_simplify(CLI::App& app, Run& run, const JudgeMaker& make_judge);
 void add_infer(CLI::App& app, Run& run);
 void add_verify(CLI::App& app, Run& run);
+void add_export(CLI::App& app, Run& run);
 void add_batch(CLI::App& app, Run& run, const JudgeMaker& make_judge);
 void add_ops(CLI::App& app, Run& run);
 

@@ -49,6 +49,7 @@ int tonnx::cli::run(int argc, const char* const* argv, const JudgeMaker& make_ju
   add_simplify(app, command, make_judge);
   add_infer(app, command);
   add_verify(app, command);
+  add_export(app, command);
   add_batch(app, command, make_judge);
   add_check(app, command);
   add_print(app, command);

@@ -264,6 +264,12 @@ Program read_script(const std::string& path, const ConvertOptions& options) {
   return program;
 }
 
+Program read_script(const std::string& path, const ScriptCall& call) {
+  Program program = read_torchscript(path, call);
+  make_higher_order(*program.model.graph);
+  return program;
+}
+
 void convert_program(Program& program, const std::string& target, const ConvertOptions& options, Format source) {
   const Route way = route(source, target, options);
   if (!options.weights.empty())

@@ -25,6 +25,8 @@ struct DynamicDim {
   std::optional<int64_t> high;
 };
 
+struct ScriptCall;
+
 struct ConvertOptions {
   std::optional<int64_t> opset;                              // of the ONNX that is written
   std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
@@ -65,6 +67,7 @@ void convert_program(Program& program, const std::string& target, const ConvertO
                      Format source = Format::Pt2);
 /// The program of a TorchScript archive, as torch.export would give it.
 Program read_script(const std::string& path, const ConvertOptions& options);
+Program read_script(const std::string& path, const ScriptCall& call);
 
 /// Gives inputs other shapes than the file does.
 void set_input_shapes(Model& model, const std::map<std::string, std::vector<int64_t>>& shapes);

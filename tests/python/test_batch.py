@@ -206,6 +206,54 @@ def test_programs_are_sources_too(folder: Path) -> None:
         tonnx.run(config)
 
 
+class Lookup(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(7, 3)
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+        x = self.table(ids)
+        if mask is not None:
+            x = x * mask
+        while bool(x.abs().max() > 1):
+            x = x * 0.5
+        return x
+
+
+def test_scripts_are_sources_too(folder: Path) -> None:
+    torch.jit.save(torch.jit.script(Lookup()), folder / "s.pt")
+    model = "source: s.pt, targets: [s.onnx, s.py, s.pt2], input_shapes: {0: [-1, 4], mask: [3]}"
+    config = write(folder, f"defaults: {{verify: true}}\nmodels: [{{{model}, input_types: {{ids: int64}}}}]")
+    report = tonnx.run(config)
+    assert [result.status for result in report.results] == ["done"] * 3
+    assert all(result.verified for result in report.results)
+    ids, mask = torch.randint(0, 7, (5, 4)), torch.randn(3) * 9
+    session = onnxruntime.InferenceSession(folder / "s.onnx", providers=["CPUExecutionProvider"])
+    expected = torch.jit.load(folder / "s.pt")(ids, mask).detach().numpy()
+    np.testing.assert_allclose(
+        session.run(None, {"ids": ids.numpy(), "mask": mask.numpy()})[0], expected, rtol=1e-5, atol=1e-6
+    )
+    assert {result.status for result in tonnx.run(config, resume=True).results} == {"unchanged"}
+    write(folder, f"defaults: {{verify: true}}\nmodels: [{{{model}, input_types: {{ids: int32}}}}]")
+    assert {result.status for result in tonnx.run(config, resume=True).results} == {"done"}
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ("source: s.pt, target: s.onnx, input_types: {ids: int65}", "ids"),
+        ("source: s.pt, target: s.onnx, input_types: [int64]", "a map from inputs to types such as int64"),
+        ("source: s.pt, target: s.onnx, dynamic: {ids: {0: batch}}", "sizes that are -1 in 'input_shapes' are open"),
+        ("source: models/a.onnx, target: a.py, input_types: {x: int64}", "'input_types' is for a TorchScript source"),
+    ],
+)
+def test_mistakes_about_scripts(folder: Path, options: str, text: str) -> None:
+    torch.jit.save(torch.jit.script(Lookup()), folder / "s.pt")
+    with pytest.raises(tonnx.Error, match=text) as failure:
+        tonnx.run(write(folder, f"models: [{{{options}}}]"))
+    assert "mistake" in str(failure.value)
+
+
 def test_dry_run_in_python(folder: Path) -> None:
     config = write(folder, "models: [{source: models/*.onnx, target: 'o/{stem}.onnx', opset: 18, simplify: true}]")
     report = tonnx.run(config, dry_run=True)

@@ -6,6 +6,7 @@ import inspect
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -31,6 +32,7 @@ from tonnx._export.names import InterfaceNames
 from tonnx._export.onnx_program import Leaves, OnnxProgram, WriteOptions
 from tonnx._export.onnx_program import verify as verify_program
 from tonnx._export.program import program_json
+from tonnx._export.script import is_script, script_program, scripted_whole, signature_of
 from tonnx._export.structures import register_structures
 from tonnx._generated import find_generated
 
@@ -75,9 +77,10 @@ def export(
 ) -> OnnxProgram:
     """Exports a PyTorch model to ONNX.
 
-    The arguments have the names and the meanings of those of torch.onnx.export. `model` is a module, a function, or an
-    ExportedProgram; `args` and `kwargs` are an example of its inputs: tensors become inputs of the ONNX model, all else
-    is part of it. Structures are taken apart, and each tensor is named by its path, such as `batch.pair.0`.
+    The arguments have the names and the meanings of those of torch.onnx.export. `model` is a module, a function, an
+    ExportedProgram, or a module or function of torch.jit, whose loops and branches stay what they are; `args` and
+    `kwargs` are an example of its inputs: tensors become inputs of the ONNX model, all else is part of it. Structures
+    are taken apart, and each tensor is named by its path, such as `batch.pair.0`.
 
     `path` is where the model is written; None writes nothing. What comes back can be saved (`save`), read (`bytes`,
     `model_proto`, `text`) and called. `verify` runs it in ONNX Runtime beside PyTorch, and raises tonnx.Error where
@@ -94,11 +97,9 @@ def export(
     args, kwargs = _arguments_of(model, args, kwargs)
     mode = _training_mode(training)
     with _Tracing(model, mode) as tracing:
-        args, kwargs, dynamic_shapes = _with_inputs_apart(tracing.forward, args, kwargs, dynamic_shapes)
-        shapes = _dynamic_shapes(
-            tracing.forward or model, args, kwargs, dynamic_axes, dynamic_shapes, input_names, output_names
-        )
-        exported = tracing.trace(args, kwargs, shapes)
+        called = signature_of(model) if is_script(model) else tracing.forward
+        args, kwargs, dynamic_shapes = _with_inputs_apart(called, args, kwargs, dynamic_shapes)
+        shapes = _dynamic_shapes(called or model, args, kwargs, dynamic_axes, dynamic_shapes, input_names, output_names)
         options = WriteOptions(
             opset_version,
             external_data,
@@ -109,13 +110,28 @@ def export(
             do_constant_folding is not False,
             source_lines,
         )
-        with onnx_export_flag():  # symbolics may ask for it
-            leaves = partial(leaves_of, tracing.forward or model)
+        leaves = partial(leaves_of, called or model)
+        program: OnnxProgram | None = None
+        if is_script(model):
+            program = script_program(model, args, kwargs, shapes, input_names, output_names, options, leaves)
+        if program is None:
             # the loops of a model that was made from ONNX were loops there
             rolls_loops = isinstance(model, nn.Module) and find_generated(model) is not None
-            program = _program_of(
-                exported, tracing.functions, shapes, input_names, output_names, options, leaves, rolls_loops
-            )
+            try:
+                exported = tracing.trace(args, kwargs, shapes)
+                with onnx_export_flag():  # symbolics may ask for it
+                    program = _program_of(
+                        exported, tracing.functions, shapes, input_names, output_names, options, leaves, rolls_loops
+                    )
+            except Error:
+                whole = scripted_whole(model)
+                if whole is not None:
+                    with suppress(Error):  # what the trace says is of the user's own code
+                        program = script_program(
+                            whole, args, kwargs, shapes, input_names, output_names, options, leaves
+                        )
+                if program is None:
+                    raise
         if verbose:
             print(program.text())
         if path is not None:
@@ -159,7 +175,8 @@ def _arguments_of(model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> tu
         if not args and not kwargs and model.example_inputs is not None:
             args, kwargs = model.example_inputs
         return tuple(args), dict(kwargs or {})
-    if not kwargs and args and isinstance(args[-1], dict) and _is_keywords(model, args):
+    called = signature_of(model) if is_script(model) else model
+    if not kwargs and args and isinstance(args[-1], dict) and _is_keywords(called, args):
         args, kwargs = args[:-1], args[-1]
     return args, dict(kwargs or {})
 
@@ -186,7 +203,7 @@ def _require_arguments(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, A
     """The example is a call that the model can be given."""
     try:
         signature = inspect.signature(model.forward if isinstance(model, nn.Module) else model)
-    except ValueError:  # a scripted module does not tell
+    except ValueError:  # functions of torch do not tell
         return
     parameters = signature.parameters
     if all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
@@ -271,7 +288,7 @@ class _Tracing:
             self._module, self._method = as_module(self._model)
             self.forward = self._method or self._module
             self._stack.enter_context(mode_of(self._module, self._training))
-        self.is_training = bool(self._module.training) if self._module is not None else bool(self._training)
+        self.is_training = bool(getattr(self._module, "training", self._training))
         self._stack.enter_context(torch.no_grad())
         return self
 
@@ -328,4 +345,4 @@ def _program_of(
             missing = program.unsupported(opset)
     if missing:
         raise Error(unsupported_text(missing, exported), "unsupported")
-    return OnnxProgram(program, options, exported, names, leaves)
+    return OnnxProgram(program, options, exported, names.interface, leaves)

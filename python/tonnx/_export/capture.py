@@ -69,7 +69,7 @@ def _module_of_function(function: Callable[..., Any]) -> nn.Module:
 @contextmanager
 def mode_of(module: nn.Module, training: bool | None) -> Iterator[None]:
     """Puts the module into train or eval mode (None: as it is), and back to what each part of it had."""
-    before = [(m, m.training) for m in module.modules()]
+    before = [(m, m.training) for m in module.modules() if hasattr(m, "training")]  # frozen scripts have none
     try:
         if training is not None:
             for part, _ in before:

@@ -163,10 +163,10 @@ def _origins(exported: torch.export.ExportedProgram) -> dict[str, set[str]]:
 
 
 def unsupported_text(
-    rows: Sequence[tuple[str, int, Sequence[str], str]], exported: torch.export.ExportedProgram
+    rows: Sequence[tuple[str, int, Sequence[str], str]], exported: torch.export.ExportedProgram | None
 ) -> str:
     """The error that lists each operator, how often it occurs, where, and why it cannot be written."""
-    origins = _origins(exported)
+    origins = _origins(exported) if exported is not None else {}
     lines = []
     for target, count, paths, reason in rows:
         places = sorted({p or "the model itself" for p in paths})

@@ -97,7 +97,7 @@ def from_dynamic_axes(
     if output_names is not None:
         own = [name for name, _ in leaves]
         chosen = list(input_names or ())
-        _require_outputs(result, [*chosen, *own[len(chosen) :]], output_names)
+        require_outputs(result, [*chosen, *own[len(chosen) :]], output_names)
     per_tensor = {id(tensor): result.dims[name] for name, tensor in leaves if name in result.dims}
     if per_tensor:
         result.shapes = _shapes_of_tree(combined(model, args, kwargs), per_tensor)
@@ -143,7 +143,7 @@ def from_program(
     return _asked_axes(leaves, dynamic_axes or {}, input_names)
 
 
-def _require_outputs(asked: DynamicShapes, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+def require_outputs(asked: DynamicShapes, inputs: Sequence[str], outputs: Sequence[str]) -> None:
     """What is not the name of an input is that of an output."""
     for key in asked.output_labels:
         if key not in outputs:
@@ -285,7 +285,7 @@ def _require_dynamic(own: str, name: str, axis: int, size: Any, asked: DynamicSh
 
 def symbol_names(exported: torch.export.ExportedProgram, names: InterfaceNames, asked: DynamicShapes) -> dict[str, str]:
     """The user's names of the symbols; an axis that had to be dynamic and is not is an error."""
-    _require_outputs(asked, names.inputs, names.outputs)
+    require_outputs(asked, names.inputs, names.outputs)
     values = {n.name: n.meta.get("val") for n in exported.graph.nodes if n.op == "placeholder"}
     result: dict[str, str] = {}
     for (own, placeholder), given in zip(names.own_inputs, names.inputs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -105,8 +106,32 @@ def _replaced(default: list[str], chosen: Sequence[str] | None, what: str) -> li
     return [*chosen, *default[len(chosen) :]]
 
 
+def chosen_inputs(own: list[str], input_names: Sequence[str] | None) -> list[str]:
+    """The names of inputs: the user's, and their own where there are fewer of those."""
+    return unique(_replaced(own, input_names, "input"), set())
+
+
+def chosen_outputs(own: list[str], output_names: Sequence[str] | None, inputs: Sequence[str]) -> list[str]:
+    """The names of outputs, apart from those of the inputs."""
+    taken = set(inputs)
+    outputs = _replaced([_apart(name, taken) for name in own], output_names, "output")
+    clash = next((name for name in output_names or () if name in taken), None)
+    if clash is not None:
+        raise Error(f"output_names has '{clash}', which is the name of an input", "unsupported")
+    return unique(outputs, taken)
+
+
 def _joined(path: tuple[str, ...], root: str) -> str:
     return ".".join(path) if path else root
+
+
+@dataclass(frozen=True)
+class Interface:
+    """Inputs and outputs that are tensors: what the model calls its inputs, and what ONNX calls all of them."""
+
+    own: list[str]
+    inputs: list[str]
+    outputs: list[str]
 
 
 class InterfaceNames:
@@ -135,14 +160,11 @@ class InterfaceNames:
         is_output = [not isinstance(s.arg, ConstantArgument) for s in outputs]
         own = [n for n, keep in zip(input_leaves, is_input) if keep]
         self.own_inputs = list(zip(own, [s.arg.name for s, keep in zip(inputs, is_input) if keep]))
-        taken: set[str] = set()
-        self.inputs = unique(_replaced(own, input_names, "input"), taken)
-        results = [_apart(n, taken) for n, keep in zip(output_leaves, is_output) if keep]
-        outputs = _replaced(results, output_names, "output")
-        clash = next((name for name in output_names or () if name in taken), None)
-        if clash is not None:
-            raise Error(f"output_names has '{clash}', which is the name of an input", "unsupported")
-        self.outputs = unique(outputs, taken)
+        self.inputs = chosen_inputs(own, input_names)
+        self.outputs = chosen_outputs(
+            [n for n, keep in zip(output_leaves, is_output) if keep], output_names, self.inputs
+        )
+        self.interface = Interface(own, self.inputs, self.outputs)
         self.input_leaves = _merged(input_leaves, is_input, self.inputs)
         self.output_leaves = _merged(output_leaves, is_output, self.outputs)
 

@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 from tonnx import _core
 from tonnx._difference import apart
 from tonnx._error import Error, nearest, translated
-from tonnx._export.names import InterfaceNames
+from tonnx._export.names import Interface
 from tonnx._orders import has_open_orders, orders_chosen
 from tonnx._runtime import open_session
 
@@ -57,15 +57,15 @@ class OnnxProgram:
         self,
         program: _core.Program,
         options: WriteOptions,
-        exported_program: torch.export.ExportedProgram,
-        names: InterfaceNames,
+        exported_program: torch.export.ExportedProgram | None,
+        names: Interface,
         leaves: Leaves,
     ) -> None:
         self._program = program
         self._options = options
         self._names = names
         self._leaves = leaves
-        self.exported_program = exported_program
+        self.exported_program = exported_program  # None: of a scripted module
         self.input_names = list(names.inputs)
         self.output_names = list(names.outputs)
 
@@ -112,7 +112,7 @@ class OnnxProgram:
 
     def tensors(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """The tensors of a call of the PyTorch model, by the names of the inputs that they are for."""
-        own = [name for name, _ in self._names.own_inputs]
+        own = self._names.own
         given = {name: value for name, value in self._leaves(args, kwargs) if isinstance(value, torch.Tensor)}
         for name in given:
             if name not in own:
@@ -149,9 +149,11 @@ def verify(
 ) -> None:
     """Runs both models on the example; values that differ are an error that says where, and by how much."""
     got = run(model, program.tensors(args, kwargs))
-    with orders_chosen(has_open_orders(program.exported_program.graph_module)):
+    exported = program.exported_program
+    with orders_chosen(exported is not None and has_open_orders(exported.graph_module)):
         results = reference(*args, **kwargs)
-    expected = [_as_tensor(v) for v in pytree.tree_leaves(results) if _is_value(v)]
+    values = torch.Tensor if exported is not None else torch.Tensor | int | float  # scripts give numbers as well
+    expected = [_as_tensor(v) for v in pytree.tree_leaves(results) if isinstance(v, values)]
     if len(got) != len(expected):
         raise Error(f"the ONNX model gives {len(got)} outputs, and PyTorch {len(expected)}", "verification")
     worst: tuple[float, str] | None = None
@@ -166,10 +168,6 @@ def verify(
             worst = (difference, name)
     if worst is not None:
         raise Error(f"output '{worst[1]}' of ONNX Runtime differs from PyTorch by up to {worst[0]:.3g}", "verification")
-
-
-def _is_value(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
 
 
 def _as_tensor(value: Any) -> torch.Tensor:

@@ -72,6 +72,8 @@ def judged(
 
     start = time.perf_counter()
     first, second = open_model(a, allow_ops), open_model(b, allow_ops)
+    first.fit(second)
+    second.fit(first)
     given = read_arrays(inputs) if isinstance(inputs, str | os.PathLike) else inputs
     plan = Plan(first, second, given, shapes or {}, seed, fill)
     plan.find_sizes()

@@ -8,22 +8,14 @@ import json
 import math
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from tonnx import _core
+from tonnx._command import DIFFERS, Parser, run_command
 from tonnx._compare import parse_shapes
-from tonnx._error import Error, translated
+from tonnx._error import translated
 from tonnx._literal import visible
 from tonnx._verify import VerifyReport, verify
-
-BAD_INPUT, UNSUPPORTED, DIFFERS, INTERNAL = 1, 2, 3, 70
-_CODES = {"bad_file": BAD_INPUT, "invalid_model": BAD_INPUT, "unsupported": UNSUPPORTED, "verification": DIFFERS}
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(BAD_INPUT, f"error: {message}\n")
 
 
 def _not_negative(text: str) -> float:
@@ -37,7 +29,7 @@ _not_negative.__name__ = "tolerance"
 
 
 def parser() -> argparse.ArgumentParser:
-    made = _Parser(
+    made = Parser(
         prog="tonnx verify",
         description="Run two models on the same inputs, and say whether they compute the same, and where they part.",
         epilog="Exit codes: 0 the same, 1 bad input, 2 not supported, 3 they differ, 70 internal error.",
@@ -112,13 +104,4 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    try:
-        return _run(parser().parse_args(arguments))
-    except SystemExit as e:  # --help, or arguments that cannot be read
-        return int(e.code or 0)
-    except Error as e:
-        print(f"error: {e}", file=sys.stderr)
-        return _CODES.get(e.kind, INTERNAL)
-    except MemoryError:
-        print("error: out of memory", file=sys.stderr)
-        return BAD_INPUT
+    return run_command(parser(), _run, arguments)

@@ -11,11 +11,38 @@ import torch
 from tonnx._error import Error
 from tonnx._orders import orders_chosen
 from tonnx._verify.influence import Sum, influence, leaves
-from tonnx._verify.runners import ChunkRunner, Depth, Input, Step, Tolerances, Value, layer_of_weight, short
+from tonnx._verify.runners import (
+    ChunkRunner,
+    Depth,
+    Input,
+    Runner,
+    Step,
+    Tolerances,
+    Value,
+    identifier,
+    layer_of_weight,
+    short,
+)
 from tonnx._verify.torch_runner import coarsest, depth_of_weights, is_plain, named_outputs, value_of
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+_NUMBERS = {"IntType": "int64", "FloatType": "float32", "BoolType": "bool"}
+
+
+def _is_optional(argument: Any) -> bool:
+    return bool(argument.has_default_value() or argument.type.kind() == "OptionalType")
+
+
+def _element_type(argument: Any) -> Any:
+    return argument.type.getElementType() if argument.type.kind() == "OptionalType" else argument.type
+
+
+def _value_of(argument: Any, array: np.ndarray) -> Any:
+    tensor = torch.from_numpy(array.copy())
+    return tensor.item() if _element_type(argument).kind() in _NUMBERS else tensor
 
 
 class ScriptRunner(ChunkRunner):
@@ -25,25 +52,59 @@ class ScriptRunner(ChunkRunner):
             self._module = torch.jit.load(path, map_location="cpu").eval()  # type: ignore[no-untyped-call]
         except Exception as e:
             raise Error(f"PyTorch cannot load '{path}' as TorchScript: {short(e)}", "bad_file") from None
-        for argument in self._module.forward.schema.arguments[1:]:
-            if argument.has_default_value():
-                continue
-            if argument.type.kind() != "TensorType":
-                raise Error(f"input '{argument.name}' of '{path}' is a {argument.type}, no tensor", "unsupported")
-            self.inputs.append(Input(argument.name))
+        self._arguments = list(self._module.forward.schema.arguments[1:])
+        self._limits = self._rows_of_tables()
+        self.inputs = [self._input_of(a) for a in self._arguments if not _is_optional(a)]
         self.precision = coarsest(self._module.state_dict().values())
         self._has_open_orders = re.search(r"\b(topk|_unique2?)\b", str(self._module.inlined_graph)) is not None
         self._graph: Any = None
         self._weights: list[Any] = []
         self._places: list[tuple[int, int]] = []  # node and output of each step: names change in a copy of the graph
 
+    def _input_of(self, argument: Any) -> Input:
+        kind = _element_type(argument).kind()
+        if kind in _NUMBERS:
+            return Input(argument.name, _NUMBERS[kind], [])
+        if kind != "TensorType":
+            raise Error(f"input '{argument.name}' of '{self.path}' is a {argument.type}, no tensor", "unsupported")
+        return Input(argument.name, limit=self._limits.get(argument.name))
+
+    def _rows_of_tables(self) -> dict[str, int]:
+        """Arguments that are looked up in tables, and a number of rows that each of these has."""
+        graph = self._module.inlined_graph
+        places = {value.debugName(): i for i, value in enumerate(graph.inputs())}  # the module is the first
+        rows = min((t.shape[0] for t in self._module.state_dict().values() if t.ndim == 2), default=0)
+        asked = [list(node.inputs())[1].debugName() for node in graph.findAllNodes("aten::embedding", recurse=True)]
+        return {self._arguments[places[name] - 1].name: rows for name in asked if rows and places.get(name, 0) > 0}
+
+    def fit(self, other: Runner) -> None:
+        """Arguments that may be left out are inputs where the other model has such an input, by name or by number."""
+        names = {name for value in other.inputs for name in (value.name, identifier(value.name))}
+        own = {value.name for value in self.inputs}
+        optional = [a for a in self._arguments if a.name not in own]
+        own |= {a.name for a in optional if a.name in names}
+        for argument in optional:
+            if len(own) < len(other.inputs) and _element_type(argument).kind() == "TensorType":
+                own.add(argument.name)
+        self.inputs = [self._input_of(a) for a in self._arguments if a.name in own]
+
+    def _values(self, feeds: Sequence[np.ndarray]) -> list[Any]:
+        """All arguments of a call: those that are no inputs are what they are by default."""
+        given = {value.name: array for value, array in zip(self.inputs, feeds)}
+        return [
+            _value_of(argument, given[argument.name])
+            if argument.name in given
+            else (argument.default_value if argument.has_default_value() else None)
+            for argument in self._arguments
+        ]
+
     def _guarded(self, function: Any, feeds: Sequence[np.ndarray]) -> Any:
-        tensors = [torch.from_numpy(array.copy()) for array in feeds]
         try:
             with torch.no_grad(), orders_chosen(self._has_open_orders):
-                return function(*tensors)
+                return function(*self._values(feeds))
         except Exception as e:
-            raise Error(f"PyTorch cannot run '{self.path}': {short(e)}", "invalid_model") from None
+            reason = str(e).strip().rpartition("\n")[2]  # the lines before it are the code
+            raise Error(f"PyTorch cannot run '{self.path}': {reason}", "invalid_model") from None
 
     def run(self, feeds: Sequence[np.ndarray]) -> list[tuple[str, Value]]:
         return named_outputs(self._guarded(self._module, feeds), ())
@@ -113,7 +174,7 @@ class ScriptRunner(ChunkRunner):
             return None
 
         def run(found: Sum) -> None:
-            for i, value in enumerate(leaves(self._module(*(torch.from_numpy(array.copy()) for array in feeds)))):
+            for i, value in enumerate(leaves(self._module(*self._values(feeds)))):
                 if i in outputs and isinstance(value, torch.Tensor):
                     found.add(value, outputs[i])
 

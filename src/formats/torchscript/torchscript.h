@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "formats/modules/module_tree.h"
@@ -16,9 +17,27 @@ struct ScriptInputs {
   std::map<std::string, DType> types;                  // float32 where nothing is said
 };
 
+/// An argument of forward(): known before the model runs, an input, or made of such.
+struct ScriptArgument {
+  enum class Kind : uint8_t { None, Int, Float, Bool, Text, Input, List, Tuple, Dict };
+  Kind kind = Kind::None;
+  int64_t integer = 0;  // Int, Bool; Input: its place among the inputs
+  double real = 0;
+  std::string text;
+  std::vector<ScriptArgument> items;  // Dict: a key, its value, and so on
+};
+
+/// A call of forward() that the program is read for: the tensors in it are the inputs.
+struct ScriptCall {
+  std::vector<std::pair<std::string, Type>> inputs;               // what they are called, and their types
+  std::vector<std::pair<std::string, ScriptArgument>> arguments;  // by the names of the parameters
+};
+
 /// The program that forward() is for such inputs. Branches and loops that only the run decides are `tonnx::cond` and
 /// `tonnx::loop`; operators that write are still there. Throws BadFile, InvalidModel, Unsupported.
 Program read_torchscript(const std::string& path, const ScriptInputs& inputs);
+/// The same for one call; elements of a result are named `output.0`, as tonnx.export names them.
+Program read_torchscript(const std::string& path, const ScriptCall& call);
 
 /// The graph is functional. Branches and loops are `tonnx::cond` and `tonnx::loop`. Of entries that are transposed the
 /// type of the value has its two dimensions swapped already, its bytes have not; generators are left out of the tree.

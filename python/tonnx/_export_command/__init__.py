@@ -1,0 +1,90 @@
+"""`tonnx export`: a class or a function of Python code, and its weights, to ONNX."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from tonnx._command import Parser, run_command
+from tonnx._error import Error
+from tonnx._literal import visible
+
+
+def parser() -> argparse.ArgumentParser:
+    made = Parser(
+        prog="tonnx export",
+        description="Build a model of PyTorch code, load its weights, and write it as ONNX. The code is run.",
+        epilog="Exit codes: 0 done, 1 bad input, 2 not supported, 3 outputs differ, 70 internal error.",
+    )
+    made.add_argument("model", help="my_net.py:Net or torchvision.models:resnet18: a class, a function, or a model")
+    made.add_argument("target", help="model.onnx")
+    made.add_argument("--weights", metavar="net.pth", help="weights.pth or .safetensors; nothing of it is executed")
+    made.add_argument(
+        "--part", metavar="NAME", help="which dict of a checkpoint has the weights: model; . is all of it"
+    )
+    _add_list(made, "--arg", "width=64", "an argument of the class or the function")
+    _add_list(made, "--input", "x:1,3,224,224", "the shape of an input, by name or in their order; -1 is an open size")
+    _add_list(made, "--input-type", "x:int64", "the element type of an input; float32 where nothing is said")
+    _add_list(made, "--dynamic", "x:0=batch", "a size of an input that is open, and its name")
+    _add_list(made, "--output-name", "NAME", "the names of the outputs, in their order")
+    made.add_argument("--opset", type=int, help="opset of the ONNX that is written")
+    where = made.add_mutually_exclusive_group()
+    where.add_argument("--external-data", action="store_true", default=None, help="weights in a file of their own")
+    where.add_argument("--no-external-data", action="store_false", dest="external_data", help="weights in the file")
+    made.add_argument("--no-source-lines", action="store_true", help="leave out which line each node comes from")
+    made.add_argument("--verify", action="store_true", help="run the result in ONNX Runtime beside PyTorch")
+    return made
+
+
+def _add_list(made: argparse.ArgumentParser, option: str, form: str, text: str) -> None:
+    made.add_argument(option, action="append", default=[], metavar=form, help=text)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if not arguments.target.endswith(".onnx"):
+        raise Error(f"cannot write '{arguments.target}': export writes .onnx", "unsupported")
+    if arguments.part is not None and arguments.weights is None:
+        raise Error("--part says which part of a file has the weights, and --weights gives none", "invalid_model")
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        raise Error("export runs PyTorch, which is not installed: pip install tonnx[torch]", "unsupported") from None
+    from tonnx._export import export
+    from tonnx._export_command.build import build_model
+    from tonnx._export_command.inputs import make_example
+    from tonnx._export_command.weights import load_weights
+
+    print(f"note: '{visible(arguments.model)}' is code, and is run", file=sys.stderr)
+    model = build_model(arguments.model, arguments.arg)
+    if arguments.weights is not None:
+        load_weights(model, arguments.weights, arguments.part)
+    example = make_example(model, arguments.input, arguments.input_type, arguments.dynamic)
+    export(
+        model,
+        example.args,
+        arguments.target,
+        kwargs=example.kwargs,
+        dynamic_axes=example.dynamic_axes,
+        output_names=arguments.output_name or None,
+        opset_version=arguments.opset,
+        external_data=arguments.external_data,
+        source_lines=not arguments.no_source_lines,
+        verify=arguments.verify,
+    )
+    return 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    return run_command(parser(), _run, _with_values_joined(arguments))
+
+
+def _with_values_joined(arguments: Sequence[str]) -> list[str]:
+    """`--input -1,3` as `--input=-1,3`: argparse takes what begins with a minus for another option."""
+    result: list[str] = []
+    for text in arguments:
+        if result and result[-1] == "--input" and text[:2] == "-1":
+            result[-1] = f"--input={text}"
+        else:
+            result.append(text)
+    return result

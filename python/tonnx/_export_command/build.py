@@ -1,0 +1,118 @@
+"""The model that `tonnx export` names: a class or a function of a file or of a package, called with arguments."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from torch import nn
+
+from tonnx._error import Error, nearest
+
+
+def build_model(where: str, arguments: Sequence[str]) -> nn.Module:
+    """`my_net.py:Net` or `torchvision.models:resnet18`, with arguments of the form `width=64`."""
+    source, colon, name = where.rpartition(":")
+    if not colon or not source or not name:
+        raise Error(f"'{where}' is not of the form file.py:Name or package.module:name", "invalid_model")
+    made = _find(_load(source), name, source)
+    given = _parse_arguments(arguments)
+    if not isinstance(made, nn.Module):
+        made = _call(made, given, where)
+    elif given:
+        raise Error(f"{where} is a model already, and takes no --arg", "invalid_model")
+    if not isinstance(made, nn.Module):
+        raise Error(f"{where} gives a {type(made).__name__}, and not an nn.Module", "invalid_model")
+    return made
+
+
+def _load(source: str) -> ModuleType:
+    """The code is run as Python runs it: files beside it, or in the current folder, can be imported."""
+    try:
+        if not source.endswith(".py"):
+            sys.path.insert(0, os.getcwd())
+            return importlib.import_module(source)
+        path = Path(source).resolve()
+        if not path.is_file():
+            raise Error(f"there is no file '{source}'", "bad_file")
+        sys.path.insert(0, str(path.parent))
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None  # of a name that ends in .py
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[path.stem] = module  # dataclasses and pickles look there
+        spec.loader.exec_module(module)
+        return module
+    except Error:
+        raise
+    except Exception as failure:  # whatever the code does
+        raise Error(f"{source} cannot be imported: {_sentence(failure)}", "invalid_model") from failure
+
+
+def _find(module: ModuleType, name: str, source: str) -> Any:
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            models = [n for n, value in vars(found).items() if not n.startswith("_") and callable(value)]
+            raise Error(f"{source} has no '{name}'; it has: {nearest(part, models) or 'none'}", "invalid_model")
+        found = getattr(found, part)
+    if not callable(found):
+        raise Error(f"'{name}' of {source} is a {type(found).__name__}, and no class or function", "invalid_model")
+    return found
+
+
+def _parse_arguments(texts: Sequence[str]) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise Error(f"--arg '{text}' is not of the form name=value", "invalid_model")
+        if name in given:
+            raise Error(f"--arg gives '{name}' twice", "invalid_model")
+        try:
+            given[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):  # a text without quotes
+            given[name] = value
+    return given
+
+
+def _call(made: Any, given: dict[str, Any], where: str) -> Any:
+    _require_parameters(made, given, where)
+    try:
+        return made(**given)
+    except Exception as failure:
+        raise Error(f"{where} cannot be built: {_sentence(failure)}", "invalid_model") from failure
+
+
+def _require_parameters(made: Any, given: dict[str, Any], where: str) -> None:
+    try:
+        parameters = inspect.signature(made).parameters
+    except ValueError:  # some builtins do not tell
+        return
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    named = {n: p for n, p in parameters.items() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+    for name in given:
+        if name not in named and not takes_any:
+            raise Error(f"{where} has no argument '{name}'; it has: {nearest(name, named) or 'none'}", "invalid_model")
+    missing = [n for n, p in named.items() if p.default is p.empty and n not in given]
+    if missing:
+        options = " ".join(f"--arg {name}=..." for name in missing)
+        raise Error(f"{where} wants {', '.join(missing)}: {options}", "invalid_model")
+
+
+def _sentence(failure: Exception) -> str:
+    """What was raised, and the innermost line of the user's code."""
+    place = ""
+    for frame in traceback.extract_tb(failure.__traceback__):
+        if not frame.filename.startswith("<frozen") and Path(frame.filename).parent != Path(__file__).parent:
+            place = f" ({frame.filename}:{frame.lineno})"
+    lines = str(failure).strip().splitlines()
+    return f"{type(failure).__name__}{f': {lines[0]}' if lines else ''}{place}"
