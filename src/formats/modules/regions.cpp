@@ -10,7 +10,7 @@
 namespace tonnx {
 namespace {
 
-constexpr size_t kMostNodes = 400;    // of a region
+constexpr size_t kMostNodes = 400;   // of a region
 constexpr size_t kWorkForEach = 50;  // so many steps for each node of the graph, and no more regions then
 
 class RegionFinder {

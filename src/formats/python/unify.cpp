@@ -10,8 +10,8 @@
 namespace tonnx::python {
 namespace {
 
-constexpr size_t kMostTries = 4;  // groups that one group is tried with
-constexpr size_t kMostUses = 4;   // places that a call is tried at
+constexpr size_t kMostTries = 4;   // groups that one group is tried with
+constexpr size_t kMostUses = 4;    // places that a call is tried at
 constexpr size_t kMostNames = 64;  // members of a part, for one of them to be left out
 
 using Names = std::set<std::string>;

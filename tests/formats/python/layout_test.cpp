@@ -41,8 +41,7 @@ TEST(Layout, AComprehensionIsBrokenBeforeItsLoop) {
 
 TEST(Layout, SlicesHaveSpacesWhereTheirEndsAreLong) {
   EXPECT_EQ(space_slices("y = x[:, :3] + x[1:n]"), "y = x[:, :3] + x[1:n]");
-  EXPECT_EQ(space_slices("y = x[:, :self.a] + x[-self.b:, 2:self.c]"),
-            "y = x[:, : self.a] + x[-self.b :, 2 : self.c]");
+  EXPECT_EQ(space_slices("y = x[:, :self.a] + x[-self.b:, 2:self.c]"), "y = x[:, : self.a] + x[-self.b :, 2 : self.c]");
   EXPECT_EQ(space_slices("y = x[:, ::self.a]"), "y = x[:, :: self.a]");
 }
 
