@@ -159,7 +159,30 @@ class Accumulating(nn.Module):
         return x
 
 
+class Named(nn.Module):
+    """A layer that is called as the flag would be."""
+
+    def __init__(self, is_residual: bool) -> None:
+        super().__init__()
+        self.conv, self.shortcut = nn.Conv2d(3, 3, 3, padding=1), nn.Conv2d(3, 3, 1)
+        self.is_residual = is_residual
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.shortcut(torch.relu(self.conv(x)))
+        return y + x if self.is_residual else y
+
+
+class WithNames(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(Named(True), Named(False), Named(True), Named(False))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(x)
+
+
 NETWORKS = {
+    "names": WithNames,
     "mobile": Mobile,
     "repeating": Repeating,
     "residual": Residual,
@@ -197,6 +220,12 @@ def test_a_shortcut_that_not_all_have_is_an_argument() -> None:
     assert "return y + x if self.shortcut else y" in code
     assert "Inverted(8, 3, 12, shortcut=False, stride=2)" in code
     assert "padding=kernel_size // 2" in code and "2 * in_channels" in code
+
+
+def test_a_member_that_is_called_shortcut_stays() -> None:
+    code = code_of("names")
+    assert classes_of(code) == ["Named", "Named2", "Model"]
+    assert "self.shortcut = nn.Conv2d(3, 3, 1)" in code
 
 
 def test_layers_that_repeat_are_a_class() -> None:

@@ -25,6 +25,7 @@ constexpr size_t kLinesOfClass = 6;  // beside what is in its constructor
 constexpr size_t kIndent = 12;
 
 struct Argument {
+  size_t item = 0;  // the layer that it is of
   std::string layer;
   std::string keyword;  // empty where it has none
   size_t position = 0;
@@ -73,7 +74,7 @@ std::optional<Found> read_sequence(const std::string& text, size_t start) {
     for (const std::string& argument : split_arguments(inside)) {
       const size_t equals = argument.find('=');
       const std::string keyword = equals == std::string::npos ? "" : argument.substr(0, equals);
-      found.arguments.push_back({found.layers.back(), keyword, position++,
+      found.arguments.push_back({found.layers.size() - 1, found.layers.back(), keyword, position++,
                                  equals == std::string::npos ? argument : argument.substr(equals + 1)});
       found.shape += keyword + ",";
     }
@@ -162,11 +163,10 @@ class SequenceClass {
     std::vector<std::string> items;
     const Found& first = *found_[0];
     size_t at = 0;
-    for (const std::string& layer : first.layers) {
+    for (size_t item = 0; item < first.layers.size(); ++item) {
+      const std::string& layer = first.layers[item];
       std::vector<std::string> arguments;
-      for (; at < first.arguments.size() && first.arguments[at].layer == layer &&
-             (arguments.empty() || first.arguments[at].position > 0);
-           ++at) {
+      for (; at < first.arguments.size() && first.arguments[at].item == item; ++at) {
         const Argument& argument = first.arguments[at];
         const std::string& value =
             parameter_of_[at] < 0 ? argument.value : parameters_[static_cast<size_t>(parameter_of_[at])].text;

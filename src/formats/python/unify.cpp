@@ -28,7 +28,9 @@ class Unifier {
       : groups_(groups), drafts_(drafts), is_small_(is_small) {}
 
   void run() {
-    for (const auto& [names, index] : by_names()) join_shortcuts(index);
+    for (const auto& [names, index] : by_names()) {
+      if (!names.contains("shortcut")) join_shortcuts(index);  // which is what the flag is called
+    }
     drop_empty();
     std::map<Names, std::vector<size_t>> known = by_names();
     for (const auto& [names, index] : known) {
