@@ -150,12 +150,19 @@ class PlaceFinder {
  private:
   int common_or(int a, int b) const { return a == kNowhere ? b : b == kNowhere ? a : scopes_.common(a, b); }
 
+  /// Nodes of a program of PyTorch's are called as the modules that they are in.
+  static bool has_module_stack(const Node& node) {
+    return std::any_of(node.metadata.begin(), node.metadata.end(),
+                       [](const auto& note) { return note.first == "nn_module_stack"; });
+  }
+
   /// Where the name of the node says.
   int named_place(const Node& node) const {
     if (const auto known = tree_.places.find(&node); known != tree_.places.end())
       return scopes_.find(split_dots(known->second));
     const std::string path = python::path_of_node(node.name);
-    if (path.find_first_of("./") == std::string::npos && node.name.find('/') == std::string::npos) return kNowhere;
+    const bool is_word = path.find_first_of("./") == std::string::npos && node.name.find('/') == std::string::npos;
+    if (is_word && (path.empty() || !has_module_stack(node))) return kNowhere;
     Path parts = path_of_name(path);
     if (parts.size() < tree_.outer_parts) return 0;
     parts.erase(parts.begin(), parts.begin() + static_cast<ptrdiff_t>(tree_.outer_parts));
