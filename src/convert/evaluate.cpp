@@ -105,8 +105,7 @@ bool is_lookup(const Node& node) {
 
 bool is_named_weight(const Value& value) {
   return value.producer == nullptr && value.constant && is_float(value.constant->dtype) &&
-         value.name.find('.') != std::string::npos && value.name.find_first_of("/:") == std::string::npos &&
-         !python::is_made_up(value.name);
+         python::is_state_key(value.name);
 }
 
 void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const FoldLimits& limits) {

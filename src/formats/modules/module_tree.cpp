@@ -18,7 +18,7 @@
 namespace tonnx {
 namespace {
 
-using python::identifier, python::is_made_up, python::path_of_node, python::path_of_weight;
+using python::identifier, python::is_made_up, python::is_state_key, python::path_of_node, python::path_of_weight;
 
 /// What a tensor without a name of its own is there for. Quantised weights have a scale and a zero point.
 std::string_view role_of(const Value& value) {
@@ -116,7 +116,7 @@ class TreeFinder {
 
   /// `relative_position_bias_table` is a parameter that rows are taken of, and no nn.Embedding.
   static bool is_bare_table(const ModuleSpec& spec) {
-    return spec.type == "nn.Embedding" && spec.weights.size() == 1 && is_key(*spec.weights[0].value) &&
+    return spec.type == "nn.Embedding" && spec.weights.size() == 1 && is_state_key(spec.weights[0].value->name) &&
            !spec.weights[0].value->name.ends_with(".weight");
   }
 
@@ -137,7 +137,7 @@ class TreeFinder {
   static std::string path_for(const Node& node, const ModuleSpec& spec) {
     for (const ModuleSpec::Weight& weight : spec.weights) {  // conv.bias, beside a weight without a name
       const std::string& name = weight.value->name;
-      if (is_key(*weight.value) && name.ends_with("." + weight.attribute))
+      if (is_state_key(weight.value->name) && name.ends_with("." + weight.attribute))
         return name.substr(0, name.size() - weight.attribute.size() - 1);
     }
     for (const ModuleSpec::Weight& weight : spec.weights) {
@@ -160,7 +160,7 @@ class TreeFinder {
       if (!is_of_node) path = user ? path_of_node(user->name) : "";
       path += fmt::format("{}{}", path.empty() ? "" : ".", role_of(*value));
     }
-    result_.tensors.push_back({path, value, false, value->trainable, is_key(*value)});
+    result_.tensors.push_back({path, value, false, value->trainable, is_state_key(value->name)});
   }
 
   /// The part that all paths begin with, such as the name of the network; none where they are those of a PyTorch model,
@@ -200,12 +200,6 @@ class TreeFinder {
       common->erase(differ.first, common->end());
     }
     return common ? common->size() : 0;
-  }
-
-  /// `encoder.layer.0.gamma`: the name of a tensor in a state dict, which is to stay.
-  static bool is_key(const Value& value) {
-    return !is_made_up(value.name) && value.name.find('.') != std::string::npos &&
-           value.name.find_first_of("/:") == std::string::npos;
   }
 
   /// A path with dots, or out of a node's name as PyTorch's exporter gives it: `/layer1/conv/Conv`.

@@ -42,6 +42,13 @@ bool is_index(std::string_view part) {
          std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
+std::string stem_of(const std::string& name) { return name.substr(0, name.find_last_not_of("0123456789") + 1); }
+
+int number_of(const std::string& name) {
+  const std::string digits = name.substr(stem_of(name).size());
+  return is_index(digits) ? std::stoi(digits) : -1;
+}
+
 bool is_attribute(std::string_view part) { return !is_index(part) && part.find('-') == std::string_view::npos; }
 
 Path path_of_name(std::string_view name) {

@@ -14,6 +14,11 @@ using Path = std::vector<std::string>;
 
 bool is_index(std::string_view part);
 
+/// `layer` of `layer12`.
+std::string stem_of(const std::string& name);
+/// 12 of `layer12`; -1 where there is no number.
+int number_of(const std::string& name);
+
 /// Whether code says the part behind a dot: it is neither a number nor a name like `block1-0`.
 bool is_attribute(std::string_view part);
 

@@ -17,15 +17,6 @@ using Kind = ModulePart::Kind;
 
 const Symbol kHouse("tonnx"), kCall("call_part");
 
-/// `layer` of `layer12`.
-std::string stem_of(const std::string& name) { return name.substr(0, name.find_last_not_of("0123456789") + 1); }
-
-/// 12 of `layer12`; -1 where there is no number.
-int number_of(const std::string& name) {
-  const std::string digits = name.substr(stem_of(name).size());
-  return is_index(digits) ? std::stoi(digits) : -1;
-}
-
 /// One member of a list, and the node that calls it.
 struct Step {
   const Member* member = nullptr;

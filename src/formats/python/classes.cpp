@@ -25,8 +25,8 @@ namespace {
 
 using Kind = ModulePart::Kind;
 
-constexpr ptrdiff_t kMostParameters = 8;  // parts that differ in more numbers have classes of their own
-constexpr size_t kIndent = 8;             // of the statements of a constructor
+constexpr size_t kMostParameters = 8;  // parts that differ in more numbers have classes of their own
+constexpr size_t kIndent = 8;          // of the statements of a constructor
 
 class ClassWriter {
  public:
@@ -118,9 +118,7 @@ class ClassWriter {
       const bool is_open = std::any_of(parameters.begin(), parameters.end(), [](const Parameter& parameter) {
         return std::find(parameter.column.begin(), parameter.column.end(), kAnyNumber) != parameter.column.end();
       });
-      return !is_open && std::count_if(parameters.begin(), parameters.end(), [](const Parameter& parameter) {
-                           return !parameter.is_derived;
-                         }) <= kMostParameters;
+      return !is_open && given_parameters(parameters).size() <= kMostParameters;
     }
   };
 
@@ -200,25 +198,18 @@ class ClassWriter {
     members.push_back({1, line.substr(0, choice)});
   }
 
-  /// Those that are always given stand before those that need not be.
   void write_signature(const DraftGroup& group, const std::vector<Parameter>& parameters, ClassText& text) {
-    std::vector<const Parameter*> given, optional;
-    for (const Parameter& parameter : parameters) {
-      if (!parameter.is_derived) (parameter.standard.empty() ? given : optional).push_back(&parameter);
-    }
+    const std::vector<const Parameter*> given = given_parameters(parameters);
     for (const Parameter* parameter : given) {
-      text.parameters.push_back(parameter->name);
-      parameters_of_[text.name].push_back(parameter->name);
-    }
-    for (const Parameter* parameter : optional) {
-      text.parameters.push_back(fmt::format("{}={}", parameter->name, parameter->standard));
-      standards_[text.name][parameter->name] = parameter->standard;
+      text.parameters.push_back(signature_text(*parameter));
+      if (parameter->standard.empty())
+        parameters_of_[text.name].push_back(parameter->name);
+      else
+        standards_[text.name][parameter->name] = parameter->standard;
     }
     for (size_t i = 0; i < group.size(); ++i) {
       std::vector<std::string> arguments;
-      for (const Parameter* parameter : given) arguments.push_back(parameter->column[i]);
-      for (const Parameter* parameter : optional)
-        arguments.push_back(fmt::format("{}={}", parameter->name, parameter->column[i]));
+      for (const Parameter* parameter : given) arguments.push_back(argument_text(*parameter, i));
       drafts_.set_constructor(*group[i].part, fmt::format("{}({})", text.name, joined(arguments)));
     }
   }
@@ -264,10 +255,7 @@ class ClassWriter {
         Parameter& parameter = parameters[static_cast<size_t>(parameter_of[number])];
         if (is_forward) parameter.is_kept = true;
         if (parameter.first != number) continue;
-        parameter.name = parameter.text = taken.add(word_for(role_of_number(line, i)));
-        const std::string_view standard = standard_value(parameter.name);
-        if (std::find(parameter.column.begin(), parameter.column.end(), standard) != parameter.column.end())
-          parameter.standard = standard;
+        give_name(parameter, taken.add(word_for(role_of_number(line, i))));
         if (at != draft.members.size() || draft.form.optional_member.empty() || i + 1 < line.numbers.size()) continue;
         const bool is_flag = !draft.form.made_inside.texts.empty();
         parameter.name = parameter.text = taken.add(draft.form.optional_member);

@@ -58,14 +58,11 @@ class RunFinder {
     return *steps == found;
   }
 
-  static std::string stem(const std::string& name) { return name.substr(0, name.find_last_not_of("0123456789") + 1); }
-  static std::string digits(const std::string& name) { return name.substr(stem(name).size()); }
-
   bool names_follow(size_t item) const {
     if (names_.empty()) return true;
-    const std::string a = digits(names_[item]), b = digits(names_[item + 1]);
-    return stem(names_[item]) == stem(names_[item + 1]) && is_index(a) && is_index(b) &&
-           std::stoi(b) == std::stoi(a) + 1;
+    const int number = number_of(names_[item]);
+    return stem_of(names_[item]) == stem_of(names_[item + 1]) && number >= 0 &&
+           number_of(names_[item + 1]) == number + 1;
   }
 
   Run longest(size_t first) const {
@@ -78,11 +75,12 @@ class RunFinder {
       run.count = 1;
       return run;
     }
-    const int64_t number = names_.empty() ? 0 : std::stoll(digits(names_[first]));
+    const int64_t number = names_.empty() ? 0 : number_of(names_[first]);
     const int64_t start = run.is_same ? number : 0;
     const auto end = start + static_cast<int64_t>(run.count);
     run.range = start == 0 ? fmt::format("range({})", end) : fmt::format("range({}, {})", start, end);
-    if (!names_.empty()) run.name = fmt::format("f\"{}{{{}}}\"", stem(names_[first]), growing_text(number - start, 1));
+    if (!names_.empty())
+      run.name = fmt::format("f\"{}{{{}}}\"", stem_of(names_[first]), growing_text(number - start, 1));
     if (!run.is_same) {
       const NumberedText& text = texts_[first];
       run.item = text.texts[0];

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "formats/modules/places.h"
+#include "formats/python/constructors.h"
 
 namespace tonnx::python {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 constexpr int64_t kPlainFactor = 4;  // parameters are so many times as large as others even if there are two of each
 constexpr int64_t kMostFactor = 64;  // and so many times where there are more
 constexpr size_t kManyValues = 3;
-constexpr size_t kMostParameters = 64;  // so many are too many, whatever follows from what
+constexpr size_t kTooMany = 64;  // so many are too many, whatever follows from what
 
 using Whole = std::vector<int64_t>;
 
@@ -91,8 +92,34 @@ void number_names(std::vector<Parameter>& parameters) {
 
 }  // namespace
 
+void give_name(Parameter& parameter, std::string name) {
+  parameter.name = parameter.text = std::move(name);
+  const std::string_view standard = standard_value(parameter.name);
+  if (std::find(parameter.column.begin(), parameter.column.end(), standard) != parameter.column.end())
+    parameter.standard = standard;
+}
+
+std::vector<const Parameter*> given_parameters(const std::vector<Parameter>& parameters) {
+  std::vector<const Parameter*> given;
+  for (const bool is_optional : {false, true}) {
+    for (const Parameter& parameter : parameters) {
+      if (!parameter.is_derived && parameter.standard.empty() != is_optional) given.push_back(&parameter);
+    }
+  }
+  return given;
+}
+
+std::string signature_text(const Parameter& parameter) {
+  return parameter.standard.empty() ? parameter.name : fmt::format("{}={}", parameter.name, parameter.standard);
+}
+
+std::string argument_text(const Parameter& parameter, size_t part) {
+  const std::string& value = parameter.column[part];
+  return parameter.standard.empty() ? value : fmt::format("{}={}", parameter.name, value);
+}
+
 void derive_parameters(std::vector<Parameter>& parameters) {
-  if (parameters.size() > kMostParameters) return;
+  if (parameters.size() > kTooMany) return;
   derive_paddings(parameters);
   std::vector<std::pair<Parameter*, Whole>> order;
   for (Parameter& parameter : parameters) {

@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kSequential = "nn.Sequential(";
 constexpr size_t kOften = 3;  // what is found so often is a class
 constexpr size_t kMostLayers = 4;
-constexpr ptrdiff_t kMostArguments = 7;
+constexpr size_t kMostArguments = 7;
 constexpr size_t kLinesOfClass = 6;  // beside what is in its constructor
 constexpr size_t kIndent = 12;
 
@@ -115,15 +115,11 @@ class SequenceClass {
       parameter_of_[i] = static_cast<int>(at->second);
       if (!fresh) continue;
       Parameter parameter{.first = i, .column = std::move(column)};
-      parameter.name = parameter.text = taken.add(name_of(first[i]));
-      const std::string_view standard = standard_value(parameter.name);
-      if (std::find(parameter.column.begin(), parameter.column.end(), standard) != parameter.column.end())
-        parameter.standard = standard;
+      give_name(parameter, taken.add(name_of(first[i])));
       parameters_.push_back(std::move(parameter));
     }
     derive_parameters(parameters_);
-    return std::count_if(parameters_.begin(), parameters_.end(),
-                         [](const Parameter& each) { return !each.is_derived; }) <= kMostArguments;
+    return given_parameters(parameters_).size() <= kMostArguments;
   }
 
   /// Whether the class and its calls have fewer lines than what is there.
@@ -184,19 +180,16 @@ class SequenceClass {
   }
 
   void write_signature(std::map<std::string, std::string>& standards) {
-    std::vector<std::vector<std::string>> given(found_.size());
-    for (const bool is_optional : {false, true}) {
-      for (const Parameter& parameter : parameters_) {
-        if (parameter.is_derived || parameter.standard.empty() == is_optional) continue;
-        text_.parameters.push_back(is_optional ? fmt::format("{}={}", parameter.name, parameter.standard)
-                                               : parameter.name);
-        if (is_optional) standards[parameter.name] = parameter.standard;
-        for (size_t i = 0; i < found_.size(); ++i)
-          given[i].push_back(is_optional ? fmt::format("{}={}", parameter.name, parameter.column[i])
-                                         : parameter.column[i]);
-      }
+    const std::vector<const Parameter*> given = given_parameters(parameters_);
+    for (const Parameter* parameter : given) {
+      text_.parameters.push_back(signature_text(*parameter));
+      if (!parameter->standard.empty()) standards[parameter->name] = parameter->standard;
     }
-    for (const auto& arguments : given) calls_.push_back(fmt::format("{}({})", text_.name, joined(arguments)));
+    for (size_t i = 0; i < found_.size(); ++i) {
+      std::vector<std::string> arguments;
+      for (const Parameter* parameter : given) arguments.push_back(argument_text(*parameter, i));
+      calls_.push_back(fmt::format("{}({})", text_.name, joined(arguments)));
+    }
   }
 
   std::vector<Found*> found_;

@@ -22,6 +22,10 @@ Names names_of(const DraftGroup& group) {
   return names;
 }
 
+void take_back(const std::vector<Undo>& undo) {
+  for (size_t i = undo.size(); i-- > 0;) undo[i]();
+}
+
 class Unifier {
  public:
   Unifier(std::vector<DraftGroup>& groups, const Drafts& drafts, const std::function<bool(const DraftGroup&)>& is_small)
@@ -63,7 +67,7 @@ class Unifier {
     const bool are_alike =
         std::all_of(drafts.begin(), drafts.end(), [&](const Draft& draft) { return draft.shape == drafts[0].shape; });
     if (!are_alike || !is_small_(drafts)) {
-      for (size_t i = undo.size(); i-- > 0;) undo[i]();
+      take_back(undo);
       return false;
     }
     groups_[a] = std::move(drafts);
@@ -153,7 +157,7 @@ class Unifier {
       if (!is_first) {
         const auto added = add_optional_call(*part, member, argument, use);
         if (!added) {
-          for (size_t i = undo.size(); i-- > 0;) undo[i]();
+          take_back(undo);
           return false;
         }
         undo.push_back(*added);

@@ -84,6 +84,11 @@ bool is_made_up(std::string_view name) {
   return std::isupper(static_cast<unsigned char>(word[0])) && word.find('_') == std::string_view::npos;  // Conv_12
 }
 
+bool is_state_key(std::string_view name) {
+  return name.find('.') != std::string_view::npos && name.find_first_of("/:") == std::string_view::npos &&
+         !is_made_up(name);
+}
+
 std::string path_of_node(std::string_view node_name) {
   std::vector<std::string_view> parts = split_words(node_name, '/');
   if (parts.size() < 2) {

@@ -13,6 +13,9 @@ std::string identifier(std::string_view text);
 /// Whether a name was made up by an exporter (`onnx::MatMul_12`, `Conv_3`, `345`) and says nothing.
 bool is_made_up(std::string_view name);
 
+/// Whether it is the name of a tensor in a state dict of PyTorch's, which is to stay: `encoder.layer.0.gamma`.
+bool is_state_key(std::string_view name);
+
 /// `/layer1/layer1.0/conv1/Conv` gives `layer1.0.conv1`; empty where the name of the node says nothing.
 std::string path_of_node(std::string_view node_name);
 

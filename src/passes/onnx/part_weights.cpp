@@ -8,19 +8,13 @@
 namespace tonnx {
 namespace {
 
-/// `layer.1.norm.weight`, and not what an exporter calls a value.
-bool is_weight_name(std::string_view name) {
-  return name.find('.') != std::string_view::npos && name.find_first_of("/:") == std::string_view::npos &&
-         !python::is_made_up(name);
-}
-
 /// A copy of a weight for a module that has one under that name.
 bool is_copy(const Graph& graph, const Node& node) {
   if (!is_onnx(node, kIdentity) || node.inputs().size() != 1 || node.outputs().size() != 1) return false;
   const Value *weight = node.input(0), *own = node.output(0);
   const bool is_weight = weight && weight->producer == nullptr && weight->constant && !weight->sparse &&
                          std::find(graph.inputs().begin(), graph.inputs().end(), weight) == graph.inputs().end();
-  return is_weight && own && is_weight_name(weight->name) && is_weight_name(own->name) &&
+  return is_weight && own && python::is_state_key(weight->name) && python::is_state_key(own->name) &&
          std::all_of(own->uses.begin(), own->uses.end(), [](const Use& use) { return use.user != nullptr; });
 }
 
