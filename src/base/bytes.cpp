@@ -56,6 +56,18 @@ class MappedFile : public ByteOwner {
 Bytes Bytes::own(std::vector<uint8_t> data) { return own_buffer(std::move(data)); }
 Bytes Bytes::own(std::string data) { return own_buffer(std::move(data)); }
 
+void copy_bytes(const Bytes& from, uint8_t* into) {
+  const int source = from.owner() ? from.owner()->fd() : -1;
+  size_t done = 0;
+  while (source >= 0 && done < from.size()) {
+    const auto offset = static_cast<off_t>(from.data() - from.owner()->begin()) + static_cast<off_t>(done);
+    const ssize_t n = pread(source, into + done, from.size() - done, offset);
+    if (n <= 0) break;  // the mapping serves as well
+    done += static_cast<size_t>(n);
+  }
+  if (done < from.size()) std::memcpy(into + done, from.data() + done, from.size() - done);
+}
+
 Bytes map_file(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not keep us waiting
   if (fd < 0) fail(ErrorKind::BadFile, "cannot open '{}': {}", path, std::strerror(errno));

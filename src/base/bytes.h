@@ -48,6 +48,9 @@ class Bytes {
   size_t size_ = 0;
 };
 
+/// Copies bytes as they are in their file, where they have one: its pages are not mapped by that, and hold no memory.
+void copy_bytes(const Bytes& from, uint8_t* into);
+
 /// Maps a whole file, privately: the pages may be written to, and are copied only then. Throws BadFile.
 Bytes map_file(const std::string& path);
 

@@ -55,6 +55,12 @@ std::string nearest_list(std::string_view name, const Names& known) {
   return result;
 }
 
+std::string did_you_mean(std::string_view name, const Names& known) {
+  const Names sorted = nearest_first(name, known);
+  if (!sorted.empty() && is_near(name, sorted[0])) return "; did you mean '" + std::string(sorted[0]) + "'?";
+  return "; there are: " + nearest_list(name, known);
+}
+
 bool is_near(std::string_view name, std::string_view known) {
   return distance(name, known) <= std::max<size_t>(2, name.size() / 3);
 }

@@ -14,6 +14,9 @@ Names nearest_first(std::string_view name, Names known);
 /// The first of them as a list for a person: `input, mask and 12 more`; `none` where there are none.
 std::string nearest_list(std::string_view name, const Names& known);
 
+/// The end of an error about a name that nobody has: `; did you mean 'convert'?`, or what there is.
+std::string did_you_mean(std::string_view name, const Names& known);
+
 /// Whether a person may well have meant `known` and written `name`.
 bool is_near(std::string_view name, std::string_view known);
 

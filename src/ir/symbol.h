@@ -16,6 +16,8 @@ class Symbol {
   const std::string& str() const { return *text_; }
   bool empty() const { return text_->empty(); }
   friend bool operator==(Symbol a, Symbol b) { return a.text_ == b.text_; }
+  /// Quicker than to look for the symbol of the text.
+  friend bool operator==(Symbol a, const char* text) { return a.view() == text; }
 
  private:
   const std::string* text_;

@@ -105,12 +105,13 @@ Value* padded_mask(const OnnxNode& n, AtenBuilder& aten, const Attention& a, con
   Value* mask = n.input("attn_mask");
   const Shape* shape = n.find_shape("attn_mask");
   const bool is_bool = n.dtype("attn_mask") == DType::Bool;
-  if (shape == nullptr) fail_unsupported("the rank of attn_mask is not known");
-  require(!shape->empty() && shape->size() <= 4, "attn_mask has {} dimensions", shape->size());
-  if (shape->size() == 1) mask = aten("unsqueeze", mask, 0);
-  if (!(shape->back() == total)) {
-    const auto last = static_cast<int64_t>(shape->size()) - 1;
-    const IntArg missing = aten.sub(a.k_length, n.size("attn_mask", last));
+  require(!shape || (!shape->empty() && shape->size() <= 4), "attn_mask has {} dimensions", shape ? shape->size() : 0);
+  if (shape == nullptr) mask = aten("atleast_2d", mask);
+  if (shape && shape->size() == 1) mask = aten("unsqueeze", mask, 0);
+  if (!shape || !(shape->back() == total)) {
+    const IntArg size =
+        shape ? n.size("attn_mask", static_cast<int64_t>(shape->size()) - 1) : IntArg(aten("sym_size.int", mask, -1));
+    const IntArg missing = aten.sub(a.k_length, size);
     if (!missing.is(0)) {
       mask = is_bool ? aten("pad", mask, IntArgs{0, missing}, "constant", 0.0)
                      : aten("pad", mask, IntArgs{0, missing}, "constant", kNever);
@@ -182,7 +183,11 @@ Value* scaled_product(const OnnxNode& n, AtenBuilder& aten, const Attention& a) 
     if (size && !has_split_heads(n)) *size /= head_count(n, "q_num_heads");
     if (size && *size > 0) scale = 1.0 / std::sqrt(static_cast<double>(*size));
   }
-  if (!scale) fail_unsupported("the size of a head is not known");
+  if (!scale) {  // one over the root of the size of a head, which only the run knows
+    Value* size = aten("tonnx::int_scalar", aten("sym_size.int", q, -1), Kw{"dtype", DType::Float32});
+    Value* root = aten("pow.Tensor_Scalar", size, -0.25);
+    return aten("matmul", aten("mul.Tensor", q, root), aten("mul.Tensor", k, root));
+  }
   if (*scale < 0.0) return aten("matmul", aten("mul.Scalar", q, *scale), k);
   const double root = std::sqrt(*scale);
   return aten("matmul", aten("mul.Scalar", q, root), aten("mul.Scalar", k, root));

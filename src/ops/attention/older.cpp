@@ -32,7 +32,7 @@ bool may_forbid_rows(const Value* mask) {
     return false;
   }
   const Node* maker = mask->producer;
-  const bool is_choice = maker && maker->domain.empty() && maker->op == Symbol("Where");
+  const bool is_choice = maker && maker->domain.empty() && maker->op == "Where";
   return !(is_choice && is_finite(maker->input(1)) && is_finite(maker->input(2)));
 }
 
@@ -99,7 +99,7 @@ class OlderAttention {
     std::swap(order[rank - 1], order[rank - 2]);
     Node* maker = k->producer;
     const Attribute* perm =
-        maker && maker->domain.empty() && maker->op == Symbol("Transpose") ? maker->find_attribute("perm") : nullptr;
+        maker && maker->domain.empty() && maker->op == "Transpose" ? maker->find_attribute("perm") : nullptr;
     const auto* before = perm ? perm->value.get<std::vector<int64_t>>() : nullptr;
     if (before != nullptr && before->size() == rank && maker->graph == &edit_.graph()) {
       std::vector<int64_t> both;

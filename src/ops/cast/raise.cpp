@@ -61,6 +61,9 @@ Values raise_to(const AtenNode& n, OnnxBuilder& onnx) {
   Value* x = n.input("self");
   if (was_complex && is_complex) return onnx.cast(x, to == DType::Complex128 ? DType::Float64 : DType::Float32);
   if (was_complex) return onnx.cast(onnx.gather(x, onnx.integer(DType::Int64, 0), n.rank("self")), to);
+  // past the range PyTorch saturates float8_e4m3fn alone
+  const bool saturates = to == DType::Float8E4M3FN || !contains(kFloat8, to) || from == to;
+  if (!saturates) return onnx("Cast", {x}, {{"saturate", int64_t{0}}, {"to", static_cast<int64_t>(to)}});
   if (!is_complex) return onnx.cast(x, to);
   Value* real = onnx.cast(x, to == DType::Complex128 ? DType::Float64 : DType::Float32);
   const int64_t last = n.rank("self");

@@ -99,7 +99,7 @@ class Stacks {
  private:
   static const Node* made_by(const Value* value, std::string_view op) {
     const Node* node = value->producer;
-    return node && node->domain == Symbol("aten") && node->op == Symbol(op) ? node : nullptr;
+    return node && node->domain == "aten" && node->op == Symbol(op) ? node : nullptr;
   }
 
   static const Type* initial_type(const AtenNode& n, size_t k) {

@@ -56,7 +56,7 @@ Values lower_empty(const OnnxNode& n, AtenBuilder& aten) {
 /// Tensors can be put into an empty sequence of any type that was made for them.
 void infer_insert(InferNode& n) {
   const Value* sequence = n.value("input_sequence");
-  const bool is_empty = sequence && sequence->producer && sequence->producer->op == Symbol("SequenceEmpty");
+  const bool is_empty = sequence && sequence->producer && sequence->producer->op == "SequenceEmpty";
   n.set(0,
         Type::sequence(is_empty ? n.type("tensor") : common(element_of(n.type("input_sequence")), n.type("tensor"))));
 }
@@ -78,7 +78,7 @@ void infer_at(InferNode& n) {
   const Value* sequence = n.value("input_sequence");
   const Node* producer = sequence ? sequence->producer : nullptr;
   const auto position = n.find_const_ints("position");
-  if (producer && producer->op == Symbol("SequenceConstruct") && position && position->size() == 1) {
+  if (producer && producer->op == "SequenceConstruct" && position && position->size() == 1) {
     const auto count = static_cast<int64_t>(producer->inputs().size());
     const int64_t at = NodeView::normalized((*position)[0], count);
     element = producer->input(static_cast<size_t>(at))->type;
@@ -196,7 +196,7 @@ std::optional<bool> is_given(const Value* value) {
   if (value->type.kind != Type::Kind::Optional)
     return value->type.kind == Type::Kind::Unknown ? std::nullopt : std::optional(true);
   const Node* producer = value->producer;
-  if (producer && producer->domain.empty() && producer->op == Symbol("Optional")) return producer->input(0) != nullptr;
+  if (producer && producer->domain.empty() && producer->op == "Optional") return producer->input(0) != nullptr;
   return std::nullopt;
 }
 

@@ -44,7 +44,7 @@ Value* convolved(const AtenNode& n, OnnxBuilder& onnx, const char* op, std::vect
 Values raise_conv(const AtenNode& n, OnnxBuilder& onnx) {
   const int64_t spatial = n.rank("weight") - 2;
   std::vector<Attribute> attributes = conv_attributes(n, spatial);
-  if (n.node().overload == Symbol("padding")) {
+  if (n.node().overload == "padding") {
     const std::string padding = n.s("padding");
     if (padding == "same") add_unless(attributes, "pads", same_pads(n, spatial), 0);
   } else {

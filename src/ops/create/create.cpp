@@ -139,7 +139,7 @@ std::optional<Dim> find_whole(const NodeView& n, std::string_view input) {
     return Dim(static_cast<int64_t>(number));
   }
   const Node* cast = n.value(input)->producer;
-  if (cast == nullptr || !cast->domain.empty() || cast->op != Symbol("Cast") || !cast->input(0)) return std::nullopt;
+  if (cast == nullptr || !cast->domain.empty() || cast->op != "Cast" || !cast->input(0)) return std::nullopt;
   const auto elements = is_integer(cast->input(0)->type.dtype) ? find_dims(*cast->input(0)) : std::nullopt;
   return elements && elements->size() == 1 ? std::optional((*elements)[0]) : std::nullopt;
 }

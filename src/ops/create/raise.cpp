@@ -294,10 +294,12 @@ constexpr AtenOp kAtenCreateAten[] = {
      .raise = raise_scalar_tensor},
     {.sig = "aten::tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_triangle,
      .emit = emit_factory,
      .raise = raise_tri_indices},
     {.sig = "aten::triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_triangle,
      .emit = emit_factory,
      .raise = raise_tri_indices},
 };

@@ -48,4 +48,6 @@ void types_linspace(TypeNode& n) {
   n.set(n.given_dtype().value_or(DType::Float32), steps ? MaybeShape(Shape{*steps}) : std::nullopt);
 }
 
+void types_triangle(TypeNode& n) { n.set(n.given_dtype().value_or(DType::Int64), Shape{Dim(2), n.fresh()}); }
+
 }  // namespace tonnx

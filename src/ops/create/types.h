@@ -12,5 +12,5 @@ void types_eye(TypeNode& n);
 void types_window(TypeNode& n);
 void types_new(TypeNode& n);  // new_zeros ...: of the type of `self` where no `dtype` is given
 void types_linspace(TypeNode& n);
-
+void types_triangle(TypeNode& n);  // tril_indices, triu_indices
 }  // namespace tonnx

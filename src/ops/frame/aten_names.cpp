@@ -350,7 +350,7 @@ void use_functional_name(Node& node) {
     if (const NameRow* row = in_place.find(node.op.view(), node.overload.view())) {
       rename(node, *row);
       // the one default that the functional form does not have
-      const bool has_p = node.op != Symbol("bernoulli") || node.find_attribute("p");
+      const bool has_p = node.op != "bernoulli" || node.find_attribute("p");
       if (!has_p) node.set_attribute("p", 0.5);
     } else {
       node.op = node.op.view().substr(0, node.op.view().size() - 1);

@@ -141,7 +141,7 @@ class Parts {
 /// Over all but the last dimension of a weight, which is that of pairs: the channels are the second dimension of what a
 /// convolution gives, and the last of what a product of matrices does.
 Value* spread_bias(const AtenNode& n, OnnxBuilder& onnx, Value* bias, const Value* y) {
-  if (n.node().op == Symbol("linear")) return bias;
+  if (n.node().op == "linear") return bias;
   const bool is_batched = n.rank("input") == n.rank("weight");
   std::vector<int64_t> axes;
   for (int64_t axis = 1; axis + (is_batched ? 2 : 1) < onnx.rank(y); ++axis) axes.push_back(axis);

@@ -274,9 +274,9 @@ std::pair<std::string, int> spell(const Emission& e, const AtenOp& op) {
 }
 
 bool swaps_dims(const Node& node) {
-  if (node.domain != Symbol("aten")) return false;
-  if (node.op == Symbol("t")) return true;
-  const Attribute* dims = node.op == Symbol("permute") ? node.find_attribute("dims") : nullptr;
+  if (node.domain != "aten") return false;
+  if (node.op == "t") return true;
+  const Attribute* dims = node.op == "permute" ? node.find_attribute("dims") : nullptr;
   const auto* order = dims ? dims->value.get<std::vector<int64_t>>() : nullptr;
   return order && *order == std::vector<int64_t>{1, 0};
 }

@@ -227,7 +227,16 @@ Value* OnnxBuilder::reshape(Value* x, const Shape& shape) {
     }
   }
   // What is left of an open size that is 0 can be anything: -1 is for the only one that is open.
-  if (has_zero || others > 1 || (others == 1 && kept != 0)) return reshape(x, ints_of(shape));
+  if (has_zero || others > 1 || (others == 1 && kept != 0)) {
+    const auto is_made = [&](const Dim& dim) { return raising_->can_make(dim); };
+    const auto lost = std::find_if_not(shape.begin(), shape.end(), is_made);
+    if (has_zero || lost == shape.end() || !std::all_of(lost + 1, shape.end(), is_made))
+      return reshape(x, ints_of(shape));
+    IntArgs made;  // a size that nothing but this tensor has
+    for (auto dim = shape.begin(); dim != shape.end(); ++dim)
+      made.push_back(dim == lost ? IntArg(-1) : raising_->int_of(*dim));
+    return reshape(x, made);
+  }
   return (*this)("Reshape", {x, list(sizes)});
 }
 

@@ -1,4 +1,6 @@
 // ops.cpp - lists the families of operators and finds an operator by its name.
+#include <algorithm>
+#include <array>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -268,6 +270,33 @@ Table<AtenOpEntry> make_aten_table() {
   return table;
 }
 
+/// The three names of an aten operator; each text is one object, whose address tells it apart.
+using SymbolKey = std::array<const void*, 3>;
+struct SymbolHash {
+  size_t operator()(const SymbolKey& key) const {
+    size_t hash = 0;
+    for (const void* part : key) hash = hash * 0x9E3779B97F4A7C15 + std::hash<const void*>()(part);
+    return hash ^ (hash >> 29);
+  }
+};
+using SymbolTable = std::unordered_map<SymbolKey, const AtenOpEntry*, SymbolHash>;
+
+SymbolKey key_of(Symbol domain, Symbol op, Symbol overload) { return {&domain.str(), &op.str(), &overload.str()}; }
+
+SymbolTable make_symbol_table() {
+  SymbolTable table;
+  for (const OpFamily* family : kFamilies) {
+    for (const AtenOp& op : family->aten) {
+      const std::string_view name = op.sig.name();
+      const size_t colons = name.find("::"), dot = std::min(name.find('.', colons), name.size());
+      const Symbol overload(dot == name.size() ? std::string_view() : name.substr(dot + 1));
+      table.emplace(key_of(name.substr(0, colons), name.substr(colons + 2, dot - colons - 2), overload),
+                    find_aten_op(name));
+    }
+  }
+  return table;
+}
+
 }  // namespace
 
 std::span<const OpFamily* const> op_families() { return kFamilies; }
@@ -289,7 +318,11 @@ const AtenOpEntry* find_aten_op(std::string_view name) {
   return at == table.end() ? nullptr : &at->second;
 }
 
-const AtenOpEntry* find_aten_op(const Node& node) { return find_aten_op(full_name(node)); }
+const AtenOpEntry* find_aten_op(const Node& node) {
+  static const SymbolTable table = make_symbol_table();
+  const auto at = table.find(key_of(node.domain, node.op, node.overload));
+  return at == table.end() ? nullptr : at->second;
+}
 
 const AtenOpEntry& get_aten_op(const Node& node) {
   const AtenOpEntry* entry = find_aten_op(node);

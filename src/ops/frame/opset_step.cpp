@@ -42,7 +42,7 @@ namespace {
 TensorPtr find_constant(const Value* value) {
   if (value == nullptr || value->constant) return value ? value->constant : nullptr;
   const Node* producer = value->producer;
-  const bool is_constant = producer && producer->domain.empty() && producer->op == Symbol("Constant");
+  const bool is_constant = producer && producer->domain.empty() && producer->op == "Constant";
   return is_constant ? find_tensor_of_constant(*producer) : nullptr;
 }
 

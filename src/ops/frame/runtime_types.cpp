@@ -20,7 +20,8 @@ bool takes(const OnnxOp& op, DType dtype, int64_t target_opset) {
 template <class Fits>
 std::optional<DType> find_wider(DType dtype, const Fits& fits) {
   for (const DType wide : {DType::UInt8, DType::Int32, DType::Int64}) {
-    const bool holds = dtype == DType::Bool || info(wide).bits > info(dtype).bits || dtype == DType::UInt64;
+    const bool holds =
+        dtype == DType::Bool || info(wide).bits > info(dtype).bits || (dtype == DType::UInt64 && wide == DType::Int64);
     if (wide != dtype && holds && fits(wide)) return wide;
   }
   return std::nullopt;

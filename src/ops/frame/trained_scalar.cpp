@@ -5,6 +5,9 @@
 #include <array>
 #include <cctype>
 #include <string_view>
+#include <unordered_set>
+
+#include "ops/frame/op_def.h"
 
 namespace tonnx {
 namespace {
@@ -41,7 +44,33 @@ bool is_parameter_name(std::string_view name) {
          std::any_of(kEnds.begin(), kEnds.end(), [&](std::string_view end) { return name.ends_with(end); });
 }
 
+/// `masked_fill` of `aten::masked_fill.Scalar`.
+const std::unordered_set<std::string_view>& operator_words() {
+  static const std::unordered_set<std::string_view> words = [] {
+    std::unordered_set<std::string_view> result;
+    for (const OpFamily* family : op_families()) {
+      for (const AtenOp& op : family->aten) {
+        const std::string_view name = op.sig.name(), domain = "aten::";
+        if (name.starts_with(domain)) result.insert(name.substr(domain.size(), name.find('.') - domain.size()));
+      }
+    }
+    return result;
+  }();
+  return words;
+}
+
 }  // namespace
+
+bool is_result_name(std::string_view name) {
+  std::string_view word = name;
+  while (!word.empty() && is_digit(word.back())) word.remove_suffix(1);
+  const bool is_numbered = word.size() < name.size() && word.ends_with('_');
+  if (is_numbered) word.remove_suffix(1);
+  if (!is_numbered && (word != name || word.find('_') == std::string_view::npos)) return false;
+  const bool has_weights = word.starts_with("conv") || word.ends_with("_norm") || word == "linear" ||
+                           word == "embedding" || word == "lstm" || word == "gru";
+  return !has_weights && operator_words().contains(word);
+}
 
 bool is_trained_scalar(const Value& value) {
   if (!value.constant || value.producer != nullptr || value.constant->count() != 1 || !is_float(value.constant->dtype))

@@ -63,8 +63,7 @@ int64_t index_depth(const NodeView& n, std::string_view indices) {
 
 const Value* find_shape_of_any_rank(const Value* value) {
   const Node* node = value ? value->producer : nullptr;
-  if (node == nullptr || !node->domain.empty() || node->op != Symbol("Shape") || !node->attributes.empty())
-    return nullptr;
+  if (node == nullptr || !node->domain.empty() || node->op != "Shape" || !node->attributes.empty()) return nullptr;
   const Value* of = node->input(0);
   return of && of->type.is_tensor() && !of->type.shape ? of : nullptr;
 }
@@ -142,7 +141,7 @@ bool is_embedding(const NodeView& n, int64_t dim) {
   const Value* weight = n.value("data");
   return dim == 0 && weight->constant && weight->producer == nullptr && weight->constant->dims.size() == 2 &&
          is_float(weight->constant->dtype) && n.find_rank("indices") != 0 &&
-         (counts_from_front(n, "indices") || !n.find_const_ints("indices")) && !may_be_negative(n.value("indices"));
+         (counts_from_front(n, "indices") || (!n.find_const_ints("indices") && !may_be_negative(n.value("indices"))));
 }
 
 Values lower_gather(const OnnxNode& n, AtenBuilder& aten) {
@@ -190,10 +189,23 @@ void infer_gather_nd(InferNode& n) {
   n.set(0, n.dtype("data"), std::move(result));
 }
 
+/// Indices of batches whose number of dimensions only the run knows: the place of each in its batch goes in front.
+Value* with_batches(const OnnxNode& n, AtenBuilder& aten, int64_t batch) {
+  Value* ones = aten("ones_like", aten("select.int", n.input("indices"), -1, 0));
+  std::vector<Value*> parts;
+  for (int64_t d = 0; d < batch; ++d) {
+    parts.push_back(aten("unsqueeze", aten("sub.Scalar", aten("cumsum", ones, d), 1), -1));
+  }
+  parts.push_back(n.input("indices"));
+  return aten("cat", parts, -1);
+}
+
 Values lower_gather_nd(const OnnxNode& n, AtenBuilder& aten) {
   const int64_t batch = n.i("batch_dims");
-  if (batch == 0 && !find_index_depth(n, "indices")) {
-    return aten("tonnx::index_each", n.input("data"), n.input("indices"));
+  require(batch >= 0 && batch < kMaxRank, "batch_dims {} is out of range", batch);
+  if (!find_index_depth(n, "indices") || (batch > 0 && !n.find_rank("data"))) {
+    Value* indices = batch == 0 ? n.input("indices") : with_batches(n, aten, batch);
+    return aten("tonnx::index_each", n.input("data"), indices);
   }
   const int64_t index_rank = n.rank("indices") - 1, depth = index_depth(n, "indices");
   require(batch >= 0 && batch <= index_rank && (batch == 0 || batch + depth <= n.rank("data")),

@@ -82,6 +82,14 @@ Value* scatter_flat(const OnnxNode& n, AtenBuilder& aten, Value* x, Value* updat
   return depth > 1 ? aten("reshape", y, sizes) : y;
 }
 
+/// The same where only the run knows the ranks: the indices choose among the places of all elements.
+Value* scatter_places(const OnnxNode& n, AtenBuilder& aten, Value* x, Value* updates, const std::string& reduction) {
+  Value* places = aten("reshape_as", aten("arange", IntArg(aten("sym_numel", x))), x);
+  Value* index = aten("flatten.using_ints", aten("tonnx::index_each", places, n.input("indices")));
+  Value* flat = aten("flatten.using_ints", x);
+  return aten("reshape_as", scatter(aten, flat, 0, index, aten("flatten.using_ints", updates), reduction), x);
+}
+
 Values lower_scatter_nd(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.dtype("data"), kernel = kernel_type(dtype);
   Value* x = cast(aten, n.input("data"), dtype, kernel);
@@ -97,7 +105,9 @@ Values lower_scatter_nd(const OnnxNode& n, AtenBuilder& aten) {
                 dtype);
   }
   const DType compared = compared_type(dtype, reduction);
-  Value* y = scatter_flat(n, aten, reordered(aten, x, compared), reordered(aten, updates, compared), reduction);
+  const bool knows_ranks = find_index_depth(n, "indices") && n.find_rank("data");
+  const auto scattered = knows_ranks ? scatter_flat : scatter_places;
+  Value* y = scattered(n, aten, reordered(aten, x, compared), reordered(aten, updates, compared), reduction);
   return cast(aten, reordered(aten, y, compared), kernel, dtype);
 }
 

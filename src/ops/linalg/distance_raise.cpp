@@ -4,6 +4,7 @@
 
 #include "base/budget.h"
 #include "ops/linalg/raise.h"
+#include "ops/linalg/types.h"
 
 namespace tonnx {
 namespace {
@@ -91,10 +92,12 @@ constexpr AtenOp kAtenDistanceAten[] = {
      .python = "torch.ops.aten._pdist_forward",
      .raise = raise_pdist},
     {.sig = "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
+     .types = types_cosine_similarity,
      .python = "F.cosine_similarity",
      .raise = raise_cosine_similarity},
     {.sig = "aten::pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool "
             "keepdim=False) -> Tensor",
+     .types = types_pairwise_distance,
      .python = "F.pairwise_distance",
      .raise = raise_pairwise_distance},
     {.sig = "aten::pdist(Tensor self, float p=2.) -> Tensor", .python = "F.pdist", .raise = raise_pdist},

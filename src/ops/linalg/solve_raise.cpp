@@ -122,7 +122,7 @@ Value* no_errors(const AtenNode& n, OnnxBuilder& onnx, size_t i) {
 }
 
 Values raise_inverse(const AtenNode& n, OnnxBuilder& onnx) {
-  const bool is_ex = n.node().op == Symbol("linalg_inv_ex");
+  const bool is_ex = n.node().op == "linalg_inv_ex";
   if (is_ex) n.ignore({"check_errors"});
   Value* y = onnx.cast(inverse(onnx, as_wide(n, onnx, n.input("A"))), n.output_dtype());
   return {y, is_ex ? no_errors(n, onnx, 1) : nullptr};
@@ -146,7 +146,7 @@ Value* solution(const AtenNode& n, OnnxBuilder& onnx, Value* a, Value* b, bool i
 }
 
 Values raise_solve(const AtenNode& n, OnnxBuilder& onnx) {
-  const bool is_ex = n.node().op != Symbol("linalg_solve");
+  const bool is_ex = n.node().op != "linalg_solve";
   if (is_ex) n.ignore({"check_errors"});
   // a B with one dimension less, whose sizes fit, is a batch of vectors
   const int64_t rank_a = n.rank("A"), rank_b = n.rank("B");
@@ -259,7 +259,7 @@ Value* cholesky(OnnxBuilder& onnx, Value* a) {
 }
 
 Values raise_cholesky(const AtenNode& n, OnnxBuilder& onnx) {
-  const bool is_ex = n.node().op == Symbol("linalg_cholesky_ex");
+  const bool is_ex = n.node().op == "linalg_cholesky_ex";
   if (is_ex) n.ignore({"check_errors"});
   Value* a = as_wide(n, onnx, n.input("self"));
   const bool upper = n.flag("upper");

@@ -40,4 +40,22 @@ void types_cdist(TypeNode& n) {
   n.set(n.dtype("x1"), shape);
 }
 
+void types_cosine_similarity(TypeNode& n) {
+  const Shape *a = n.shape("x1"), *b = n.shape("x2");
+  MaybeShape shape = a && b ? joint_shape(*a, *b) : std::nullopt;
+  const auto dim = shape ? n.dim("dim", shape->size()) : std::nullopt;
+  if (dim) shape->erase_at(static_cast<int64_t>(*dim));
+  n.set(n.dtype("x1"), dim ? shape : std::nullopt);
+}
+
+void types_pairwise_distance(TypeNode& n) {
+  const Shape *a = n.shape("x1"), *b = n.shape("x2");
+  MaybeShape shape = a && b ? joint_shape(*a, *b) : std::nullopt;
+  if (shape && !shape->empty()) {
+    shape->pop_back();
+    if (n.args().flag("keepdim")) shape->push_back(Dim(1));
+  }
+  n.set(n.dtype("x1"), shape);
+}
+
 }  // namespace tonnx

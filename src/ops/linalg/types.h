@@ -8,5 +8,6 @@ void types_det(TypeNode& n);
 void types_solve(TypeNode& n);
 void types_solve_triangular(TypeNode& n);
 void types_cdist(TypeNode& n);
-
+void types_cosine_similarity(TypeNode& n);
+void types_pairwise_distance(TypeNode& n);
 }  // namespace tonnx

@@ -9,6 +9,7 @@
 #include "ops/linalg/raise.h"
 #include "ops/loss/loss.h"
 #include "ops/loss/raise.h"
+#include "ops/loss/types.h"
 #include "ops/math/raise.h"
 
 namespace tonnx {
@@ -212,10 +213,12 @@ Values raise_multilabel_margin_loss(const AtenNode& n, OnnxBuilder& onnx) {
 
 constexpr AtenOp kAtenLossAten[] = {
     {.sig = "aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
+     .types = types_loss_of_pairs,
      .emit = emit_reduced,
      .raise = raise_binary_cross_entropy},
     {.sig = "aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? "
             "pos_weight=None, int reduction=1) -> Tensor",
+     .types = types_loss_of_pairs,
      .emit = emit_reduced,
      .raise = raise_bce_with_logits},
     {.sig = "aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int "
@@ -231,15 +234,19 @@ constexpr AtenOp kAtenLossAten[] = {
      .python = "torch.ctc_loss",
      .note = "its sum over all alignments is no operator of ONNX"},
     {.sig = "aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor",
+     .types = types_loss_of_pairs,
      .emit = emit_reduced,
      .raise = raise_hinge_embedding_loss},
     {.sig = "aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor",
+     .types = types_loss_of_pairs,
      .emit = emit_reduced,
      .raise = raise_huber_loss},
     {.sig = "aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
+     .types = types_loss_of_pairs,
      .emit = emit_reduced,
      .raise = raise_kl_div},
     {.sig = "aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+     .types = types_loss_of_pairs,
      .emit = emit_reduced,
      .raise = raise_l1_loss},
     {.sig = "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) "
@@ -247,6 +254,7 @@ constexpr AtenOp kAtenLossAten[] = {
      .emit = emit_reduced,
      .raise = raise_margin_ranking_loss},
     {.sig = "aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+     .types = types_loss_of_pairs,
      .emit = emit_reduced,
      .raise = raise_mse_loss},
     {.sig = "aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int "
@@ -261,9 +269,11 @@ constexpr AtenOp kAtenLossAten[] = {
      .emit = emit_reduced,
      .raise = raise_poisson_nll_loss},
     {.sig = "aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor",
+     .types = types_loss_of_pairs,
      .emit = emit_reduced,
      .raise = raise_smooth_l1_loss},
     {.sig = "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+     .types = types_loss_of_pairs,
      .emit = emit_reduced,
      .raise = raise_soft_margin_loss},
     {.sig = "aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., float p=2., "

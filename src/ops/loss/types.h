@@ -5,5 +5,5 @@
 namespace tonnx {
 
 void types_loss(TypeNode& n);
-
+void types_loss_of_pairs(TypeNode& n);  // of `self` and `target`, element by element
 }  // namespace tonnx

@@ -3,6 +3,7 @@
 
 #include "ops/frame/complex_parts.h"
 #include "ops/matmul/raise.h"
+#include "ops/matmul/types.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {
@@ -110,10 +111,12 @@ Values raise_vander(const AtenNode& n, OnnxBuilder& onnx) {
 
 constexpr AtenOp kAtenEinsumAten[] = {
     {.sig = "aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
+     .types = types_cross,
      .python = "torch.linalg.cross",
      .raise = raise_cross,
      .raise_complex = raise_products_of_parts},
     {.sig = "aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
+     .types = types_cross,
      .python = "torch.cross",
      .raise = raise_cross,
      .raise_complex = raise_products_of_parts},

@@ -244,8 +244,7 @@ std::string emit_einsum(const Emission& e) {
 std::pair<Value*, bool> constant_behind(Value* value) {
   if (value == nullptr || value->constant) return {value, false};
   const Node* maker = value->producer;
-  const bool turns =
-      maker != nullptr && maker->domain == Symbol("aten") && maker->op == Symbol("t") && maker->input(0)->constant;
+  const bool turns = maker != nullptr && maker->domain == "aten" && maker->op == "t" && maker->input(0)->constant;
   return turns ? std::pair(maker->input(0), true) : std::pair<Value*, bool>(nullptr, false);
 }
 

@@ -25,7 +25,7 @@ Value* product(OnnxBuilder& onnx, Value* a, Value* b) {
 /// A weight that was turned on the way here, as it was before: Gemm turns it by itself.
 Value* transposed_operand(const Value* weight) {
   const Node* maker = weight->producer;
-  const bool turns = maker && maker->domain.empty() && maker->op == Symbol("Transpose") && weight->type.rank() == 2;
+  const bool turns = maker && maker->domain.empty() && maker->op == "Transpose" && weight->type.rank() == 2;
   return turns ? maker->input(0) : nullptr;
 }
 
@@ -56,7 +56,7 @@ Values raise_linear(const AtenNode& n, OnnxBuilder& onnx) {
 }
 
 Values raise_matmul(const AtenNode& n, OnnxBuilder& onnx) {
-  const bool has_other = n.node().op == Symbol("matmul") || n.node().op == Symbol("vdot");
+  const bool has_other = n.node().op == "matmul" || n.node().op == "vdot";
   return product(onnx, n.input("self"), n.input(has_other ? "other" : "mat2"));
 }
 
@@ -231,6 +231,7 @@ constexpr AtenOp kAtenMatMulAten[] = {
      .raise = raise_matmul,
      .raise_complex = raise_no_complex},
     {.sig = "aten::inner(Tensor self, Tensor other) -> Tensor",
+     .types = types_inner,
      .python = "torch.inner",
      .raise = raise_inner,
      .raise_complex = raise_products_of_parts},
@@ -249,10 +250,12 @@ constexpr AtenOp kAtenMatMulAten[] = {
      .python = "torch.addmm",
      .raise = raise_addmm},
     {.sig = "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .types = types_addmv,
      .low_precision = true,
      .python = "torch.addmv",
      .raise = raise_addmv},
     {.sig = "aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .types = types_addr,
      .low_precision = true,
      .python = "torch.addr",
      .raise = raise_addr},
@@ -266,9 +269,11 @@ constexpr AtenOp kAtenMatMulAten[] = {
      .python = "torch.baddbmm",
      .raise = raise_baddbmm},
     {.sig = "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
+     .types = types_bilinear,
      .python = "F.bilinear",
      .raise = raise_bilinear},
     {.sig = "aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
+     .types = types_tensordot,
      .python = "torch.ops.aten.tensordot",
      .raise = raise_tensordot,
      .raise_complex = raise_products_of_parts},

@@ -1,7 +1,10 @@
 // types.cpp - types of what products of matrices give.
 #include "ops/matmul/types.h"
 
+#include <cctype>
 #include <map>
+
+#include "ops/frame/result_dtype.h"
 
 namespace tonnx {
 namespace {
@@ -21,6 +24,18 @@ MaybeShape matrix_product(Shape a, Shape b) {
 void multiply(TypeNode& n, std::string_view left, std::string_view right) {
   const Shape *a = n.shape(left), *b = n.shape(right);
   n.set(n.dtype("self"), a && b ? matrix_product(*a, *b) : std::nullopt);
+}
+
+/// `ij,jk` is `ij,jk->ik`: letters that stand once, in their order, behind what "..." stands for.
+std::string with_result(std::string equation) {
+  if (equation.find("->") != std::string::npos) return equation;
+  std::map<char, int> letters;
+  for (const char letter : equation) ++letters[letter];
+  std::string result = letters.contains('.') ? "->..." : "->";
+  for (const auto& [letter, count] : letters) {
+    if (count == 1 && std::isalpha(static_cast<unsigned char>(letter)) != 0) result += letter;
+  }
+  return equation + result;
 }
 
 }  // namespace
@@ -46,14 +61,13 @@ void types_linear(TypeNode& n) {
 /// `ij,jk->ik`, with "..." for what both have.
 void types_einsum(TypeNode& n) {
   const auto all = n.tensors("tensors");
-  const std::string equation = n.args().string("equation");
+  const std::string equation = with_result(n.args().string("equation"));
   if (all.empty() || all[0] == nullptr) return;
   const DType dtype = all[0]->dtype;
   std::map<char, Dim> sizes;
   Shape dots;
   size_t at = 0;
   const size_t arrow = equation.find("->");
-  if (arrow == std::string::npos) return n.set(dtype, std::nullopt);
   for (const Type* type : all) {
     if (type == nullptr || !type->shape) return n.set(dtype, std::nullopt);
     std::string term;
@@ -108,5 +122,63 @@ void types_mv(TypeNode& n) {
 }
 
 void types_dot(TypeNode& n) { n.set(n.dtype("self"), Shape()); }
+
+/// What is left of both shapes without the dimensions that are multiplied.
+void types_tensordot(TypeNode& n) {
+  const Shape *a = n.shape("self"), *b = n.shape("other");
+  if (a == nullptr || b == nullptr) return n.set(n.dtype("self"), std::nullopt);
+  Shape result;
+  for (const auto& [shape, name] : {std::pair(a, "dims_self"), std::pair(b, "dims_other")}) {
+    const auto rank = static_cast<int64_t>(shape->size());
+    std::vector<bool> is_gone(shape->size());
+    for (const Dim& dim : n.list(name)) {
+      const auto at = dim.constant();
+      if (!at || *at < -rank || *at >= rank) return n.set(n.dtype("self"), std::nullopt);
+      is_gone[static_cast<size_t>(*at < 0 ? *at + rank : *at)] = true;
+    }
+    for (size_t i = 0; i < shape->size(); ++i) {
+      if (!is_gone[i]) result.push_back((*shape)[i]);
+    }
+  }
+  n.set(n.dtype("self"), result);
+}
+
+void types_inner(TypeNode& n) {
+  const Shape *a = n.shape("self"), *b = n.shape("other");
+  MaybeShape shape;
+  if (a && b && (a->empty() || b->empty())) shape = a->empty() ? *b : *a;
+  if (a && b && !a->empty() && !b->empty()) {
+    shape = Shape(a->begin(), a->end() - 1);
+    shape->insert(shape->end(), b->begin(), b->end() - 1);
+  }
+  n.set(n.dtype("self"), shape);
+}
+
+void types_bilinear(TypeNode& n) {
+  const Shape *input = n.shape("input1"), *weight = n.shape("weight");
+  MaybeShape shape;
+  if (input && weight && !input->empty() && !weight->empty()) {
+    shape = *input;
+    shape->back() = weight->front();
+  }
+  n.set(n.dtype("input1"), shape);
+}
+
+void types_addmv(TypeNode& n) {
+  const Shape* matrix = n.shape("mat");
+  n.set(n.dtype("self"), matrix && matrix->size() == 2 ? MaybeShape(Shape{matrix->front()}) : std::nullopt);
+}
+
+void types_addr(TypeNode& n) {
+  const Shape *a = n.shape("vec1"), *b = n.shape("vec2");
+  const bool is_known = a && b && a->size() == 1 && b->size() == 1;
+  n.set(n.dtype("self"), is_known ? MaybeShape(Shape{a->front(), b->front()}) : std::nullopt);
+}
+
+void types_cross(TypeNode& n) {
+  const Type *a = n.tensor("self"), *b = n.tensor("other");
+  if (a == nullptr || b == nullptr) return;
+  n.set(promoted(a->dtype, b->dtype), a->shape && b->shape ? joint_shape(*a->shape, *b->shape) : std::nullopt);
+}
 
 }  // namespace tonnx

@@ -13,5 +13,10 @@ void types_einsum(TypeNode& n);
 void types_outer(TypeNode& n);
 void types_mv(TypeNode& n);
 void types_dot(TypeNode& n);
-
+void types_tensordot(TypeNode& n);
+void types_inner(TypeNode& n);
+void types_bilinear(TypeNode& n);
+void types_addmv(TypeNode& n);
+void types_addr(TypeNode& n);
+void types_cross(TypeNode& n);
 }  // namespace tonnx

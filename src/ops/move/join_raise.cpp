@@ -2,6 +2,7 @@
 #include "base/checked_int.h"
 #include "ops/frame/node_view.h"
 #include "ops/move/raise.h"
+#include "ops/move/types.h"
 
 namespace tonnx {
 namespace {
@@ -167,10 +168,20 @@ Values raise_chunk_cat(const AtenNode& n, OnnxBuilder& onnx) {
 }
 
 constexpr AtenOp kAtenJoinAten[] = {
-    {.sig = "aten::hstack(Tensor[] tensors) -> Tensor", .python = "torch.hstack", .raise = raise_hstack},
-    {.sig = "aten::vstack(Tensor[] tensors) -> Tensor", .python = "torch.vstack", .raise = raise_vstack},
-    {.sig = "aten::dstack(Tensor[] tensors) -> Tensor", .python = "torch.dstack", .raise = raise_dstack},
+    {.sig = "aten::hstack(Tensor[] tensors) -> Tensor",
+     .types = types_hstack,
+     .python = "torch.hstack",
+     .raise = raise_hstack},
+    {.sig = "aten::vstack(Tensor[] tensors) -> Tensor",
+     .types = types_vstack,
+     .python = "torch.vstack",
+     .raise = raise_vstack},
+    {.sig = "aten::dstack(Tensor[] tensors) -> Tensor",
+     .types = types_dstack,
+     .python = "torch.dstack",
+     .raise = raise_dstack},
     {.sig = "aten::column_stack(Tensor[] tensors) -> Tensor",
+     .types = types_column_stack,
      .python = "torch.column_stack",
      .raise = raise_column_stack},
     {.sig = "aten::block_diag(Tensor[] tensors) -> Tensor",

@@ -133,13 +133,13 @@ Value* pad_with_value(const OnnxNode& n, AtenBuilder& aten, Value* x, const Arg&
                                    : aten("constant_pad_nd", x, pads, element_as_int(*constant, 0));
 }
 
-/// Cuts off what negative pads say, and leaves the others.
-Value* cropped(AtenBuilder& aten, Value* x, Edges& edges, Shape& sizes) {
+/// Cuts off what negative pads say, and leaves the others. `first` is the dimension of the first edge.
+Value* cropped(AtenBuilder& aten, Value* x, Edges& edges, Shape& sizes, int64_t first = 0) {
   for (size_t i = 0; i < edges.size(); ++i) {
     Edge& edge = edges[i];
     if (!edge.is_number() || (edge.before.number >= 0 && edge.after.number >= 0)) continue;
     const int64_t front = std::min<int64_t>(edge.before.number, 0), back = std::min<int64_t>(edge.after.number, 0);
-    x = aten("slice.Tensor", x, static_cast<int64_t>(i), front == 0 ? Arg(nullptr) : Arg(-front),
+    x = aten("slice.Tensor", x, first + static_cast<int64_t>(i), front == 0 ? Arg(nullptr) : Arg(-front),
              back == 0 ? Arg(nullptr) : Arg(back));
     edge.before.number -= front;
     edge.after.number -= back;
@@ -163,15 +163,16 @@ bool has_kernel(const std::string& mode, DType dtype, const Edges& edges, const 
   return true;
 }
 
-/// Along each axis the places that its elements come from.
-Value* pad_by_index(const std::string& mode, AtenBuilder& aten, Value* x, const Edges& edges, const Shape& sizes) {
+/// Along each axis the places that its elements come from. `first` is the dimension of the first edge.
+Value* pad_by_index(const std::string& mode, AtenBuilder& aten, Value* x, const Edges& edges, const Shape& sizes,
+                    int64_t first = 0) {
   for (size_t i = 0; i < edges.size(); ++i) {
-    const auto dim = static_cast<int64_t>(i);
+    const auto dim = first + static_cast<int64_t>(i);
     if (edges[i].is_none()) continue;
     const IntArg size = sizes[i].is_constant() ? IntArg(*sizes[i].constant()) : aten.size(x, dim);
     const IntArg& before = edges[i].before;
-    const IntArg first = before.value ? IntArg(aten("_operator::neg", before)) : IntArg(-before.number);
-    Value* at = aten("arange.start_step", first, aten.add(size, edges[i].after));
+    const IntArg start = before.value ? IntArg(aten("_operator::neg", before)) : IntArg(-before.number);
+    Value* at = aten("arange.start_step", start, aten.add(size, edges[i].after));
     const IntArg last = aten.sub(size, 1);
     if (mode == "edge") {
       at = aten("clamp", at, 0, last);
@@ -186,9 +187,35 @@ Value* pad_by_index(const std::string& mode, AtenBuilder& aten, Value* x, const 
   return x;
 }
 
+/// Axes that are given, of a tensor whose rank only the run knows: they are the last ones while they are padded.
+Value* pad_given_axes(const OnnxNode& n, AtenBuilder& aten, const std::vector<int64_t>& axes) {
+  const std::string mode = n.s("mode");
+  const auto count = static_cast<int64_t>(axes.size());
+  std::vector<int64_t> last;
+  for (int64_t dim = -count; dim < 0; ++dim) last.push_back(dim);
+  for (const int64_t axis : axes) require(axis >= -kMaxRank && axis < kMaxRank, "axis {} is out of range", axis);
+  const IntArgs pads = n.int_args("pads", 2 * axes.size());
+  Edges edges;
+  for (size_t i = 0; i < axes.size(); ++i) edges.push_back({pads[i], pads[i + axes.size()]});
+  Value* x = axes == last ? n.input("data") : aten("movedim.intlist", n.input("data"), axes, last);
+  if (mode == "constant") {
+    x = pad_with_value(n, aten, x, from_last(edges));
+  } else {
+    Shape sizes(axes.size(), Dim::symbol("?"));
+    x = cropped(aten, x, edges, sizes, -count);
+    x = pad_by_index(mode, aten, x, edges, sizes, -count);
+  }
+  return axes == last ? x : aten("movedim.intlist", x, last, axes);
+}
+
 Values lower_pad(const OnnxNode& n, AtenBuilder& aten) {
   const std::string mode = n.s("mode");
+  require(mode == "constant" || mode == "reflect" || mode == "edge" || mode == "wrap", "mode '{}' is not known", mode);
   Value* x = n.input("data");
+  if (const auto axes = n.find_const_ints("axes"); axes && !axes->empty() && !n.find_rank("data")) {
+    n.value("constant_value");
+    return pad_given_axes(n, aten, *axes);
+  }
   const int64_t rank = padded_rank(n);
   n.value("constant_value");  // it means nothing in the other modes
   const bool knows_axes = !n.has("axes") || n.find_const_ints("axes");
@@ -202,7 +229,6 @@ Values lower_pad(const OnnxNode& n, AtenBuilder& aten) {
     const bool none = std::all_of(edges.begin(), edges.end(), [](const Edge& edge) { return edge.is_none(); });
     return none ? x : pad_with_value(n, aten, x, from_last(edges));
   }
-  require(mode == "reflect" || mode == "edge" || mode == "wrap", "mode '{}' is not known", mode);
   const Shape* known = n.find_shape("data");
   Shape sizes = known ? *known : Shape(static_cast<size_t>(rank), Dim::symbol("?"));
   x = cropped(aten, x, edges, sizes);

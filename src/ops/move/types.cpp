@@ -157,6 +157,38 @@ void types_split_with_sizes(TypeNode& n) {
   split_self(n, [&](const Dim&) { return n.sizes("split_sizes"); });
 }
 
+/// Parts of a known size that differ by one at most.
+void types_tensor_split(TypeNode& n) {
+  split_self(n, [&](const Dim& whole) -> MaybeShape {
+    const auto size = whole.constant();
+    const auto count = static_cast<int64_t>(n.found().size());
+    if (!size || count == 0) return std::nullopt;
+    Shape sizes;
+    for (int64_t i = 0; i < count; ++i) sizes.push_back(Dim(*size / count + (i < *size % count ? 1 : 0)));
+    return sizes;
+  });
+}
+
+/// Parts of a known size between indices; those past the end are empty.
+void types_split_at(TypeNode& n) {
+  split_self(n, [&](const Dim& whole) -> MaybeShape {
+    const auto size = whole.constant();
+    const MaybeShape indices = n.sizes("indices");
+    if (!size || !indices) return std::nullopt;
+    Shape sizes;
+    int64_t begin = 0;
+    for (const Dim& index : *indices) {
+      auto end = index.constant();
+      if (!end) return std::nullopt;
+      end = std::clamp<int64_t>(*end < 0 ? *end + *size : *end, 0, *size);
+      sizes.push_back(Dim(std::max<int64_t>(*end - begin, 0)));
+      begin = *end;
+    }
+    sizes.push_back(Dim(*size - begin));
+    return sizes;
+  });
+}
+
 void types_chunk(TypeNode& n) {
   split_self(n, [&](const Dim& whole) {
     auto each = n.size("chunks");
@@ -207,5 +239,95 @@ void join_tensors(TypeNode& n, bool stacks) {
 
 void types_cat(TypeNode& n) { join_tensors(n, false); }
 void types_stack(TypeNode& n) { join_tensors(n, true); }
+
+namespace {
+
+/// Tensors of at least `rank` dimensions, made so by `widen`, one behind the other along `dim`.
+template <class Widen>
+void join_wide(TypeNode& n, const Widen& widen) {
+  const auto all = n.tensors("tensors");
+  if (all.empty()) return;
+  DType dtype = DType::Undefined;
+  MaybeShape result;
+  for (const Type* type : all) {
+    if (type == nullptr) return;
+    dtype = dtype == DType::Undefined ? type->dtype : promoted(dtype, type->dtype);
+    if (!type->shape) return n.set(dtype, std::nullopt);
+    const auto [shape, dim] = widen(*type->shape);
+    if (!result) {
+      result = shape;
+    } else {
+      if (result->size() != shape.size()) return n.set(dtype, std::nullopt);
+      (*result)[dim] = (*result)[dim] + shape[dim];
+    }
+  }
+  n.set(dtype, result);
+}
+
+}  // namespace
+
+void types_hstack(TypeNode& n) {
+  join_wide(n, [](Shape shape) {
+    if (shape.empty()) shape.push_back(Dim(1));
+    const size_t dim = shape.size() == 1 ? 0 : 1;
+    return std::pair(shape, dim);
+  });
+}
+
+void types_vstack(TypeNode& n) {
+  join_wide(n, [](Shape shape) {
+    while (shape.size() < 2) shape.insert(shape.begin(), Dim(1));
+    return std::pair(shape, size_t{0});
+  });
+}
+
+void types_dstack(TypeNode& n) {
+  join_wide(n, [](Shape shape) {
+    while (shape.size() < 2) shape.insert(shape.begin(), Dim(1));
+    if (shape.size() == 2) shape.push_back(Dim(1));
+    return std::pair(shape, size_t{2});
+  });
+}
+
+void types_column_stack(TypeNode& n) {
+  join_wide(n, [](Shape shape) {
+    while (shape.size() < 2) shape.push_back(Dim(1));
+    return std::pair(shape, size_t{1});
+  });
+}
+
+/// The last dimension becomes a diagonal between two new ones.
+void types_diag_embed(TypeNode& n) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    const auto offset = n.args().find_int("offset");
+    const size_t rank = shape.size() + 1;
+    const auto first = n.dim("dim1", rank), second = n.dim("dim2", rank);
+    if (shape.empty() || !offset || !first || !second || *first == *second) return std::nullopt;
+    const Dim size = shape.back() + Dim(std::abs(*offset));
+    shape.pop_back();
+    for (const size_t at : {std::min(*first, *second), std::max(*first, *second)})
+      shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(at), size);
+    return shape;
+  });
+}
+
+/// A vector becomes a diagonal, and the other way round.
+void types_diag(TypeNode& n) {
+  reshape_self(n, [&](const Shape& shape) -> MaybeShape {
+    const auto offset = n.args().find_int("diagonal");
+    if (!offset) return std::nullopt;
+    if (shape.size() == 1) return Shape(2, shape.front() + Dim(std::abs(*offset)));
+    if (shape.size() != 2) return std::nullopt;
+    const auto rows = shape[0].constant(), columns = shape[1].constant();
+    if (!rows || !columns) return Shape{n.fresh()};
+    const int64_t length = std::min(*offset < 0 ? *rows + *offset : *rows, *offset > 0 ? *columns - *offset : *columns);
+    return Shape{Dim(std::max<int64_t>(length, 0))};
+  });
+}
+
+void types_trace(TypeNode& n) {
+  const DType dtype = n.dtype("self");
+  n.set(is_integer(dtype) || dtype == DType::Bool ? DType::Int64 : dtype, Shape());
+}
 
 }  // namespace tonnx

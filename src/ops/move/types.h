@@ -14,9 +14,17 @@ void types_pixel_shuffle(TypeNode& n);
 void types_pixel_unshuffle(TypeNode& n);
 void types_split(TypeNode& n);
 void types_split_with_sizes(TypeNode& n);
+void types_tensor_split(TypeNode& n);
+void types_split_at(TypeNode& n);
 void types_chunk(TypeNode& n);
 void types_unbind(TypeNode& n);
 void types_cat(TypeNode& n);
 void types_stack(TypeNode& n);
-
+void types_hstack(TypeNode& n);
+void types_vstack(TypeNode& n);
+void types_dstack(TypeNode& n);
+void types_column_stack(TypeNode& n);
+void types_diag_embed(TypeNode& n);
+void types_diag(TypeNode& n);
+void types_trace(TypeNode& n);
 }  // namespace tonnx

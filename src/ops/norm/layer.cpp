@@ -72,18 +72,9 @@ void infer_layer_norm(InferNode& n) {
 /// The sizes of the dimensions from the axis on. Where the rank is not known they are those of the scale.
 IntArgs normalized_sizes(const OnnxNode& n, const char* scale_name) {
   IntArgs sizes;
-  const Shape* x = n.find_shape("X");
-  const Shape* scale = n.find_shape(scale_name);
-  const int64_t axis = x ? n.axis("axis", "X") : n.i("axis");
-  if (x == nullptr) {
-    if (scale == nullptr || axis >= 0 || static_cast<int64_t>(scale->size()) != -axis) {
-      fail_unsupported("the rank of the input is not known");
-    }
-    for (size_t i = 0; i < scale->size(); ++i) sizes.push_back(n.size(scale_name, static_cast<int64_t>(i)));
-    return sizes;
-  }
-  const int64_t rank = n.rank("X");
-  for (int64_t dim = axis; dim < rank; ++dim) sizes.push_back(n.size("X", dim));
+  const char* from = n.find_shape("X") ? "X" : scale_name;
+  const int64_t rank = n.rank(from);
+  for (int64_t dim = n.find_shape("X") ? n.axis("axis", "X") : 0; dim < rank; ++dim) sizes.push_back(n.size(from, dim));
   return sizes;
 }
 
@@ -96,7 +87,40 @@ bool fits(const OnnxNode& n, const char* name, const char* scale_name) {
   return std::equal(shape->begin(), shape->end(), x->begin() + n.axis("axis", "X"), x->end());
 }
 
+/// Whether the sizes that are normalised can be named: the rank says them, or a scale of as many dimensions does.
+bool names_sizes(const OnnxNode& n, const char* scale_name) {
+  const int64_t axis = n.i("axis");
+  const auto rank = n.find_rank(scale_name);
+  return n.find_shape("X") != nullptr || (axis < 0 && rank == -axis);
+}
+
+/// The dimensions from the axis on where the rank is not known: from the back, or as the run counts them.
+Arg normalized_dims(const OnnxNode& n, AtenBuilder& aten) {
+  const int64_t axis = n.i("axis");
+  require(axis >= -kMaxRank && axis < kMaxRank, "axis {} is out of range", axis);
+  if (axis >= 0) return aten("tonnx::axes", n.input("X"), axis);
+  std::vector<int64_t> dims;
+  for (int64_t dim = axis; dim < 0; ++dim) dims.push_back(dim);
+  return dims;
+}
+
+/// LayerNormalization of an input whose rank only the run knows, by its definition.
+Values lower_layer_norm_of_any_rank(const OnnxNode& n, AtenBuilder& aten) {
+  const DType dtype = n.dtype("X"), stash = n.i("stash_type") == 16 ? DType::BFloat16 : DType::Float32;
+  const bool widens = dtype != stash && dtype != DType::Float64;
+  Value* x = widens ? aten("to.dtype", n.input("X"), stash) : n.input("X");
+  const Arg dims = normalized_dims(n, aten);
+  Value* mean = aten("mean.dim", x, dims, true);
+  Value* variance = aten("var.correction", x, dims, Kw{"correction", 0}, Kw{"keepdim", true});
+  Value* inverse = aten("rsqrt", aten("add.Scalar", variance, n.f("epsilon")));
+  Value* y = aten("mul.Tensor", aten("sub.Tensor", x, mean), inverse);
+  y = aten("mul.Tensor", widens ? aten("to.dtype", y, dtype) : y, n.input("Scale"));
+  if (Value* bias = n.find_input("B")) y = aten("add.Tensor", y, bias);
+  return {y, mean, inverse};
+}
+
 Values lower_layer_norm(const OnnxNode& n, AtenBuilder& aten) {
+  if (!names_sizes(n, "Scale")) return lower_layer_norm_of_any_rank(n, aten);
   Value* x = n.input("X");
   Value* scale = n.input("Scale");
   Value* bias = n.find_input("B");
@@ -170,8 +194,14 @@ Values lower_rms_norm(const OnnxNode& n, AtenBuilder& aten) {
   require(stash_type == 1 || stash_type == 10 || stash_type == 11 || stash_type == 16, "stash_type is {}", stash_type);
   const auto stash = static_cast<DType>(stash_type);
   const double epsilon = n.f("epsilon");
-  const IntArgs sizes = normalized_sizes(n, "scale");
   const DType from = n.dtype("X"), to = n.dtype("scale");
+  if (!names_sizes(n, "scale")) {
+    if (from != stash) x = aten("to.dtype", x, stash);
+    Value* mean = aten("mean.dim", aten("mul.Tensor", x, x), normalized_dims(n, aten), true);
+    Value* y = aten("mul.Tensor", x, aten("rsqrt", aten("add.Scalar", mean, epsilon)));
+    return aten("mul.Tensor", to != stash ? aten("to.dtype", y, to) : y, scale);
+  }
+  const IntArgs sizes = normalized_sizes(n, "scale");
   // PyTorch computes in 32 bits where the input has 16
   const bool same = from == to && (stash == from || (stash == DType::Float32 && from != DType::Float64));
   if (same && fits(n, "scale", "scale")) return aten("rms_norm", x, sizes, scale, epsilon);

@@ -2,6 +2,7 @@
 #include "ops/norm/raise.h"
 
 #include "base/checked_int.h"
+#include "ops/norm/types.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {
@@ -220,7 +221,7 @@ int64_t normalized_count(const AtenNode& n) { return static_cast<int64_t>(n.int_
 
 Values raise_layer_norm(const AtenNode& n, OnnxBuilder& onnx) {
   const int64_t count = normalized_count(n);
-  const bool is_native = n.node().op == Symbol("native_layer_norm");
+  const bool is_native = n.node().op == "native_layer_norm";
   if (!is_native) n.ignore({"cudnn_enable"});
   const DType dtype = n.dtype("input");
   Value *x = n.input("input"), *bias = n.find_input("bias");
@@ -327,10 +328,12 @@ constexpr AtenOp kAtenNormAten[] = {
      .raise = raise_batch_norm_with_update},
     {.sig = "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) "
             "-> (Tensor, Tensor, Tensor)",
+     .types = types_native_layer_norm,
      .python = "torch.native_layer_norm",
      .raise = raise_layer_norm},
     {.sig = "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
             "group, float eps) -> (Tensor, Tensor, Tensor)",
+     .types = types_native_group_norm,
      .python = "torch.native_group_norm",
      .raise = raise_native_group_norm},
     {.sig = "aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, "

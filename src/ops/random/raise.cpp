@@ -8,6 +8,7 @@
 #include "ops/frame/aten_types.h"
 #include "ops/frame/emission.h"
 #include "ops/random/raise.h"
+#include "ops/random/types.h"
 
 namespace tonnx {
 namespace {
@@ -218,11 +219,13 @@ constexpr AtenOp kAtenRandomAten[] = {
      .raise = raise_normal},
     {.sig = "aten::randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_of_integers,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_randint},
     {.sig = "aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, "
             "Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_of_integers,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_randint},
@@ -236,6 +239,7 @@ constexpr AtenOp kAtenRandomAten[] = {
      .raise = raise_randint},
     {.sig = "aten::randperm(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? "
             "pin_memory=None) -> Tensor",
+     .types = types_permutation,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_randperm},

@@ -14,4 +14,11 @@ void types_multinomial(TypeNode& n) {
   n.set(DType::Int64, shape);
 }
 
+void types_of_integers(TypeNode& n) { n.set(n.given_dtype().value_or(DType::Int64), n.sizes("size")); }
+
+void types_permutation(TypeNode& n) {
+  const auto count = n.size("n");
+  n.set(n.given_dtype().value_or(DType::Int64), Shape{count ? *count : n.fresh()});
+}
+
 }  // namespace tonnx

@@ -5,5 +5,6 @@
 namespace tonnx {
 
 void types_multinomial(TypeNode& n);
-
+void types_of_integers(TypeNode& n);  // randint
+void types_permutation(TypeNode& n);
 }  // namespace tonnx

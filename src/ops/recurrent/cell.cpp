@@ -194,12 +194,12 @@ bool is_zeros(const Value* value, int depth) {
   if (source->constant) return is_zero_tensor(*source->constant);
   const Node* node = source->producer;
   if (node == nullptr || !node->domain.empty() || depth > 8) return false;
-  if (node->op == Symbol("ConstantOfShape")) {
+  if (node->op == "ConstantOfShape") {
     const Attribute* filled = node->find_attribute("value");
     const auto* tensor = filled ? filled->value.get<TensorPtr>() : nullptr;
     return filled == nullptr || (tensor != nullptr && *tensor && is_zero_tensor(**tensor));
   }
-  if (node->op == Symbol("Concat")) {
+  if (node->op == "Concat") {
     return std::all_of(node->inputs().begin(), node->inputs().end(),
                        [&](const Value* input) { return is_zeros(input, depth + 1); });
   }

@@ -7,7 +7,7 @@ namespace {
 
 /// The sequences padded to [time, batch, features]. What is in their places behind the last step is not looked at.
 Values raise_packed(const AtenNode& n, OnnxBuilder& onnx) {
-  const bool is_lstm = n.node().op == Symbol("lstm");
+  const bool is_lstm = n.node().op == "lstm";
   Value* state = is_lstm ? n.inputs("hx").at(0) : n.input("hx");
   Value* sizes = n.input("batch_sizes");  // of how many sequences there is each step
   Value* zero = onnx.integer(DType::Int64, 0);

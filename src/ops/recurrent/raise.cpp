@@ -117,7 +117,7 @@ class Recurrent {
 }  // namespace
 
 Values raise_layers(const AtenNode& n, OnnxBuilder& onnx, Value* x, Value* lengths, bool batch_first) {
-  const bool is_lstm = n.node().op == Symbol("lstm");
+  const bool is_lstm = n.node().op == "lstm";
   const bool has_biases = n.flag("has_biases"), both = n.flag("bidirectional");
   if (n.flag("train") && n.f("dropout") != 0) n.cannot("dropout between the layers of a recurrent network");
   n.ignore({"dropout"});
@@ -172,7 +172,7 @@ namespace {
 
 /// A step alone is a sequence of one.
 Values raise_cell(const AtenNode& n, OnnxBuilder& onnx) {
-  const bool is_lstm = n.node().op == Symbol("lstm_cell");
+  const bool is_lstm = n.node().op == "lstm_cell";
   const CheckedList<Value*> states = is_lstm ? n.inputs("hx") : CheckedList<Value*>{n.input("hx")};
   Recurrent recurrent(n, onnx);
   const std::vector<Weights> weights{

@@ -231,6 +231,7 @@ constexpr AtenOp kAtenReduceAten[] = {
      .python = "torch.min",
      .raise = raise_reduce<"ReduceMin">},
     {.sig = "aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+     .types = types_mean,
      .python = "torch.nanmean",
      .raise = raise_nanmean},
     {.sig = "aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
@@ -270,15 +271,18 @@ constexpr AtenOp kAtenReduceAten[] = {
      .raise = raise_var,
      .raise_complex = raise_length_of_parts},
     {.sig = "aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+     .types = types_with_mean,
      .python = "torch.std_mean",
      .raise = raise_var,
      .raise_complex = raise_no_complex},
     {.sig = "aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) "
             "-> (Tensor, Tensor)",
+     .types = types_with_mean,
      .python = "torch.std_mean",
      .raise = raise_var,
      .raise_complex = raise_no_complex},
     {.sig = "aten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
+     .types = types_with_mean,
      .python = "torch.std_mean",
      .raise = raise_var,
      .raise_complex = raise_no_complex},
@@ -296,15 +300,18 @@ constexpr AtenOp kAtenReduceAten[] = {
      .raise = raise_var,
      .raise_complex = raise_sum_of_parts},
     {.sig = "aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+     .types = types_with_mean,
      .python = "torch.var_mean",
      .raise = raise_var,
      .raise_complex = raise_no_complex},
     {.sig = "aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) "
             "-> (Tensor, Tensor)",
+     .types = types_with_mean,
      .python = "torch.var_mean",
      .raise = raise_var,
      .raise_complex = raise_no_complex},
     {.sig = "aten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
+     .types = types_with_mean,
      .python = "torch.var_mean",
      .raise = raise_var,
      .raise_complex = raise_no_complex},
@@ -342,6 +349,14 @@ Values raise_logsumexp(const AtenNode& n, OnnxBuilder& onnx) {
 Values raise_vector_norm(const AtenNode& n, OnnxBuilder& onnx) {
   n.ignore({"dtype"});
   return norm(onnx, real_input(n, onnx, "self", n.output_dtype()), n.f("ord"), reduced(n));
+}
+
+Values raise_reduced(const AtenNode& n, OnnxBuilder& onnx) {
+  constexpr std::string_view kKnown[] = {"ReduceSum", "ReduceMean", "ReduceMax",
+                                         "ReduceMin", "ReduceL2",   "ReduceLogSumExp"};
+  const std::string how = n.s("how");
+  require(std::find(std::begin(kKnown), std::end(kKnown), how) != std::end(kKnown), "'{}' is not a reduction", how);
+  return onnx(how, {n.input("self"), n.input("axes")}, {{"keepdims", int64_t{n.flag("keepdim")}}});
 }
 
 Values raise_arg_extreme(const AtenNode& n, OnnxBuilder& onnx) {

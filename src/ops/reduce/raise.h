@@ -9,6 +9,8 @@ template <FixedText Op>
 Values raise_reduce(const AtenNode& n, OnnxBuilder& onnx) {
   return raise_reduction(n, onnx, Op.value);
 }
+/// Along axes that only the run tells.
+Values raise_reduced(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_mean(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_any(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_all(const AtenNode& n, OnnxBuilder& onnx);

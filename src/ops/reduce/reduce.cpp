@@ -423,6 +423,9 @@ constexpr OnnxOp kReduceOnnx[] = {
 #undef REDUCE
 
 constexpr AtenOp kReduceAten[] = {
+    {.sig = "tonnx_axes::reduced(Tensor self, Tensor axes, str how, bool keepdim) -> Tensor",
+     .python = "torch.ops.tonnx_axes.reduced",
+     .raise = raise_reduced},
     {.sig = "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      .types = types_sum,
      .out_dtype = true,

@@ -62,7 +62,7 @@ const Node* only_function_of(const Value& value) {
   if (user == nullptr || user->input(0) != &value || user->outputs().size() != 1) return nullptr;
   const OnnxOpEntry* entry = find_onnx_op(user->domain.view(), user->op.view());
   const bool is_function = entry && (entry->op->traits & kElementwise) != 0 && user->inputs().size() == 1;
-  const bool is_cast = user->domain.empty() && (user->op == Symbol("Cast") || user->op == Symbol("CastLike"));
+  const bool is_cast = user->domain.empty() && (user->op == "Cast" || user->op == "CastLike");
   return is_function || is_cast ? user : nullptr;
 }
 

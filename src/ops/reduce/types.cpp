@@ -70,4 +70,9 @@ void types_both_extremes(TypeNode& n) {
   n.set(1, n.dtype("self"), reduced(n, "dim"));
 }
 
+void types_with_mean(TypeNode& n) {
+  n.set(0, n.dtype("self"), reduced(n, "dim"));
+  n.set(1, n.dtype("self"), reduced(n, "dim"));
+}
+
 }  // namespace tonnx

@@ -13,5 +13,5 @@ void types_truth(TypeNode& n);          // all, any
 void types_place(TypeNode& n);          // argmax, counts: int64
 void types_extreme(TypeNode& n);        // the values, and their places where there is a dimension
 void types_both_extremes(TypeNode& n);  // aminmax
-
+void types_with_mean(TypeNode& n);      // var_mean, std_mean
 }  // namespace tonnx

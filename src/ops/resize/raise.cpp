@@ -22,13 +22,13 @@ Mode mode_of(const AtenNode& n) {
   return {has("nearest"), has("nearest_exact"), has("cubic"), has("_aa")};
 }
 
-const char* input_name(const AtenNode& n) { return n.node().overload == Symbol("vec") ? "input" : "self"; }
+const char* input_name(const AtenNode& n) { return n.node().overload == "vec" ? "input" : "self"; }
 
 /// The factors that are given; coordinates follow them, and not the ratio of the sizes.
 std::vector<std::optional<double>> factors_of(const AtenNode& n, int64_t spatial) {
   std::vector<std::optional<double>> factors(static_cast<size_t>(spatial));
   n.ignore({"output_size"});
-  if (n.node().overload == Symbol("vec")) {
+  if (n.node().overload == "vec") {
     const auto given = n.find_floats("scale_factors");
     if (!given) return factors;
     require(given->size() == factors.size(), "{} factors are given for {} dimensions", given->size(), spatial);
@@ -161,7 +161,11 @@ Values raise_upsample(const AtenNode& n, OnnxBuilder& onnx) {
     return onnx("Resize", {x, nullptr, list}, resize_attributes(n, mode));
   }
   if (has_factors && !aligns) n.cannot("a factor that does not give the size of the result");
-  return onnx("Resize", {x, nullptr, nullptr, onnx.list(onnx.ints_of(n.output_shape()))}, resize_attributes(n, mode));
+  if (!n.has("output_size"))
+    return onnx("Resize", {x, nullptr, nullptr, onnx.list(onnx.ints_of(n.output_shape()))}, resize_attributes(n, mode));
+  IntArgs sizes = onnx.ints_of(Shape(n.output_shape().begin(), n.output_shape().begin() + 2));
+  for (const IntArg& size : n.int_args("output_size")) sizes.push_back(size);
+  return onnx("Resize", {x, nullptr, nullptr, onnx.list(sizes)}, resize_attributes(n, mode));
 }
 
 namespace {

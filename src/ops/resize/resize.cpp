@@ -81,7 +81,7 @@ std::vector<std::optional<Dim>> known_parts(const Value& list, int depth = 0) {
     return result;
   }
   const Node* maker = list.producer;
-  if (maker && maker->domain.empty() && maker->op == Symbol("Concat") && depth < 8) {
+  if (maker && maker->domain.empty() && maker->op == "Concat" && depth < 8) {
     for (const Value* part : maker->inputs()) {
       if (part == nullptr) return {};
       const std::vector<std::optional<Dim>> elements = known_parts(*part, depth + 1);

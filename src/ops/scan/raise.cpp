@@ -10,6 +10,7 @@
 #include "ops/frame/complex_parts.h"
 #include "ops/frame/expansion.h"
 #include "ops/scan/raise.h"
+#include "ops/scan/types.h"
 #include "ops/search/types.h"
 
 namespace tonnx {
@@ -203,6 +204,7 @@ constexpr AtenOp kAtenScanAten[] = {
      .python = "torch.cumulative_trapezoid",
      .raise = raise_cumulative_trapezoid},
     {.sig = "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
+     .types = types_diff,
      .python = "torch.diff",
      .raise = raise_diff,
      .raise_complex = raise_each_part},

@@ -5,5 +5,5 @@
 namespace tonnx {
 
 void types_accumulate(TypeNode& n);
-
+void types_diff(TypeNode& n);
 }  // namespace tonnx

@@ -267,4 +267,48 @@ void types_meshgrid(TypeNode& n) {
   for (size_t i = 0; i < n.found().size() && i < tensors.size(); ++i) n.set(i, tensors[i]->dtype, grid);
 }
 
+void types_ravel(TypeNode& n) {
+  reshape_self(n, [](const Shape& shape) -> MaybeShape {
+    Dim count(1);
+    for (const Dim& size : shape) count = count * size;
+    return Shape{count};
+  });
+}
+
+void types_reversed(TypeNode& n) {
+  reshape_self(n, [](Shape shape) -> MaybeShape {
+    std::reverse(shape.begin(), shape.end());
+    return shape;
+  });
+}
+
+void types_rot90(TypeNode& n) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    const auto turns = n.args().find_int("k");
+    const Shape dims = n.list("dims");
+    if (!turns || dims.size() != 2) return std::nullopt;
+    if (*turns % 2 == 0) return shape;
+    std::vector<size_t> places;
+    for (const Dim& dim : dims) {
+      const auto at = dim.constant();
+      const auto rank = static_cast<int64_t>(shape.size());
+      if (!at || *at < -rank || *at >= rank) return std::nullopt;
+      places.push_back(static_cast<size_t>(*at < 0 ? *at + rank : *at));
+    }
+    std::swap(shape[places[0]], shape[places[1]]);
+    return shape;
+  });
+}
+
+void types_broadcast_tensors(TypeNode& n) {
+  const auto all = n.tensors("tensors");
+  MaybeShape shape = Shape();
+  for (const Type* type : all) {
+    if (shape) shape = type && type->shape ? joint_shape(*shape, *type->shape) : std::nullopt;
+  }
+  for (size_t i = 0; i < n.found().size() && i < all.size(); ++i) {
+    if (all[i] != nullptr) n.set(i, all[i]->dtype, shape);
+  }
+}
+
 }  // namespace tonnx

@@ -34,5 +34,8 @@ void types_larger(TypeNode& n);
 void types_smaller(TypeNode& n);
 void types_reshape_as(TypeNode& n);
 void types_meshgrid(TypeNode& n);
-
+void types_ravel(TypeNode& n);
+void types_reversed(TypeNode& n);  // numpy_T
+void types_rot90(TypeNode& n);
+void types_broadcast_tensors(TypeNode& n);
 }  // namespace tonnx

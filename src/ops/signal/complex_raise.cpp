@@ -46,13 +46,19 @@ Values raise_polar(const AtenNode& n, OnnxBuilder& onnx) {
 }
 
 constexpr AtenOp kAtenComplexAten[] = {
-    {.sig = "aten::complex(Tensor real, Tensor imag) -> Tensor", .python = "torch.complex", .raise = raise_complex},
+    {.sig = "aten::complex(Tensor real, Tensor imag) -> Tensor",
+     .types = types_complex,
+     .python = "torch.complex",
+     .raise = raise_complex},
     {.sig = "aten::imag(Tensor(a) self) -> Tensor(a)",
      .types = types_real,
      .view = ViewRule::Opaque,
      .python = "torch.imag",
      .raise = raise_imag},
-    {.sig = "aten::polar(Tensor abs, Tensor angle) -> Tensor", .python = "torch.polar", .raise = raise_polar},
+    {.sig = "aten::polar(Tensor abs, Tensor angle) -> Tensor",
+     .types = types_complex,
+     .python = "torch.polar",
+     .raise = raise_polar},
     {.sig = "aten::real(Tensor(a) self) -> Tensor(a)",
      .types = types_real,
      .view = ViewRule::Real,

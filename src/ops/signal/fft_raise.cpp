@@ -5,6 +5,7 @@
 #include "ops/linalg/raise.h"
 #include "ops/signal/fourier.h"
 #include "ops/signal/raise.h"
+#include "ops/signal/types.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {
@@ -234,12 +235,12 @@ Values raise_fft_c2r(const AtenNode& n, OnnxBuilder& onnx) {
 #define TWO(name)                                                                                               \
   {                                                                                                             \
     .sig = "aten::fft_" name "(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor", \
-    .python = "torch.fft." name, .raise = raise_fft                                                             \
+    .types = types_fft_of_many, .python = "torch.fft." name, .raise = raise_fft                                 \
   }
 #define MANY(name)                                                                                           \
   {                                                                                                          \
     .sig = "aten::fft_" name "(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", \
-    .python = "torch.fft." name, .raise = raise_fft                                                          \
+    .types = types_fft_of_many, .python = "torch.fft." name, .raise = raise_fft                              \
   }
 
 constexpr AtenOp kAtenFftAten[] = {

@@ -112,13 +112,40 @@ Value* complex_of(AtenBuilder& aten, Value* x, bool complex) {
   return complex ? aten("view_as_complex", aten("contiguous", x)) : aten("squeeze.dim", x, -1);
 }
 
+/// The same where only the run knows whether there is a second part: what is not there adds up to 0.
+Value* complex_of_any(AtenBuilder& aten, Value* x) {
+  Value* imaginary = aten("sum.dim_IntList", aten("slice.Tensor", x, -1, 1), std::vector<int64_t>{-1});
+  const std::vector<Value*> parts{aten("select.int", x, -1, 0), imaginary};
+  return aten("view_as_complex", aten("stack", parts, -1));
+}
+
+bool knows_parts(const NodeView& n, std::string_view input) {
+  const Shape* shape = n.find_shape(input);
+  return shape != nullptr && (shape->empty() || shape->back().is_constant());
+}
+
+/// The dimension of the complex numbers, which have one less, that the axis is. From the back where the rank is
+/// unknown.
+IntArg dft_dim(const OnnxNode& n, AtenBuilder& aten) {
+  const auto axis = find_dft_axis(n);
+  n.find_dims("axis");
+  if (axis) return *axis == n.rank("input") - 2 ? -1 : *axis;
+  if (n.find_rank("input")) return aten.mod(n.int_arg("axis"), n.rank("input"));
+  if (!n.has("axis")) return -1;
+  const auto given = n.find_const_ints("axis");
+  if (!given) fail_unsupported("neither the axis nor the rank of 'input' is known");
+  require(given->size() == 1, "axis has {} elements where one is needed", given->size());
+  const int64_t at = given->front();
+  require(at >= -kMaxRank && at < kMaxRank && at != -1, "axis {} is out of range", at);
+  return at < 0 ? at + 1 : at;
+}
+
 Values lower_dft(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.dtype("input"), wide = transformed_in(dtype);
-  const bool inverse = n.flag("inverse"), onesided = n.flag("onesided"), complex = is_complex(n, "input");
+  const bool inverse = n.flag("inverse"), onesided = n.flag("onesided"), is_known = knows_parts(n, "input");
+  const bool complex = !is_known || is_complex(n, "input");
   const auto axis = find_dft_axis(n);
-  IntArg dim = axis.value_or(0);
-  if (!axis) dim = aten.mod(n.int_arg("axis"), n.rank("input"));
-  n.find_dims("axis");
+  const IntArg dim = dft_dim(n, aten);
   Arg length = nullptr;
   if (n.has("dft_length")) {
     // a full spectrum is as long as the transform, which may be all that is known of it
@@ -130,8 +157,8 @@ Values lower_dft(const OnnxNode& n, AtenBuilder& aten) {
     const IntArg given = known ? IntArg(*known) : n.int_arg("dft_length");
     if (given.value != nullptr || before != given.number || (inverse && onesided)) length = given;
   }
-  if (dim.is(n.rank("input") - 2)) dim = -1;
-  Value* x = complex_of(aten, cast(aten, n.input("input"), dtype, wide), complex);
+  Value* x = cast(aten, n.input("input"), dtype, wide);
+  x = is_known ? complex_of(aten, x, complex) : complex_of_any(aten, x);
   if (inverse && onesided) {
     return cast(aten, aten("unsqueeze", aten("fft_irfft", x, length, dim), -1), wide, dtype);
   }
@@ -200,13 +227,13 @@ void infer_stft(InferNode& n) {
 
 Values lower_stft(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.dtype("signal"), wide = transformed_in(dtype);
-  const bool is_flat = n.find_rank("signal") == 2;
-  const bool complex = !is_flat && is_complex(n, "signal"), onesided = n.flag("onesided");
+  const bool is_flat = n.find_rank("signal") == 2, is_known = is_flat || knows_parts(n, "signal");
+  const bool complex = !is_known || (!is_flat && is_complex(n, "signal")), onesided = n.flag("onesided");
   const auto known = find_frame_length(n);
   if (n.has("frame_length")) n.find_dims("frame_length");
   const IntArg length = known ? n.int_arg(*known) : n.int_arg("frame_length");
   Value* x = cast(aten, n.input("signal"), dtype, wide);
-  if (!is_flat) x = complex_of(aten, x, complex);
+  if (!is_flat) x = is_known ? complex_of(aten, x, complex) : complex_of_any(aten, x);
   const auto step = find_length(n, "frame_step");
   Value* frames = nullptr;
   if (step && step->is_constant()) {

@@ -38,13 +38,13 @@ Values raise_stft(const AtenNode& n, OnnxBuilder& onnx) {
   const DType dtype = has_operator ? transform_dtype(n.dtype("self"), length) : n.dtype("self");
   Value* x = n.input_as("self", dtype);
   const bool is_single = n.rank("self") == 1;
-  if (n.node().overload == Symbol("center") && n.flag("center")) {
+  if (n.node().overload == "center" && n.flag("center")) {
     const std::string mode = n.s("pad_mode");
     std::vector<int64_t> pads(static_cast<size_t>(2 * onnx.rank(x)), 0);
     pads[static_cast<size_t>(onnx.rank(x)) - 1] = pads.back() = length / 2;
     const std::string name = mode == "replicate" ? "edge" : mode == "circular" ? "wrap" : mode;
     x = onnx("Pad", {x, onnx.ints(pads)}, {attr("mode", name)});
-  } else if (n.node().overload == Symbol("center")) {
+  } else if (n.node().overload == "center") {
     n.ignore({"pad_mode"});
   }
   if (is_single) x = onnx.unsqueeze(x, {0});

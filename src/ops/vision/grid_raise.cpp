@@ -2,6 +2,7 @@
 #include "base/budget.h"
 #include "base/checked_int.h"
 #include "ops/vision/raise.h"
+#include "ops/vision/types.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {
@@ -83,13 +84,16 @@ namespace {
 constexpr AtenOp kAtenGridAten[] = {
     {.sig = "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
             "align_corners) -> Tensor",
+     .types = types_grid_sampler,
      .python = "torch.grid_sampler_2d",
      .raise = raise_grid_sampler},
     {.sig = "aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
             "align_corners) -> Tensor",
+     .types = types_grid_sampler,
      .python = "torch.grid_sampler_3d",
      .raise = raise_grid_sampler},
     {.sig = "aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
+     .types = types_im2col,
      .python = "torch.ops.aten.im2col",
      .raise = raise_im2col},
 };

@@ -66,6 +66,7 @@ constexpr AtenOp kAtenVisionAten[] = {
      .python = "torchvision.ops.nms",
      .raise = raise_nms},
     {.sig = "torchvision::roi_align(Tensor input, " ROI ", int sampling_ratio, bool aligned) -> Tensor",
+     .types = types_roi,
      .python = "torch.ops.torchvision.roi_align",
      .raise = raise_roi_align},
     {.sig = "torchvision::roi_pool(Tensor input, " ROI ") -> (Tensor, Tensor)",

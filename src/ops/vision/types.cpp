@@ -26,4 +26,33 @@ void types_affine_grid(TypeNode& n) {
 
 void types_nms(TypeNode& n) { n.set(DType::Int64, Shape{n.fresh()}); }
 
+/// Each column is one window.
+void types_im2col(TypeNode& n) {
+  reshape_self(n, [&](const Shape& shape) -> MaybeShape {
+    if (shape.size() != 3 && shape.size() != 4) return std::nullopt;
+    const Shape kernel = n.list("kernel_size"), dilation = n.list("dilation"), padding = n.list("padding"),
+                stride = n.list("stride");
+    Dim rows = shape[shape.size() - 3], columns(1);
+    for (size_t i = 0; i < 2; ++i) {
+      const Dim size = size_at(kernel, i, Dim(1)), step = size_at(stride, i, Dim(1));
+      if (step.is(0)) return std::nullopt;
+      rows = rows * size;
+      const Dim covered = size_at(dilation, i, Dim(1)) * (size - Dim(1)) + Dim(1);
+      const Dim padded = shape[shape.size() - 2 + i] + size_at(padding, i, Dim(0)) * Dim(2);
+      columns = columns * (floor_div(padded - covered, step) + Dim(1));
+    }
+    Shape result{rows, columns};
+    if (shape.size() == 4) result.insert(result.begin(), shape[0]);
+    return result;
+  });
+}
+
+/// One image of the pooled size for each box.
+void types_roi(TypeNode& n) {
+  const Shape *input = n.shape("input"), *rois = n.shape("rois");
+  const auto height = n.size("pooled_height"), width = n.size("pooled_width");
+  const bool is_known = input && rois && input->size() == 4 && !rois->empty() && height && width;
+  n.set(n.dtype("input"), is_known ? MaybeShape(Shape{rois->front(), (*input)[1], *height, *width}) : std::nullopt);
+}
+
 }  // namespace tonnx

@@ -7,5 +7,6 @@ namespace tonnx {
 void types_grid_sampler(TypeNode& n);
 void types_affine_grid(TypeNode& n);
 void types_nms(TypeNode& n);
-
+void types_im2col(TypeNode& n);
+void types_roi(TypeNode& n);
 }  // namespace tonnx
