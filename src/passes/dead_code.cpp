@@ -12,7 +12,7 @@ namespace {
 /// A branch or a loop of ONNX need not compute what nobody looks at: it gives something else in its place that it has
 /// anyway.
 void release_outputs(Node& node) {
-  const bool is_if = node.op == Symbol("If"), is_loop = node.op == Symbol("Loop");
+  const bool is_if = node.op == "If", is_loop = node.op == "Loop";
   if (!node.domain.empty() || !(is_if || is_loop)) return;
   const auto& outputs = node.outputs();
   const auto first = std::find_if(outputs.begin(), outputs.end(), is_used);

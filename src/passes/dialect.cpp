@@ -100,8 +100,7 @@ class Check {
     if (is_of(node, {"higher_order"})) fail(node, "has no place in code");
     check_operands(node);
     const AtenOpEntry& entry = get_aten_op(node);
-    if (entry.op->python.empty() && entry.op->emit == nullptr && subgraphs_of(node).empty() &&
-        node.op != Symbol("list"))
+    if (entry.op->python.empty() && entry.op->emit == nullptr && subgraphs_of(node).empty() && node.op != "list")
       fail(node, "has no form in Python");
   }
 

@@ -86,6 +86,13 @@ void recognise_stacked_recurrent(Graph& graph);
 /// aten: of nodes of one module that compute the same of the same one is left.
 void share_equal_aten(Graph& graph);
 
+/// aten: names into which tools have put functions that they wrote out are paths, and what they have put behind the
+/// names of weights that they made common goes.
+void read_tool_names(Graph& graph);
+
+/// aten: of quantised weights that are equal one is left.
+void share_quantised(Graph& graph);
+
 /// aten: a constant that is added to each channel of a convolution becomes its bias.
 void fold_conv_bias(Graph& graph);
 

@@ -88,7 +88,7 @@ bool says_infinity(const Node& node) {
 bool hands_on(const Node& node) {
   constexpr std::array kOps{"slice",   "expand",    "unsqueeze", "squeeze", "transpose", "permute", "reshape", "view",
                             "flatten", "unflatten", "cat",       "to",      "add",       "where",   "select"};
-  return node.domain == Symbol("aten") &&
+  return node.domain == "aten" &&
          std::any_of(kOps.begin(), kOps.end(), [&](const char* op) { return node.op == Symbol(op); });
 }
 

@@ -20,7 +20,7 @@ bool is_model_float(const Value* value) {
 /// Whether a node makes floats of what is none: of integers, or of sizes only.
 bool makes_floats(const Node& node) {
   constexpr std::array<std::string_view, 4> kFactories{"zeros", "ones", "full", "arange"};
-  const Attribute* argument = node.domain == Symbol("aten") ? node.find_attribute("dtype") : nullptr;
+  const Attribute* argument = node.domain == "aten" ? node.find_attribute("dtype") : nullptr;
   const auto* dtype = argument ? argument->value.get<DType>() : nullptr;
   if (dtype == nullptr || *dtype != DType::Float32) return false;
   if (std::find(kFactories.begin(), kFactories.end(), node.op.view()) != kFactories.end()) return true;

@@ -175,7 +175,7 @@ class Functionalizer {
     memory_.writer().write_before(node.next);
     const Viewed seen = memory_.viewed(parent, asks_strides(node));
     std::vector<View> views = views_of(node, seen, memory_.writer());
-    if (node.op == Symbol("view") && node.overload.empty()) {
+    if (node.op == "view" && node.overload.empty()) {
       reshape_instead(node.op, node.attributes);
       reshape_instead(views[0].call.op, views[0].call.attributes);
     }
@@ -278,8 +278,8 @@ void inline_switches(Graph& graph) {
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
     const std::vector<GraphPtr> bodies = subgraphs_of(*node);
-    const bool is_grad = node->op == Symbol("wrap_with_set_grad_enabled");
-    const bool is_autocast = node->op == Symbol("wrap_with_autocast");
+    const bool is_grad = node->op == "wrap_with_set_grad_enabled";
+    const bool is_autocast = node->op == "wrap_with_autocast";
     if (!(is_grad || is_autocast) || bodies.size() != 1) {
       node = next;
       continue;

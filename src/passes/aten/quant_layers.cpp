@@ -228,7 +228,7 @@ class QuantLayers {
   /// Whether a bias is that of one layer only, which then has it as its own.
   bool is_own(const Value* bias, const Value* matrix) {
     const bool is_added = std::all_of(bias->uses.begin(), bias->uses.end(), [](const Use& use) {
-      return use.user && (is_aten(use.user, "add", "Tensor") || use.user->op == Symbol("quant_linear"));
+      return use.user && (is_aten(use.user, "add", "Tensor") || use.user->op == "quant_linear");
     });
     return is_added && owner_of_.try_emplace(bias, matrix).first->second == matrix;
   }

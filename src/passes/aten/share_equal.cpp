@@ -36,10 +36,10 @@ bool append_value(std::string& key, const AttrValue& value, const Node& node) {
 bool is_worth_sharing(const Node& node) {
   constexpr std::array<std::string_view, 6> kFactories{"arange", "zeros", "ones", "full", "eye", "cat"};
   if (node.outputs().size() != 1 || node.output(0) == nullptr) return false;
-  if (node.domain == Symbol("torch")) return node.op == Symbol("sym_max") || node.op == Symbol("sym_min");
+  if (node.domain == "torch") return node.op == "sym_max" || node.op == "sym_min";
   if (!node.output(0)->type.is_tensor()) return false;
-  if (node.domain == Symbol("tonnx")) return node.op == Symbol("int_tensor") || node.op == Symbol("int_scalar");
-  const AtenOpEntry* entry = node.domain == Symbol("aten") ? find_aten_op(node) : nullptr;
+  if (node.domain == "tonnx") return node.op == "int_tensor" || node.op == "int_scalar";
+  const AtenOpEntry* entry = node.domain == "aten" ? find_aten_op(node) : nullptr;
   if (entry == nullptr || entry->op->subscript || entry->op->view == ViewRule::Dropout) return false;
   const auto& inputs = entry->signature.inputs;
   const bool is_random =

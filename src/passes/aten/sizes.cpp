@@ -11,7 +11,7 @@ namespace {
 
 /// Whether a node gives as many elements along a dimension as an input of the same rank has, where their types say so.
 bool keeps_sizes(const Node& node) {
-  if (node.domain != Symbol("aten")) return false;
+  if (node.domain != "aten") return false;
   if (is_aten(node, "mean", "dim") || is_aten(node, "sum", "dim_IntList") || is_aten(node, "softmax", "int") ||
       is_aten(node, "layer_norm") || is_aten(node, "rms_norm") || is_aten(node, "matmul") || is_aten(node, "linear"))
     return true;

@@ -17,8 +17,8 @@ struct SizeTest {
 };
 SizeTest size_test(const Value* condition) {
   const Node* test = condition && condition->type.kind == Type::Kind::Bool ? condition->producer : nullptr;
-  const bool is_equal = test && test->op == Symbol("eq"), is_other = test && test->op == Symbol("ne");
-  if (test == nullptr || test->domain != Symbol("_operator") || (!is_equal && !is_other)) return {nullptr, false};
+  const bool is_equal = test && test->op == "eq", is_other = test && test->op == "ne";
+  if (test == nullptr || test->domain != "_operator" || (!is_equal && !is_other)) return {nullptr, false};
   for (const auto& [size, one] : {std::pair{"a", "b"}, std::pair{"b", "a"}}) {
     const int64_t* i = find_int(*test, one);
     if (i != nullptr && *i == 1 && operand(*test, size) != nullptr) return {operand(*test, size), is_equal};
@@ -59,7 +59,7 @@ void recognise_squeezes(Graph& graph) {
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
     for (const GraphPtr& subgraph : subgraphs_of(*node)) recognise_squeezes(*subgraph);
-    const bool is_cond = node->domain == Symbol("tonnx") && node->op == Symbol("cond");
+    const bool is_cond = node->domain == "tonnx" && node->op == "cond";
     const std::vector<const Node*> found = is_cond ? find_squeezes(*node) : std::vector<const Node*>{};
     if (!found.empty() && found.size() == node->outputs().size()) {
       for (size_t i = 0; i < found.size(); ++i) {

@@ -24,7 +24,7 @@ bool is_placement(const Param& param) {
 /// What the writer relies on: an argument without a default is given, and the first tensor is one, or a number in its
 /// place.
 void check_arguments(const Node& node, const ParsedSignature& signature) {
-  if (node.domain != Symbol("aten")) return;
+  if (node.domain != "aten") return;
   for (const Param& param : signature.inputs) {
     const Attribute* given = node.find_attribute(param.name);
     require(given != nullptr || param.has_default, "argument '{}' is missing", param.name);
@@ -87,7 +87,7 @@ void check_nodes(Graph& graph, const AllowedOps& allowed, std::map<std::string, 
       leave_out_defaults(node, entry->signature);
     }
     // an argument that is a graph has no text
-    const bool has_graphs = node.domain == Symbol("higher_order");
+    const bool has_graphs = node.domain == "higher_order";
     if (entry != nullptr && !has_graphs && (!entry->op->python.empty() || entry->op->emit != nullptr)) continue;
     const bool can_call = can_be_called(node);
     if (can_call && allowed.contains(node)) {

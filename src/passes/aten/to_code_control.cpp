@@ -11,7 +11,7 @@ namespace tonnx {
 namespace {
 
 bool is_higher_order(const Node& node, std::string_view op) {
-  return node.domain == Symbol("higher_order") && node.op == Symbol(op);
+  return node.domain == "higher_order" && node.op == Symbol(op);
 }
 
 GraphPtr graph_of(const Node& node, std::string_view name) {

@@ -8,9 +8,7 @@
 namespace tonnx {
 namespace {
 
-bool is_op_of_aten(const Node& node, std::string_view op) {
-  return node.domain == Symbol("aten") && node.op == Symbol(op);
-}
+bool is_op_of_aten(const Node& node, std::string_view op) { return node.domain == "aten" && node.op == Symbol(op); }
 
 template <size_t kCount>
 bool is_any(const Node& node, const std::array<std::string_view, kCount>& ops) {
@@ -108,7 +106,7 @@ void shorten_slice(Node& node) {
 /// States of zeros are what a module starts from anyway.
 void forget_zero_state(Node& node) {
   constexpr std::array<std::string_view, 4> kLayers = {"lstm", "gru", "rnn_tanh", "rnn_relu"};
-  if (!is_any(node, kLayers) || node.overload != Symbol("input") || node.graph->owner != nullptr) return;
+  if (!is_any(node, kLayers) || node.overload != "input" || node.graph->owner != nullptr) return;
   const Attribute *state = node.find_attribute("hx"), *weights = node.find_attribute("params");
   const auto* params = weights ? weights->value.get<AttrList>() : nullptr;
   if (state == nullptr || params == nullptr || node.input(0) == nullptr) return;

@@ -25,7 +25,7 @@ int category(DType dtype) { return dtype == DType::Bool ? 0 : is_integer(dtype) 
 
 bool is_binary(const Node& node) {
   constexpr std::string_view kOps[] = {"add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge"};
-  return node.domain == Symbol("aten") && node.overload == Symbol("Tensor") &&
+  return node.domain == "aten" && node.overload == "Tensor" &&
          std::any_of(std::begin(kOps), std::end(kOps), [&](std::string_view op) { return node.op == Symbol(op); });
 }
 
@@ -36,8 +36,7 @@ void make_literal(Node& node) {
   const auto* left = self ? self->value.get<Operand>() : nullptr;
   const auto* right = other ? other->value.get<Operand>() : nullptr;
   if (left == nullptr || right == nullptr) return;
-  const bool commutes =
-      (node.op == Symbol("add") && node.find_attribute("alpha") == nullptr) || node.op == Symbol("mul");
+  const bool commutes = (node.op == "add" && node.find_attribute("alpha") == nullptr) || node.op == "mul";
   if (commutes && is_lifted(node.input(left->index))) {
     Value *first = node.input(left->index), *second = node.input(right->index);
     node.set_input(left->index, second);
@@ -57,7 +56,7 @@ void make_literal(Node& node) {
 }
 
 void make_full(Node& node) {
-  const bool is_expand = node.domain == Symbol("aten") && node.op == Symbol("expand") && node.overload.empty();
+  const bool is_expand = node.domain == "aten" && node.op == "expand" && node.overload.empty();
   if (!is_expand || !is_lifted(node.input(0)) || node.graph->owner != nullptr) return;
   const Attribute* size = node.find_attribute("size");
   if (size == nullptr) return;

@@ -66,8 +66,8 @@ constexpr int kMaxRounds = 8;
 
 void require_exported(const Graph& graph) {
   for (const Node& node : graph) {
-    const bool is_list = node.op == Symbol("list") && graph.owner == nullptr;
-    if (node.domain == Symbol("tonnx") && !is_list) fail_unsupported("{} has no place in a .pt2 file", node.op.view());
+    const bool is_list = node.op == "list" && graph.owner == nullptr;
+    if (node.domain == "tonnx" && !is_list) fail_unsupported("{} has no place in a .pt2 file", node.op.view());
     for (const GraphPtr& subgraph : subgraphs_of(node)) require_exported(*subgraph);
   }
 }

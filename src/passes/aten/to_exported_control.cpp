@@ -14,7 +14,7 @@
 namespace tonnx {
 namespace {
 
-bool is_own(const Node& node, std::string_view op) { return node.domain == Symbol("tonnx") && node.op == Symbol(op); }
+bool is_own(const Node& node, std::string_view op) { return node.domain == "tonnx" && node.op == Symbol(op); }
 
 GraphPtr branch_graph(const Node& node, std::string_view name) {
   return *node.find_attribute(name)->value.get<GraphPtr>();
@@ -116,7 +116,7 @@ void unroll(Graph& graph, Node& node, const Loop& loop) {
 std::optional<bool> decided(const Node& node) {
   const Value* condition = node.input(0);
   const Node* test = condition && condition->type.kind == Type::Kind::Bool ? condition->producer : nullptr;
-  if (test == nullptr || test->domain != Symbol("_operator")) return std::nullopt;
+  if (test == nullptr || test->domain != "_operator") return std::nullopt;
   const auto number = [&](const char* name) -> const int64_t* {
     const Attribute* given = test->find_attribute(name);
     return given ? given->value.get<int64_t>() : nullptr;
@@ -248,8 +248,8 @@ class Closure {
     AtenWriter inside(graph);
     inside.write_before(front);
     const Node* from = value->producer;
-    const bool is_arithmetic = from && (from->domain == Symbol("_operator") || from->domain == Symbol("torch") ||
-                                        from->domain == Symbol("math"));
+    const bool is_arithmetic =
+        from && (from->domain == "_operator" || from->domain == "torch" || from->domain == "math");
     const bool is_size = from && (is_aten(*from, "sym_size", "int") || is_aten(*from, "sym_numel"));
     AtenCall call(from ? from->op : Symbol("item"), from ? from->overload : Symbol(), from ? from : &node_);
     Value* result = nullptr;
@@ -281,7 +281,7 @@ class Closure {
 bool is_view(const Value& value) {
   const Node* from = value.producer;
   if (from == nullptr) return true;
-  return from->domain == Symbol("aten") && get_aten_op(*from).op->sig.text().find("Tensor(a") != std::string_view::npos;
+  return from->domain == "aten" && get_aten_op(*from).op->sig.text().find("Tensor(a") != std::string_view::npos;
 }
 
 /// What comes out of a branch or an iteration may not be a part of what went in.

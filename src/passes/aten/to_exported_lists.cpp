@@ -19,7 +19,7 @@ class Lists {
   void run() {
     for (Node* node = graph_.first(); node != nullptr;) {
       Node* next = node->next;
-      if (node->domain == Symbol("tonnx")) {
+      if (node->domain == "tonnx") {
         visit(*node);
       } else {
         spread(*node);
@@ -29,8 +29,7 @@ class Lists {
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       Value* output = graph_.outputs()[i];
       const Elements* all = find(output);
-      if (all == nullptr || (output->producer->domain == Symbol("tonnx") && output->producer->op == Symbol("list")))
-        continue;
+      if (all == nullptr || (output->producer->domain == "tonnx" && output->producer->op == "list")) continue;
       AtenCall list("list", "", output->producer);
       AttrList items;
       for (Value* element : *all) {
@@ -114,7 +113,7 @@ class Lists {
   /// The pieces of a tensor as outputs of one node.
   void split(Node& node) {
     Value* self = operand(node, "self");
-    const bool unbinds = node.op == Symbol("unbind_list");
+    const bool unbinds = node.op == "unbind_list";
     const Attribute* given_dim = node.find_attribute("dim");
     const int64_t dim = given_dim ? *given_dim->value.get<int64_t>() : 0;
     const auto& shape = self->type.shape;

@@ -23,7 +23,7 @@ class Rewriting {
   void run() {
     visit([&](Node& node) {
       expand_lists(node);
-      if (node.domain == Symbol("tonnx")) {
+      if (node.domain == "tonnx") {
         rewrite_own(node);
       } else if (is_aten(node, "dim")) {
         rewrite_rank(node);
@@ -53,9 +53,9 @@ class Rewriting {
   }
 
   void rewrite_function(Node& node) {
-    if (node.domain == Symbol("torch") && node.op == Symbol("local_response_norm")) {
+    if (node.domain == "torch" && node.op == "local_response_norm") {
       rewrite_response_norm(node);
-    } else if (node.overload == Symbol("generator")) {
+    } else if (node.overload == "generator") {
       drop_generator(node);
     } else if (is_recurrent(node)) {
       give_state(node);
@@ -75,11 +75,11 @@ class Rewriting {
     const Node* node = list->producer;
     require(node != nullptr, "a list of integers comes from nowhere");
     IntArgs result;
-    if (node->op == Symbol("tolist")) {
+    if (node->op == "tolist") {
       result = items_of_tensor(operand(*node, "self"), node);
-    } else if (node->op == Symbol("copied_zeros")) {
+    } else if (node->op == "copied_zeros") {
       result = with_sizes(items_of_argument(*node, "list"), operand(*node, "self"), 0, 0, node);
-    } else if (node->op == Symbol("broadcast_shapes")) {
+    } else if (node->op == "broadcast_shapes") {
       result = broadcast_items(items_of_argument(*node, "shape"), operand(*node, "self"), node);
     } else {
       fail_unsupported("the list of integers that {} gives has no place in a .pt2 file", node->op.view());
@@ -142,7 +142,7 @@ class Rewriting {
 
   /// Lists of integers among the arguments of a node, written out.
   void expand_lists(Node& node) {
-    if (node.domain == Symbol("tonnx")) return;
+    if (node.domain == "tonnx") return;
     for (Attribute& attribute : node.attributes) {
       const auto* at = attribute.value.get<Operand>();
       Value* list = at ? node.input(at->index) : nullptr;
@@ -313,7 +313,7 @@ class Rewriting {
   void rewrite_rank(Node& node) {
     const Value* self = operand(node, "self");
     const Node* branch = self->producer;
-    if (branch != nullptr && branch->domain == Symbol("tonnx") && branch->op == Symbol("cond")) {
+    if (branch != nullptr && branch->domain == "tonnx" && branch->op == "cond") {
       const auto rank_in = [&](const char* name) {
         const auto& graph = **branch->find_attribute(name)->value.get<GraphPtr>();
         return graph.outputs()[self->output_index]->type.rank();
@@ -349,7 +349,7 @@ class Rewriting {
         {"gt", "le", [](int64_t a, int64_t b) { return a > b; }},
         {"le", "gt", [](int64_t a, int64_t b) { return a <= b; }},
     };
-    if (node == nullptr || node->domain != Symbol("_operator")) return nullptr;
+    if (node == nullptr || node->domain != "_operator") return nullptr;
     for (const Relation& relation : kRelations) {
       if (relation.op == node->op.view()) return &relation;
     }
@@ -382,9 +382,8 @@ class Rewriting {
   }
 
   static bool is_recurrent(const Node& node) {
-    return node.overload == Symbol("input") &&
-           (is_aten(node, "lstm", "input") || is_aten(node, "gru", "input") || is_aten(node, "rnn_tanh", "input") ||
-            is_aten(node, "rnn_relu", "input"));
+    return node.overload == "input" && (is_aten(node, "lstm", "input") || is_aten(node, "gru", "input") ||
+                                        is_aten(node, "rnn_tanh", "input") || is_aten(node, "rnn_relu", "input"));
   }
 
   /// The modules begin with zeros where they are given no state; the operators want them.
@@ -399,7 +398,7 @@ class Rewriting {
       if (attribute.name == "bidirectional" && is_true(attribute.value)) directions = 2;
       if (attribute.name == "batch_first" && is_true(attribute.value)) batch_dim = 0;
     }
-    const bool is_lstm = node.op == Symbol("lstm");
+    const bool is_lstm = node.op == "lstm";
     if (given != nullptr) {
       const auto* list = given->value.get<AttrList>();
       const auto* none = given->value.get<std::vector<int64_t>>();

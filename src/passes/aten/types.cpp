@@ -20,15 +20,15 @@ class Inference {
       learn(*input);
     }
     for (Node& node : graph) {
-      if (node.domain == Symbol("higher_order")) {
+      if (node.domain == "higher_order") {
         enter(node);
-      } else if (node.domain == Symbol("tonnx")) {
+      } else if (node.domain == "tonnx") {
         for (const GraphPtr& inner : subgraphs_of(node)) {
           const auto outside = known_;
           run(*inner);
           known_ = outside;
         }
-      } else if (node.domain == Symbol("aten") || node.domain == Symbol("torchvision")) {
+      } else if (node.domain == "aten" || node.domain == "torchvision") {
         type_results(node, get_aten_op(node));
       } else if (const AtenOpEntry* entry = find_aten_op(node)) {
         type_results(node, *entry);
@@ -67,7 +67,7 @@ class Inference {
   void type_results(Node& node, const AtenOpEntry& entry) {
     TypeNode view(node, entry, symbols_);
     find_types(view, *entry.op);
-    const bool gives_tensors = node.domain == Symbol("aten") || node.domain == Symbol("torchvision");
+    const bool gives_tensors = node.domain == "aten" || node.domain == "torchvision";
     for (size_t i = 0; i < node.outputs().size(); ++i) {
       Value* output = node.output(i);
       if (output == nullptr) continue;
@@ -97,7 +97,7 @@ class Inference {
 
   /// A number that nobody knows gets a name.
   void name_number(const Node& node, Value& value) {
-    if (value.type.kind == Type::Kind::Bool && !value.known_ints && node.domain == Symbol("aten"))
+    if (value.type.kind == Type::Kind::Bool && !value.known_ints && node.domain == "aten")
       value.known_ints = {symbols_.next()};
     if (value.type.kind != Type::Kind::Int) return;
     if (!value.known_ints || value.known_ints->size() != 1 || value.known_ints->front().symbol_name() == "")
@@ -106,7 +106,7 @@ class Inference {
 
   /// The graphs of a branch or loop: their inputs are as what they are given, and what both give is what comes out.
   void enter(Node& node) {
-    const bool is_loop = node.op == Symbol("while_loop");
+    const bool is_loop = node.op == "while_loop";
     std::vector<const Value*> given;
     for (const Attribute& attribute : node.attributes) {
       if (attribute.name == "pred") continue;

@@ -166,7 +166,7 @@ void describe(Rule rule, const Node& node, const Viewed& input, View& view, Aten
       break;
     }
     case Rule::Narrow: {
-      if (node.overload == Symbol("Tensor")) break;
+      if (node.overload == "Tensor") break;
       const IntArg start = int_argument(node, "start"), length = int_argument(node, "length");
       std::optional<IntArg> end = writer.sum(start, length, &node);
       if (!start.value && start.number < 0 && !end->value && end->number >= 0) end.reset();

@@ -56,7 +56,7 @@ std::optional<Reordered> reorder_elementwise(const Node& node, const Perm& perm)
 }
 
 std::optional<Reordered> reorder_one_axis(const Node& node, const Perm& perm) {
-  const bool is_concat = node.op == Symbol("Concat");
+  const bool is_concat = node.op == "Concat";
   const auto given = int_of(node, "axis");
   if (!given && (is_concat || node.find_attribute("axis"))) return std::nullopt;
   const auto axis = from_front(given.value_or(-1), static_cast<int64_t>(perm.size()));

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "base/computed.h"
 #include "base/scratch.h"
+#include "ir/scaled.h"
 #include "passes/onnx/op_symbols.h"
 #include "passes/onnx/rewriter.h"
 
@@ -56,19 +56,7 @@ std::optional<PerChannel> find_normalisation(const Node& node) {
 
 namespace {
 
-/// Where the output channels lie in the weight: elements of `inner` that follow each other belong to one of `outer`
-/// channels, and every `block` of elements of the weight is another group.
-struct Layout {
-  int64_t inner = 1, outer = 1, block = 0, channels = 1;
-
-  size_t channel(int64_t element) const {
-    const int64_t in_group = element / inner % outer;
-    return static_cast<size_t>(block > 0 ? element / block * outer + in_group : in_group);
-  }
-  bool operator==(const Layout&) const = default;
-};
-
-std::optional<Layout> find_layout(const Node& node) {
+std::optional<ChannelLayout> find_layout(const Node& node) {
   const Value* weight = node.input(1);
   if (!is_initializer(weight) || weight->uses.size() != 1 || !has_floats(weight)) return std::nullopt;
   const auto& dims = weight->constant->dims;
@@ -78,81 +66,19 @@ std::optional<Layout> find_layout(const Node& node) {
     return count;
   };
   if (product(0) == 0) return std::nullopt;
-  if (is_onnx(node, kConv) && dims.size() > 2) return Layout{product(1), dims[0], 0, dims[0]};
+  if (is_onnx(node, kConv) && dims.size() > 2) return ChannelLayout{product(1), dims[0], 0, dims[0]};
   if (is_onnx(node, kConvTranspose) && dims.size() > 2) {
     const int64_t groups = int_of(node, "group").value_or(1);
     if (groups < 1 || dims[0] % groups != 0) return std::nullopt;
-    return Layout{product(2), dims[1], dims[0] / groups * product(1), dims[1] * groups};
+    return ChannelLayout{product(2), dims[1], dims[0] / groups * product(1), dims[1] * groups};
   }
   if (dims.size() != 2) return std::nullopt;
-  if (is_onnx(node, kMatMul)) return Layout{1, dims[1], 0, dims[1]};
+  if (is_onnx(node, kMatMul)) return ChannelLayout{1, dims[1], 0, dims[1]};
   // before opset 7 a flag says whether the bias is one for all rows
   if (!is_onnx(node, kGemm) || node.version < 7 || float_of(node, "beta").value_or(1) != 1) return std::nullopt;
   const bool is_transposed = int_of(node, "transB").value_or(0) != 0;
-  return is_transposed ? Layout{dims[1], dims[0], 0, dims[0]} : Layout{1, dims[1], 0, dims[1]};
+  return is_transposed ? ChannelLayout{dims[1], dims[0], 0, dims[0]} : ChannelLayout{1, dims[1], 0, dims[1]};
 }
-
-/// Numbers times what `factor_of` gives for each; the bytes of a file may lie at any address.
-template <class Number, class FactorOf>
-void scale_run(const uint8_t* from, uint8_t* into, int64_t count, FactorOf&& factor_of) {
-  constexpr int64_t kBlock = 16;
-  Number numbers[kBlock] = {};
-  for (int64_t done = 0; done < count; done += kBlock) {
-    const int64_t size = std::min(kBlock, count - done);
-    const size_t at = static_cast<size_t>(done) * sizeof(Number), bytes = static_cast<size_t>(size) * sizeof(Number);
-    std::memcpy(numbers, from + at, bytes);
-    for (int64_t i = 0; i < size; ++i) numbers[i] = static_cast<Number>(numbers[i] * factor_of(done + i));
-    std::memcpy(into + at, numbers, bytes);
-  }
-}
-
-/// Weights of a layer that are scaled when they are written.
-class ScaledNumbers : public ComputedBytes {
- public:
-  ScaledNumbers(Tensor weights, const Layout& layout, std::vector<double> factor)
-      : weights_(std::move(weights)), layout_(layout), factor_(std::move(factor)) {}
-
-  const uint8_t* begin() const override { return weights_.data.data(); }
-  size_t size() const override { return weights_.data.size(); }
-
-  void compute(size_t offset, uint8_t* into, size_t size) const override {
-    const auto width = static_cast<size_t>(byte_size(weights_.dtype, 1));
-    const auto end = static_cast<int64_t>((offset + size) / width);
-    const auto start = static_cast<int64_t>(offset / width);
-    const bool is_row = layout_.inner == 1 && layout_.block == 0;
-    for (int64_t at = start; at < end;) {  // a run of elements of one channel at a time, or of one of each
-      const int64_t length = is_row ? layout_.outer : layout_.inner;
-      const int64_t stop = std::min(end, (at / length + 1) * length);
-      const double* factors = factor_.data() + layout_.channel(at);
-      const uint8_t* from = weights_.data.data() + static_cast<size_t>(at) * width;
-      uint8_t* to = into + static_cast<size_t>(at - start) * width;
-      if (is_row)
-        scale(from, to, stop - at, [factors](int64_t i) { return factors[i]; });
-      else
-        scale(from, to, stop - at, [by = *factors](int64_t) { return by; });
-      at = stop;
-    }
-  }
-
-  const Tensor& weights() const { return weights_; }
-  const Layout& layout() const { return layout_; }
-  const std::vector<double>& factor() const { return factor_; }
-
- private:
-  template <class FactorOf>
-  void scale(const uint8_t* from, uint8_t* to, int64_t count, FactorOf&& factor_of) const {
-    if (weights_.dtype == DType::Float32) return scale_run<float>(from, to, count, factor_of);
-    if (weights_.dtype == DType::Float64) return scale_run<double>(from, to, count, factor_of);
-    const auto first = (from - begin()) / byte_size(weights_.dtype, 1);
-    for (int64_t i = 0; i < count; ++i)
-      set_element_bits(weights_.dtype, to, i,
-                       bits_of(weights_.dtype, element_as_double(weights_, first + i) * factor_of(i)));
-  }
-
-  Tensor weights_;
-  Layout layout_;
-  std::vector<double> factor_;
-};
 
 /// A weight as the file has it, and what each of its channels is multiplied by.
 struct Scaling {
@@ -161,7 +87,8 @@ struct Scaling {
 };
 
 /// Nothing where the bytes are computed in another way.
-std::optional<Scaling> find_scaling(const Tensor& weight, const Layout& layout, const std::vector<double>& factor) {
+std::optional<Scaling> find_scaling(const Tensor& weight, const ChannelLayout& layout,
+                                    const std::vector<double>& factor) {
   Scaling result;
   result.factor = factor;
   const auto* before = dynamic_cast<const ScaledNumbers*>(weight.data.owner().get());
@@ -172,46 +99,6 @@ std::optional<Scaling> find_scaling(const Tensor& weight, const Layout& layout, 
   if (before == nullptr) return result;
   if (!(before->layout() == layout)) return std::nullopt;
   for (size_t c = 0; c < factor.size(); ++c) result.factor[c] *= before->factor()[c];
-  return result;
-}
-
-/// The largest magnitude in each channel. Of floats the bits are compared: those of what is not finite are larger.
-std::vector<double> find_largest(const Tensor& weights, const Layout& layout) {
-  std::vector<double> result(static_cast<size_t>(layout.channels));
-  const int64_t count = weights.count();
-  if (weights.dtype != DType::Float32) {
-    for (int64_t i = 0; i < count; ++i) {
-      const double value = std::abs(element_as_double(weights, i));
-      double& largest = result[layout.channel(i)];
-      largest = value <= largest ? largest : value;  // what is no number stays
-      if (std::isnan(value)) return std::vector<double>(result.size(), value);
-    }
-    return result;
-  }
-  std::vector<uint32_t> bits(result.size());
-  const auto magnitude = [&](int64_t i) {
-    uint32_t number = 0;
-    std::memcpy(&number, weights.data.data() + static_cast<size_t>(i) * sizeof(number), sizeof(number));
-    return number & 0x7fffffffU;
-  };
-  if (layout.inner == 1 && layout.block == 0) {
-    for (int64_t row = 0; row < count; row += layout.outer) {
-      for (int64_t c = 0; c < layout.outer; ++c)
-        bits[static_cast<size_t>(c)] = std::max(bits[static_cast<size_t>(c)], magnitude(row + c));
-    }
-  } else {
-    for (int64_t run = 0; run < count; run += layout.inner) {
-      uint32_t largest = 0;
-      for (int64_t i = run; i < run + layout.inner; ++i) largest = std::max(largest, magnitude(i));
-      uint32_t& of_channel = bits[layout.channel(run)];
-      of_channel = std::max(of_channel, largest);
-    }
-  }
-  for (size_t c = 0; c < bits.size(); ++c) {
-    float number = 0;
-    std::memcpy(&number, &bits[c], sizeof(number));
-    result[c] = number;
-  }
   return result;
 }
 
@@ -227,9 +114,9 @@ Range range_of(DType dtype) {
 }
 
 /// Whether scaled weights stay numbers, and the largest of each channel keeps its digits.
-bool stays_exact(const Scaling& scaling, const Layout& layout) {
+bool stays_exact(const Scaling& scaling, const ChannelLayout& layout) {
   const Range range = range_of(scaling.weights.dtype);
-  const std::vector<double> largest = find_largest(scaling.weights, layout);
+  const std::vector<double> largest = largest_of_channels(scaling.weights, layout);
   for (size_t c = 0; c < largest.size(); ++c) {
     const double product = largest[c] * std::abs(scaling.factor[c]);
     if (!std::isfinite(largest[c]) || !std::isfinite(scaling.factor[c]) || product > range.largest) return false;
@@ -238,7 +125,7 @@ bool stays_exact(const Scaling& scaling, const Layout& layout) {
   return true;
 }
 
-TensorPtr scaled(Scaling scaling, const Layout& layout) {
+TensorPtr scaled(Scaling scaling, const ChannelLayout& layout) {
   auto result = std::make_shared<Tensor>();
   result->dtype = scaling.weights.dtype;
   result->dims = scaling.weights.dims;

@@ -18,8 +18,8 @@ void share_nonzero(Graph& graph) {
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
     for (const GraphPtr& subgraph : subgraphs_of(*node)) share_nonzero(*subgraph);
-    const bool finds = node->domain.empty() && node->op == Symbol("NonZero") && node->inputs().size() == 1 &&
-                       node->input(0) && node->outputs().size() == 1 && node->output(0);
+    const bool finds = node->domain.empty() && node->op == "NonZero" && node->inputs().size() == 1 && node->input(0) &&
+                       node->outputs().size() == 1 && node->output(0);
     if (finds) {
       const auto [at, is_first] = places.emplace(node->input(0), node->output(0));
       if (!is_first && !is_output(*node->output(0))) {
