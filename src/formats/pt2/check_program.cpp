@@ -151,13 +151,13 @@ void check_arguments(const Node& node) {
 }
 
 void check_node(const Node& node) {
-  if (node.domain == Symbol("tonnx")) return;  // an ONNX node, whose results PyTorch knows nothing of
+  if (node.domain == "tonnx") return;  // an ONNX node, whose results PyTorch knows nothing of
   for (const Value* output : node.outputs()) {
     if (output != nullptr) check_type(*output);
   }
   check_arguments(node);
   for (const GraphPtr& graph : subgraphs_of(node)) check_program(*graph);
-  if (node.domain == Symbol("higher_order")) GraphsCheck(node).run();
+  if (node.domain == "higher_order") GraphsCheck(node).run();
 }
 
 }  // namespace

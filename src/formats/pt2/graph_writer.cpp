@@ -26,7 +26,7 @@ bool is_number_kind(Type::Kind kind) {
 }
 
 /// What a value of that type is called among arguments and outputs.
-std::string_view variant_of(const Type& type) {
+std::string_view variant_for(const Type& type) {
   switch (type.kind) {
     case Type::Kind::Int: return "as_sym_int";
     case Type::Kind::Float: return "as_sym_float";
@@ -56,7 +56,7 @@ bool is_number_op(const Node& node) {
 
 const Node* find_list(const Value* value) {
   const Node* node = value->producer;
-  return node && node->domain == Symbol("tonnx") && node->op == Symbol("list") ? node : nullptr;
+  return node && node->domain == "tonnx" && node->op == "list" ? node : nullptr;
 }
 
 std::vector<const Value*> flat_outputs(const Graph& graph) {
@@ -144,7 +144,7 @@ void GraphWriter::write_tensor_meta(DType dtype, const Shape& shape, bool requir
 
 void GraphWriter::write_argument(const Value* value) {
   if (value == nullptr) return json_.variant("as_none", [&] { json_.flag(true); });
-  const std::string_view kind = variant_of(value->type);
+  const std::string_view kind = variant_for(value->type);
   json_.variant(kind, [&] {
     json_.begin_object();
     json_.entry(kind == "as_tensor" ? "name" : "as_name", name_of(value));
@@ -299,7 +299,7 @@ void GraphWriter::write_outputs(const Node& node) {
     json_.entry("name", name_at(i));
     json_.end_object();
   };
-  const bool is_hop = node.domain == Symbol("higher_order");
+  const bool is_hop = node.domain == "higher_order";
   const ParsedSignature* signature = is_hop ? nullptr : &get_aten_op(node).signature;
   if (signature != nullptr && signature->outputs.size() == 1 && signature->outputs[0].is_list &&
       signature->outputs[0].type == "Tensor") {
@@ -344,7 +344,7 @@ void GraphWriter::write_hop(const Node& node) {
 }
 
 void GraphWriter::write_node(const Node& node) {
-  const bool is_hop = node.domain == Symbol("higher_order");
+  const bool is_hop = node.domain == "higher_order";
   json_.begin_object();
   json_.entry("target", target_of(node));
   json_.list("inputs", [&] {
@@ -466,10 +466,10 @@ std::string GraphWriter::bool_text(const Value& value) {
   const Node* node = value.producer;
   if (node != nullptr) {
     for (const Relation& relation : kRelations) {
-      if (relation.op == node->op.view() && node->domain == Symbol("_operator"))
+      if (relation.op == node->op.view() && node->domain == "_operator")
         return fmt::format("{}({}, {})", relation.sympy, number_text(*node, "a"), number_text(*node, "b"));
     }
-    if (node->op == Symbol("sym_not")) return fmt::format("Not({})", number_text(*node, "a"));
+    if (node->op == "sym_not") return fmt::format("Not({})", number_text(*node, "a"));
   }
   if (value.known_ints) return fmt::format("Equality({}, Integer(1))", sizes_.text(value.known_ints->at(0)));
   fail_unsupported("a condition on numbers has no form in a .pt2 file");

@@ -316,7 +316,7 @@ void GraphReader::add_node(const Json& json, std::string_view target) {
                                  [&, &input = input] { return argument(node, get(*input, "arg")); });
     node.attributes.push_back({std::move(name), std::move(value), AttrType::None, {}, {}});
   }
-  if (node.domain == Symbol("tonnx")) read_onnx_op(node, archive_);
+  if (node.domain == "tonnx") read_onnx_op(node, archive_);
   add_outputs(node, json);
   if (const Json* metadata = find(json, "metadata")) set_metadata(node, *metadata);
 }
@@ -352,7 +352,7 @@ void GraphReader::add_outputs(Node& node, const Json& json) {
 void GraphReader::add_output(Node& node, const Json& json) {
   const std::string_view name = text_of(get(json, "name"), "a name");
   // what a symbolic of the user's own makes on its way has no type in PyTorch
-  const bool is_known = node.domain != Symbol("tonnx") || tensors_.find(name) != tensors_.end();
+  const bool is_known = node.domain != "tonnx" || tensors_.find(name) != tensors_.end();
   define(name, graph_.add_output_to(&node, graph_.unique_name(name), is_known ? type_of(name) : Type{}));
 }
 

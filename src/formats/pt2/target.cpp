@@ -76,12 +76,12 @@ void set_target(Node& node, std::string_view target, Origin origin) {
 }
 
 std::string argument_name(const Node& node, std::string_view given, size_t position) {
-  if (node.domain == Symbol("higher_order")) return name_of_graph_argument(node, position);
+  if (node.domain == "higher_order") return name_of_graph_argument(node, position);
   if (const AtenOpEntry* entry = find_aten_op(node)) {
     const ParsedSignature& signature = entry->signature;
     if (signature.find_input(given) >= 0) return std::string(given);
     // functions of Python may have their arguments under any names
-    const bool is_by_place = (given.empty() || node.domain != Symbol("aten")) && position < signature.inputs.size();
+    const bool is_by_place = (given.empty() || node.domain != "aten") && position < signature.inputs.size();
     require(is_by_place, "{}::{} has no argument '{}'", node.domain.view(), node.op.view(), given);
     return signature.inputs[position].name;
   }

@@ -71,6 +71,19 @@ bool PickledTensors::is_tensor(const PickleValue& value) {
            callee.text == "_rebuild_parameter" || callee.text == "_rebuild_parameter_with_state"));
 }
 
+std::pair<DType, std::vector<int64_t>> PickledTensors::type_of(const PickleValue& value) {
+  const std::vector<PickleValue::Item>& args = value.arguments->items;
+  const bool is_plain = value.callee->is_global("torch._utils", "_rebuild_tensor_v2") && args.size() >= 6 &&
+                        args[0]->is(Kind::Persistent) && args[0]->callee->is(Kind::Tuple) &&
+                        args[0]->callee->items.size() >= 5 && args[0]->callee->items[1]->is(Kind::Global);
+  if (!is_plain) fail_unsupported("it is made by {}, and no plain tensor", global_name(*value.callee));
+  const PickleValue& type = *args[0]->callee->items[1];
+  for (const StorageClass& known : kStorageClasses) {
+    if (type.is_global("torch", known.name)) return {known.dtype, ints_of(*args[2])};
+  }
+  fail_unsupported("its storage is a {}", global_name(type));
+}
+
 PthTensor PickledTensors::tensor_of(const PickleValue& value) {
   if (!value.is(Kind::Object)) fail_unsupported("it is no tensor");
   return rebuilt(*value.callee, *value.arguments);

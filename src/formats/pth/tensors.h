@@ -25,6 +25,8 @@ class PickledTensors {
   static bool is_tensor(const PickleValue& value);
   /// Throws InvalidModel, or Unsupported where it is no plain tensor, and says what it is.
   PthTensor tensor_of(const PickleValue& value);
+  /// Its element type and sizes, whether its storage is there or not.
+  static std::pair<DType, std::vector<int64_t>> type_of(const PickleValue& value);
 
  private:
   PthTensor rebuilt(const PickleValue& callee, const PickleValue& arguments);

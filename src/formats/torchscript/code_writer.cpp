@@ -41,7 +41,7 @@ size_t size_of(const Graph& graph) {
   return count;
 }
 
-bool is_own(const Node& node, std::string_view op) { return node.domain == Symbol("tonnx") && node.op == Symbol(op); }
+bool is_own(const Node& node, std::string_view op) { return node.domain == "tonnx" && node.op == Symbol(op); }
 
 std::string list_of_names(const std::vector<StateEntry>& tensors, bool trainable) {
   std::string text;
@@ -153,7 +153,7 @@ class CodeWriter {
       }
       return;
     }
-    const size_t count = node.domain == Symbol("aten") ? get_aten_op(node).signature.outputs.size() : 1;
+    const size_t count = node.domain == "aten" ? get_aten_op(node).signature.outputs.size() : 1;
     std::vector<std::string> targets;
     for (size_t i = 0; i < count; ++i) {
       const Value* output = node.output(i);

@@ -368,9 +368,28 @@ Item Interpreter::eval_call(const Expr& expr, Frame& frame) {
     return call_name(callable.text, eval_arguments(expr, frame));
   }
   const std::string& name = callee.text;
+  if (name == "fork" && expr.items.size() == 2 && expr.items[1]->kind == Expr::Kind::Name) {  // at once, in its place
+    const auto forked = frame.locals.find(expr.items[1]->text);
+    require(forked != frame.locals.end(), "the code forks what is no function");
+    if (++depth_ > kMostCalls) fail_unsupported("functions are forked more than {} deep", kMostCalls);
+    budget().take(Resource::Steps, static_cast<int64_t>(frame.variables.size() + frame.locals.size()));
+    Frame inner = frame;
+    const std::shared_ptr<Function> function = forked->second;
+    require(run(function->body, inner) == Flow::Return, "a function that is forked returns nothing");
+    --depth_;
+    return inner.result;
+  }
   require(expr.items.size() > 1 || name == "print" || name == "dict" || name == "list", "'{}' is called with nothing",
           name);
-  if (name == "annotate" || name == "unchecked_cast") return eval(*expr.items.back(), frame);
+  if (name == "annotate" || name == "unchecked_cast") {
+    Item value = eval(*expr.items.back(), frame);
+    const Expr& type = *expr.items[1];
+    if (!value.is(IKind::Tensor) || expr.items.size() != 3) return value;
+    // a tensor that is taken as a number
+    if (type.is_name("int")) return converted(value, IKind::Int);
+    if (type.is_name("float")) return converted(value, IKind::Float);
+    return type.is_name("bool") ? converted(value, IKind::Bool) : value;
+  }
   if (name == "uninitialized") return Item::of(IKind::Unset);
   if (name == "isinstance") return Item::of_bool(is_instance(eval(*expr.items[1], frame), *expr.items[2]));
   if (name == "getattr") return eval_attribute(eval(*expr.items[1], frame), expr.items[2]->text);

@@ -75,11 +75,16 @@ class Interpreter {
   std::optional<Item> of_dict(std::string_view op, const Item::Items& args);
   void put_inside(const Item::Items& items, const Item::Items& more);
   std::optional<Item> of_numbers(std::string_view op, const Arguments& arguments);
+  std::optional<Item> of_literals(std::string_view op, const Arguments& arguments);  // script_literals.cpp
+  bool is_literal(const Item& item) const;
+  /// A tensor whose elements are known: nothing writes to it, itself or through a view.
+  bool is_known_tensor(const Item& item) const;
   Item arithmetic(std::string_view op, const Item& a, const Item& b);
   Item compare(std::string_view op, const Item& a, const Item& b);
   Item negated(const Item& flag);
   Item both(const Item& a, const Item& b, bool is_or);
   Item convolution(const Arguments& arguments);
+  Item convolution_mode(const Arguments& arguments);
   Item attention(const Arguments& arguments);  // this and the next two: script_fused.cpp
   Item encoder_layer(const Arguments& arguments);
   Item normalised_weight(const Arguments& arguments);

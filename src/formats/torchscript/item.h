@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct Item {
   std::shared_ptr<Items> items;
   std::shared_ptr<Object> object;
   std::shared_ptr<const Item> number;
+  std::optional<bool> unless_empty;  // of a bool that asks whether a size is 0: what it is where it is not
 
   static Item none() { return {}; }
   static Item of(Kind kind) {

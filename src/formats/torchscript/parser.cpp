@@ -113,6 +113,12 @@ class Parser {
   ExprPtr unary(std::string_view sign, int binding) {
     ExprPtr made = make(Expr::Kind::Unary);
     take();
+    if (sign == "-" && at(Kind::Int) && now().text == "9223372036854775808") {  // an integer with its sign only
+      made->kind = Expr::Kind::Int;
+      made->integer = std::numeric_limits<int64_t>::min();
+      take();
+      return made;
+    }
     made->text = sign;
     made->items.push_back(binary(binding));
     return made;

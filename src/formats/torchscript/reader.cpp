@@ -1,16 +1,14 @@
 // reader.cpp - the program of a TorchScript archive: forward() run on inputs of given shapes.
-#include <algorithm>
-
 #include "base/budget.h"
 #include "base/error.h"
-#include "base/nearest.h"
 #include "formats/torchscript/interpreter.h"
+#include "formats/torchscript/script_inputs.h"
+#include "formats/torchscript/script_unknown.h"
 #include "formats/torchscript/torchscript.h"
 
 namespace tonnx {
 namespace {
 
-using torchscript::Expr;
 using torchscript::Item;
 using torchscript::Parameter;
 using IKind = Item::Kind;
@@ -26,11 +24,7 @@ class ScriptReader {
 
   Program read(const ScriptInputs& inputs) {
     return read([&](const std::vector<Parameter>& parameters) {
-      torchscript::Arguments arguments;
-      for (const auto& [name, shape] : inputs.shapes) require_input(name);
-      for (const auto& [name, type] : inputs.types) require_input(name);
-      for (size_t i = 1; i < parameters.size(); ++i) add_argument(parameters[i], i - 1, inputs, arguments);
-      return arguments;
+      return torchscript::ScriptInputMaker(graph(), archive_, inputs).make(parameters);
     });
   }
 
@@ -57,9 +51,15 @@ class ScriptReader {
     const auto forward = root.object->type->methods.find("forward");
     if (forward == root.object->type->methods.end()) fail_unsupported("the module has no method forward");
     const auto& parameters = forward->second.parameters;
-    for (size_t i = 1; i < parameters.size(); ++i) names_.emplace_back(parameters[i].name);
-    const Item result = interpreter.call_method(root, "forward", make_arguments(parameters));
-    add_outputs(result, "output", interpreter);
+    const torchscript::Arguments arguments = make_arguments(parameters);
+    try {
+      add_outputs(interpreter.call_method(root, "forward", arguments), "output", interpreter);
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::Unsupported) throw;
+      const std::string unknown = list_unknown_operators(archive_, e.text());
+      if (unknown.empty()) throw;
+      throw Error(ErrorKind::Unsupported, "these operators cannot be read:" + unknown);
+    }
     return std::move(program_);
   }
 
@@ -79,54 +79,6 @@ class ScriptReader {
       case Kind::Dict: return Item::of_items(IKind::Dict, std::move(items));
     }
     return Item::none();
-  }
-
-  void require_input(const std::string& name) const {
-    const bool is_place = std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
-                          name.size() < 5 && static_cast<size_t>(std::stoi(name)) < names_.size();
-    if (!is_place && std::find(names_.begin(), names_.end(), name) == names_.end())
-      fail_invalid("the model has no input '{}'; it has: {}", name,
-                   nearest_list(name, Names(names_.begin(), names_.end())));
-  }
-
-  template <class T>
-  const T* find_given(const std::map<std::string, T>& all, const std::string& name, size_t place) const {
-    auto at = all.find(name);
-    if (at == all.end()) at = all.find(std::to_string(place));
-    return at == all.end() ? nullptr : &at->second;
-  }
-
-  void add_argument(const Parameter& parameter, size_t place, const ScriptInputs& inputs,
-                    torchscript::Arguments& arguments) {
-    const std::vector<int64_t>* const dims = find_given(inputs.shapes, parameter.name, place);
-    const DType* const given = find_given(inputs.types, parameter.name, place);
-    const std::string type = !parameter.type                                 ? "Tensor"
-                             : parameter.type->kind == Expr::Kind::Subscript ? parameter.type->items[0]->text
-                                                                             : parameter.type->text;
-    const auto add = [&](DType dtype, Shape shape) {
-      return graph().add_input(graph().unique_name(parameter.name), Type::tensor(dtype, std::move(shape)));
-    };
-    if (!parameter.value && (type == "int" || type == "float" || type == "bool")) {
-      const IKind kind = type == "int" ? IKind::Int : type == "float" ? IKind::Float : IKind::Bool;
-      const DType dtype = type == "int" ? DType::Int64 : type == "float" ? DType::Float32 : DType::Bool;
-      arguments.keywords.emplace_back(parameter.name, Item::of_value(kind, add(dtype, Shape())));
-      return;
-    }
-    if (dims != nullptr) {
-      Shape shape;
-      for (size_t i = 0; i < dims->size(); ++i)
-        shape.push_back((*dims)[i] >= 0 ? Dim((*dims)[i]) : Dim::symbol(fmt::format("{}_{}", parameter.name, i)));
-      arguments.keywords.emplace_back(parameter.name, Item::tensor(add(given ? *given : DType::Float32, shape)));
-      return;
-    }
-    if (type == "Optional") {
-      arguments.keywords.emplace_back(parameter.name, Item::none());
-      return;
-    }
-    if (parameter.value) return;  // its default
-    if (type != "Tensor") fail_unsupported("the input '{}' is a {}, and no tensor", parameter.name, type);
-    fail_invalid("the shape of the input '{}' is not in the file: --input-shape {}:1,3,224,224 gives it",
-                 parameter.name, parameter.name);
   }
 
   void add_outputs(const Item& item, const std::string& name, torchscript::Interpreter& interpreter) {
@@ -154,7 +106,6 @@ class ScriptReader {
   torchscript::ScriptArchive archive_;
   const char* separator_;
   Program program_;
-  std::vector<std::string> names_;
   std::vector<std::pair<std::string, torchscript::ExprPtr>> no_fields_;
 };
 
@@ -169,6 +120,18 @@ Program read_archive(const std::string& path, const Asked& asked, const char* se
 }
 
 }  // namespace
+
+std::vector<std::string> read_torchscript_inputs(const std::string& path) {
+  const torchscript::ScriptArchive archive(map_file(path));
+  const PickleValue& root = archive.root();
+  const bool is_object = root.is(PickleValue::Kind::Object) && root.callee->is(PickleValue::Kind::Global);
+  const torchscript::Class* const type = is_object ? archive.find_class(global_name(*root.callee)) : nullptr;
+  std::vector<std::string> names;
+  if (type == nullptr || !type->methods.contains("forward")) return names;
+  const auto& parameters = type->methods.find("forward")->second.parameters;
+  for (size_t i = 1; i < parameters.size(); ++i) names.push_back(parameters[i].name);
+  return names;
+}
 
 Program read_torchscript(const std::string& path, const ScriptInputs& inputs) {
   return read_archive(path, inputs, "_");

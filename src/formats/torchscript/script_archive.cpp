@@ -29,7 +29,8 @@ bool is_script_archive(const ZipFile& zip) { return !find_root(zip).empty(); }
 
 ScriptArchive::ScriptArchive(const Bytes& bytes) : zip_(bytes), strided_(kFreeGather + bytes.size()) {
   budget().add_input(bytes.size());
-  const std::string root = find_root(zip_);
+  root_ = find_root(zip_);
+  const std::string& root = root_;
   const bool is_saved = std::any_of(zip_.entries().begin(), zip_.entries().end(),
                                     [](const ZipEntry& entry) { return entry.name.ends_with("/data.pkl"); });
   if (root.empty() && is_saved)
@@ -43,6 +44,24 @@ ScriptArchive::ScriptArchive(const Bytes& bytes) : zip_(bytes), strided_(kFreeGa
   tensors_ = std::make_unique<PickledTensors>(zip_, strided_, root + "data/");
   constant_tensors_ = std::make_unique<PickledTensors>(zip_, strided_, root + "constants/");
   read_code(root);
+}
+
+const PickleValue* ScriptArchive::traced_inputs() {
+  if (zip_.find(root_ + "traced_inputs.pkl") == nullptr) return nullptr;
+  traced_ =
+      std::make_unique<Pickle>(read_pth_pickle(zip_, root_, "traced_inputs.pkl", "the archive"), "traced_inputs.pkl");
+  // both a dict by methods and the list in it are tagged with their types
+  const auto untagged = [](const PickleValue* value) {
+    const bool is_tagged =
+        value->is_call_of("torch.jit._pickle", "restore_type_tag") && !value->arguments->items.empty();
+    return is_tagged ? value->arguments->items[0] : value;
+  };
+  const PickleValue* const methods = untagged(&traced_->root());
+  for (size_t i = 0; i + 1 < methods->entries.size(); i += 2) {
+    const PickleValue* const inputs = untagged(methods->entries[i + 1]);
+    if (methods->entries[i]->text == "forward" && inputs->is(PickleValue::Kind::List)) return inputs;
+  }
+  return nullptr;
 }
 
 void ScriptArchive::read_version(const std::string& root) {

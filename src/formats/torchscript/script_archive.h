@@ -29,8 +29,12 @@ class ScriptArchive {
   PthTensor tensor(const PickleValue& value, bool is_constant) {
     return (is_constant ? constant_tensors_ : tensors_)->tensor_of(value);
   }
+  /// The arguments of forward() that the archive was traced with: a list. Null where it does not tell.
+  const PickleValue* traced_inputs();
   int64_t version() const { return version_; }
 
+  /// All code, file by file.
+  const std::vector<Unit>& units() const { return units_; }
   /// By the whole name: __torch__.pkg.Net. Null where there is none.
   const Class* find_class(std::string_view name) const;
   const Function* find_function(std::string_view name) const;
@@ -40,9 +44,10 @@ class ScriptArchive {
   void read_code(const std::string& root);
 
   ZipFile zip_;
+  std::string root_;
   StridedTensors strided_;
   int64_t version_ = 0;
-  std::unique_ptr<Pickle> data_, constants_;
+  std::unique_ptr<Pickle> data_, constants_, traced_;
   std::unique_ptr<PickledTensors> tensors_, constant_tensors_;
   std::vector<Unit> units_;
   std::map<std::string, const Class*, std::less<>> classes_;

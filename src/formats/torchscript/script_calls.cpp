@@ -300,6 +300,14 @@ Item ScriptCalls::copy(const Item& self, const Item& source) {
   return Item::tensor(place.graph->add_output_to(&node, place.graph->unique_name("copy"), to->type));
 }
 
+bool ScriptCalls::is_known(std::string_view library, std::string_view op) {
+  const Rows* const rows = find_rows(library, library == "aten" ? canonical_name(op) : std::string(op));
+  return rows != nullptr && std::any_of(rows->begin(), rows->end(), [](const AtenOpEntry* entry) {
+           return entry->op->types != nullptr || entry->op->raise != nullptr ||
+                  entry->op->elementwise != Elementwise::No;
+         });
+}
+
 Item ScriptCalls::call(std::string_view library, std::string_view op, const Arguments& arguments) {
   if (library == "aten" && op == "copy_" && arguments.positional.size() >= 2)
     return copy(arguments.positional[0], arguments.positional[1]);
@@ -307,13 +315,9 @@ Item ScriptCalls::call(std::string_view library, std::string_view op, const Argu
   const bool writes = library == "aten" && name != op && op.ends_with('_') && !op.ends_with("__");
   const Rows* rows = find_rows(library, name);
   if (rows == nullptr) fail_unsupported("there is no operator {}::{}", library, op);
-  std::vector<const Item*> bound;
-  for (const bool loosely : {false, true}) {
-    for (const AtenOpEntry* entry : *rows) {
-      if (bind(*entry, arguments, loosely, bound)) return build(*entry, bound, writes);
-    }
-  }
-  // overloads that the tables have under another name: max of two tensors is maximum
+  // overloads that the tables have under another name come behind those that take the arguments as they are, and before
+  // those that take a tensor as a number: max of two tensors is maximum, and not along a dimension
+  std::vector<const Rows*> renamed;
   for (const char* const overload : {"other", "sizes", "dtype"}) {
     Node probe;
     probe.domain = "aten";
@@ -321,9 +325,17 @@ Item ScriptCalls::call(std::string_view library, std::string_view op, const Argu
     probe.overload = overload;
     use_canonical_name(probe);
     const Rows* others = probe.op == Symbol(name) ? nullptr : find_rows("aten", probe.op.view());
-    if (others == nullptr || library != "aten") continue;
-    for (const AtenOpEntry* entry : *others) {
-      if (bind(*entry, arguments, true, bound)) return build(*entry, bound, writes);
+    if (others != nullptr && library == "aten") renamed.push_back(others);
+  }
+  std::vector<const Item*> bound;
+  for (const bool loosely : {false, true}) {
+    for (const AtenOpEntry* entry : *rows) {
+      if (bind(*entry, arguments, loosely, bound)) return build(*entry, bound, writes);
+    }
+    for (const Rows* others : renamed) {
+      for (const AtenOpEntry* entry : *others) {
+        if (bind(*entry, arguments, loosely, bound)) return build(*entry, bound, writes);
+      }
     }
   }
   std::vector<std::string> kinds;

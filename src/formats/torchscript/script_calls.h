@@ -32,6 +32,9 @@ class ScriptCalls {
 
   Place place;
 
+  /// Whether the tables have an operator of that name, and can tell the types of what it gives.
+  static bool is_known(std::string_view library, std::string_view op);
+
   /// An operator of a library: aten, torchvision, quantized. Throws Unsupported where no row takes such arguments.
   Item call(std::string_view library, std::string_view op, const Arguments& arguments);
   /// The same, of one row: `aten::conv2d`, its arguments by name.

@@ -77,22 +77,26 @@ void Interpreter::put_inside(const Item::Items& items, const Item::Items& more) 
 std::optional<Item> Interpreter::of_list(std::string_view op, const Item::Items& args) {
   const Item& of = args[0];
   Item::Items& items = *of.items;
+  const auto argument = [&](size_t place) -> const Item& {
+    require(place < args.size(), "{} of a list lacks an argument", op);
+    return args[place];
+  };
   if (op == "len") return Item::of_int(static_cast<int64_t>(items.size()));
   if (op == "__getitem__" && args.size() == 2) return items[index_in(items, args[1])];
   if (op == "append") {
-    put_inside(items, {args.at(1)});
+    put_inside(items, {argument(1)});
     items.push_back(args[1]);
     return of;
   }
-  if (op == "extend" && args.at(1).items) {
+  if (op == "extend" && argument(1).items) {
     const Item::Items more = *args[1].items;
     put_inside(items, more);
     items.insert(items.end(), more.begin(), more.end());
     return Item::none();
   }
   if (op == "insert") {
-    put_inside(items, {args.at(2)});
-    items.insert(items.begin() + static_cast<ptrdiff_t>(index_in(items, args.at(1), true)), args.at(2));
+    put_inside(items, {argument(2)});
+    items.insert(items.begin() + static_cast<ptrdiff_t>(index_in(items, argument(1), true)), argument(2));
     return Item::none();
   }
   if (op == "pop" || op == "Delete") {
@@ -102,8 +106,8 @@ std::optional<Item> Interpreter::of_list(std::string_view op, const Item::Items&
     return taken;
   }
   if (op == "_set_item") {
-    put_inside(items, {args.at(2)});
-    items[index_in(items, args.at(1))] = args.at(2);
+    put_inside(items, {argument(2)});
+    items[index_in(items, argument(1))] = argument(2);
     return of;
   }
   if (op == "clear") {
@@ -115,6 +119,14 @@ std::optional<Item> Interpreter::of_list(std::string_view op, const Item::Items&
     return Item::none();
   }
   if (op == "copy" || op == "list") return Item::of_items(IKind::List, items);
+  if (op == "dict") {  // of pairs
+    Item dict = Item::of_items(IKind::Dict, {});
+    for (const Item& pair : items) {
+      require(pair.items && pair.items->size() == 2, "a dict is made of something else than pairs");
+      of_dict("_set_item", {dict, (*pair.items)[0], (*pair.items)[1]});
+    }
+    return dict;
+  }
   if (op == "__contains__" && args.size() == 2) {
     for (const Item& item : items) {
       const auto same = equal_items(item, args[1]);
@@ -199,6 +211,12 @@ std::optional<Item> Interpreter::of_dict(std::string_view op, const Item::Items&
     return Item::none();
   }
   if (args.size() < 2) return std::nullopt;
+  if (op == "update") {
+    require(args[1].is(IKind::Dict) && args[1].items, "a dict is updated by {}", name_of(args[1].kind));
+    const Item::Items more = *args[1].items;
+    for (size_t i = 0; i + 1 < more.size(); i += 2) of_dict("_set_item", {args[0], more[i], more[i + 1]});
+    return Item::none();
+  }
   const size_t at = place(args[1]);
   if (op == "__contains__") return Item::of_bool(at < items.size());
   if (op == "__getitem__") {

@@ -132,11 +132,17 @@ Interpreter::Flow Interpreter::run_branch(const Item& condition, const Way& yes,
     --branches_;
     calls_.place.graph = &outer;
   }
-  if (flows[0] == Flow::Raise || flows[1] == Flow::Raise) {  // that way is not taken
+  const auto take = [&](const Way& way) {
     for (const GraphPtr& graph : graphs) graph->release_uses();
     outer.erase(&node);
-    if (flows[0] == flows[1]) return Flow::Raise;
-    return (flows[0] == Flow::Raise ? no : yes)(frame);
+    return way(frame);
+  };
+  if (flows[0] == Flow::Raise || flows[1] == Flow::Raise) {  // that way is not taken
+    if (flows[0] == flows[1]) {
+      take([](Frame&) { return Flow::Raise; });
+      return Flow::Raise;
+    }
+    return take(flows[0] == Flow::Raise ? no : yes);
   }
   require_same_objects(objects);
   if (flows[0] != flows[1]) fail_unsupported("one way returns, and the other goes on");
@@ -145,11 +151,17 @@ Interpreter::Flow Interpreter::run_branch(const Item& condition, const Way& yes,
   std::set<Value*> written;
   for (const GraphPtr& graph : graphs) find_written(*graph, *graph, written);
   Variables variables;
-  for (const auto& [name, item] : frames[0].variables) {
-    const auto other = frames[1].variables.find(name);
-    if (other != frames[1].variables.end()) variables[name] = merged.merge(item, other->second);
+  try {
+    for (const auto& [name, item] : frames[0].variables) {
+      const auto other = frames[1].variables.find(name);
+      if (other != frames[1].variables.end()) variables[name] = merged.merge(item, other->second);
+    }
+    if (flows[0] == Flow::Return) frame.result = merged.merge(frames[0].result, frames[1].result);
+  } catch (const Error& e) {
+    // a way of its own for what is empty, in another form: nothing is
+    if (e.kind() != ErrorKind::Unsupported || !condition.unless_empty) throw;
+    return take(*condition.unless_empty ? yes : no);
   }
-  if (flows[0] == Flow::Return) frame.result = merged.merge(frames[0].result, frames[1].result);
   check_written(written);
   for (Value* root : written) {
     now[root] = merged.written(latest(*graphs[0], root), latest(*graphs[1], root));

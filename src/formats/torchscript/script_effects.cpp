@@ -72,7 +72,7 @@ LoopNames loop_names(const Stmt& loop) {
 
 void find_written(const Graph& graph, const Graph& inner, std::set<Value*>& into) {
   for (const Node& node : inner) {
-    if (node.domain == Symbol("aten") && writes_self(node) && node.input(0) != nullptr) {
+    if (node.domain == "aten" && writes_self(node) && node.input(0) != nullptr) {
       Value* root = root_of(node.input(0));
       if (!is_inside(root->graph, graph)) into.insert(root);
     }

@@ -113,13 +113,18 @@ class Interpreter::LoopTrace {
     if (stmt_.kind == Stmt::Kind::For) in_.assign(*stmt_.targets[0], Item::of_value(IKind::Int, counter), inner_);
   }
 
+  [[noreturn]] static void fail_length() {
+    fail_unsupported("a list or an optional value that a loop carries changes its length in it");
+  }
+
   /// What a carried variable is behind an iteration.
   Value* leaf_behind(const Item& leaf, size_t at) {
+    if (at >= kinds_.size()) fail_length();
     if (Value* value = tensor_in(leaf, calls_)) {
-      if (kinds_.at(at) == IKind::Unset) kinds_[at] = leaf.kind;
+      if (kinds_[at] == IKind::Unset) kinds_[at] = leaf.kind;
       return value;
     }
-    if (!types_.at(at).is_tensor()) fail_unsupported("a variable that a loop carries has a value in no iteration");
+    if (!types_[at].is_tensor()) fail_unsupported("a variable that a loop carries has a value in no iteration");
     return filler(types_[at], calls_);
   }
 
@@ -129,6 +134,7 @@ class Interpreter::LoopTrace {
       Item after = inner_.variables[name];
       for_each_leaf(after, [&](Item& leaf) { results_.push_back(leaf_behind(leaf, results_.size())); });
     }
+    if (results_.size() + memory_.size() != initial_.size()) fail_length();
     const size_t first = 1 + initial_.size() - memory_.size();
     const size_t absent = static_cast<size_t>(std::count(initial_.begin(), initial_.end(), nullptr));
     for (size_t i = 0; i < memory_.size(); ++i)

@@ -111,6 +111,21 @@ Item Interpreter::arithmetic(std::string_view op, const Item& a, const Item& b) 
   return calls_.number(name, {a, b}, kind);
 }
 
+namespace {
+
+/// A size of a tensor, or a short sum or product of some.
+bool is_size(const Value& number, int depth = 0) {
+  constexpr int kDeepest = 8;
+  const Node* const node = number.producer;
+  if (node == nullptr || depth > kDeepest) return false;
+  if (node->op == Symbol("sym_size")) return true;
+  const auto& inputs = node->inputs();
+  return (node->op == Symbol("add") || node->op == Symbol("mul")) && node->domain == Symbol("_operator") &&
+         std::all_of(inputs.begin(), inputs.end(), [&](const Value* each) { return is_size(*each, depth + 1); });
+}
+
+}  // namespace
+
 Item Interpreter::compare(std::string_view op, const Item& a, const Item& b) {
   if (a.is_constant() && b.is_constant()) return Item::of_bool(folded_order(op, real_of(a), real_of(b)));
   const auto is_tensor = [](const Item& item) { return !item.is_constant() && item.value->type.is_tensor(); };
@@ -121,14 +136,18 @@ Item Interpreter::compare(std::string_view op, const Item& a, const Item& b) {
   if (a.is(IKind::Int) && b.is(IKind::Int)) {
     if (const auto known = order_of(op, ScriptCalls::dim_of(a), ScriptCalls::dim_of(b))) return Item::of_bool(*known);
   }
-  return calls_.number(op, {a, b}, IKind::Bool);
+  Item answer = calls_.number(op, {a, b}, IKind::Bool);
+  const bool asks_size = a.is(IKind::Int) && !a.is_constant() && is_size(*a.value) && b.is(IKind::Int) &&
+                         b.is_constant() && b.integer == 0;
+  if (asks_size && is_one_of(op, {"gt", "ne", "eq"})) answer.unless_empty = op != "eq";
+  return answer;
 }
 
 Item Interpreter::converted(const Item& of, IKind kind) {
   if (of.is(IKind::Tensor)) {
     if (of.number) return converted(*of.number, kind);
     const Type& type = of.value->type;
-    if (of.value->constant && of.value->producer == nullptr && of.value->constant->count() == 1) {
+    if (is_known_tensor(of) && of.value->constant->count() == 1) {
       const double value = element_as_double(*of.value->constant, 0);
       if (kind == IKind::Float) return Item::of_float(value);
       if (kind == IKind::Bool) return Item::of_bool(value != 0);

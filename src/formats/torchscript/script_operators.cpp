@@ -88,9 +88,23 @@ Item Interpreter::convolution(const Arguments& arguments) {
   return calls_.call_row(name, std::move(named));
 }
 
+/// aten::_convolution_mode, whose padding is a word.
+Item Interpreter::convolution_mode(const Arguments& arguments) {
+  const auto& args = arguments.positional;
+  require(args.size() == 7 && args[3].items, "a convolution lacks arguments");
+  return calls_.call_row(fmt::format("aten::conv{}d.padding", args[3].items->size()), {{"input", args[0]},
+                                                                                       {"weight", args[1]},
+                                                                                       {"bias", args[2]},
+                                                                                       {"stride", args[3]},
+                                                                                       {"padding", args[4]},
+                                                                                       {"dilation", args[5]},
+                                                                                       {"groups", args[6]}});
+}
+
 /// torch.tensor of numbers, and lists of them.
 Item Interpreter::make_tensor(const Arguments& arguments) {
-  const Item& data = arguments.positional.at(0);
+  require(!arguments.positional.empty(), "a tensor is made of nothing");
+  const Item& data = arguments.positional[0];
   const Item* dtype = find_argument(arguments, 1, "dtype");
   const bool has_type = dtype != nullptr && dtype->is(IKind::Int);
   if (data.is(IKind::Tensor)) return data;
@@ -165,6 +179,7 @@ std::optional<Item> Interpreter::of_tensor(std::string_view op, const Arguments&
   const auto& args = arguments.positional;
   if (op == "tensor" || op == "as_tensor") return make_tensor(arguments);
   if (op == "_convolution") return convolution(arguments);
+  if (op == "_convolution_mode") return convolution_mode(arguments);
   if (op == "device") {
     Item device = Item::of(IKind::Device);
     device.text = "cpu";
@@ -174,6 +189,7 @@ std::optional<Item> Interpreter::of_tensor(std::string_view op, const Arguments&
   if (op == "str") return Item::of_text(args.empty() ? "" : text_of(args[0]));
   if (op == "_native_multi_head_attention") return attention(arguments);
   if (op == "_transformer_encoder_layer_fwd") return encoder_layer(arguments);
+  if (op == "wait" && args.size() == 1) return args[0];  // for what was forked, and is there
   if (op == "_weight_norm") return normalised_weight(arguments);
   if (op == "warn" || op == "manual_seed" || op == "_assert") return Item::none();
   // with gradients: fused forms of layers are for running without them
@@ -190,6 +206,18 @@ std::optional<Item> Interpreter::of_tensor(std::string_view op, const Arguments&
   }
   if (args.empty() || !args[0].is(IKind::Tensor)) return std::nullopt;
   const Item& self = args[0];
+  if (op == "nonzero_numpy" || (op == "where" && args.size() == 1)) {  // the places, dimension by dimension
+    const Item places = calls_.call("aten", "nonzero", {{self}, {}});
+    Item::Items list;
+    for (int64_t i = 0; i < self.value->type.rank(); ++i)
+      list.push_back(calls_.call("aten", "select", {{places, Item::of_int(1), Item::of_int(i)}, {}}));
+    return Item::of_items(IKind::List, std::move(list));
+  }
+  if (op == "view_copy") {
+    const Item* const dtype = find_argument(arguments, 1, "dtype");
+    if (dtype != nullptr && dtype->is(IKind::Int))
+      return calls_.call_row("aten::view.dtype", {{"self", self}, {"dtype", *dtype}});
+  }
   const bool is_dropout = op.find("dropout") != std::string_view::npos && args.size() == 3 && args[2].is(IKind::Bool);
   if (is_dropout && args[2].is_constant() && args[2].integer == 0) return self;
   if (self.number && is_one_of(op, {"add", "sub", "mul", "floor_divide", "div", "remainder", "rsub", "neg"})) {
@@ -264,7 +292,7 @@ std::optional<Item> Interpreter::of_tensor(std::string_view op, const Arguments&
       fail_unsupported("a list of a tensor of shape {}", tonnx::text_of(shape));
     Item::Items list;
     for (int64_t i = 0; i < *count; ++i) {
-      if (self.value->constant && self.value->producer == nullptr) {
+      if (is_known_tensor(self)) {
         const Tensor& tensor = *self.value->constant;
         list.push_back(kind == IKind::Float  ? Item::of_float(element_as_double(tensor, i))
                        : kind == IKind::Bool ? Item::of_bool(element_as_int(tensor, i) != 0)
@@ -292,6 +320,7 @@ Item Interpreter::operate(std::string_view library, std::string_view op, const A
   if (library == "aten") {
     if (auto made = of_older(op, arguments)) return *made;
     if (auto made = of_tensor(op, arguments)) return *made;
+    if (auto made = of_literals(op, arguments)) return *made;
     if (auto made = of_numbers(op, arguments)) return *made;
     if (auto made = of_container(op, arguments)) return *made;
   }

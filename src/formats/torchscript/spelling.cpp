@@ -218,17 +218,16 @@ std::string type_text(const Type& type) {
 
 std::string type_text(const Value& value) {
   const Node* from = value.producer;
-  if (value.type.kind == Kind::Unknown && from != nullptr && from->domain == Symbol("tonnx")) {
-    if (from->op == Symbol("none")) return "Optional[Tensor]";
+  if (value.type.kind == Kind::Unknown && from != nullptr && from->domain == "tonnx") {
+    if (from->op == "none") return "Optional[Tensor]";
     if (get_aten_op(*from).signature.outputs[0].type == "list") return "List[Tensor]";
-    const char* inner = from->op == Symbol("cond") ? "then_branch" : nullptr;
+    const char* inner = from->op == "cond" ? "then_branch" : nullptr;
     if (inner != nullptr) {
       const auto& branch = **from->find_attribute(inner)->value.get<GraphPtr>();
       return type_text(*branch.outputs()[value.output_index]);
     }
   }
-  if (from != nullptr && from->domain == Symbol("tonnx") && from->op == Symbol("none") &&
-      value.type.kind != Kind::Optional)
+  if (from != nullptr && from->domain == "tonnx" && from->op == "none" && value.type.kind != Kind::Optional)
     return fmt::format("Optional[{}]", type_text(value.type));
   return type_text(value.type);
 }
@@ -259,7 +258,7 @@ std::string condition_text(const Value& value, const Context& context) {
 std::string node_text(const Node& node, Context& context) { return Spelling(node, context).text(); }
 
 bool gives_list(const Node& node) {
-  if (node.domain != Symbol("aten")) return false;
+  if (node.domain != "aten") return false;
   const auto& outputs = get_aten_op(node).signature.outputs;
   return outputs.size() == 1 && outputs[0].is_list && outputs[0].type == "Tensor";
 }

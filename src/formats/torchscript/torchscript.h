@@ -33,6 +33,9 @@ struct ScriptCall {
   std::vector<std::pair<std::string, ScriptArgument>> arguments;  // by the names of the parameters
 };
 
+/// What forward() calls its arguments. Throws BadFile, InvalidModel, Unsupported.
+std::vector<std::string> read_torchscript_inputs(const std::string& path);
+
 /// The program that forward() is for such inputs. Branches and loops that only the run decides are `tonnx::cond` and
 /// `tonnx::loop`; operators that write are still there. Throws BadFile, InvalidModel, Unsupported.
 Program read_torchscript(const std::string& path, const ScriptInputs& inputs);
