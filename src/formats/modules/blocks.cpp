@@ -4,14 +4,16 @@
 #include <algorithm>
 #include <queue>
 #include <set>
+#include <unordered_set>
 
 namespace tonnx {
 namespace {
 
-constexpr size_t kFewItems = 2;    // what is so little is written where it is used
-constexpr int kFewTensors = 2;     // a place with fewer layers and tensors is no block
-constexpr size_t kManyNodes = 6;   // but for one that computes as much
-constexpr size_t kManyPlaces = 3;  // or that is found in so many kinds of places
+constexpr size_t kFewItems = 2;     // what is so little is written where it is used
+constexpr int kFewTensors = 2;      // a place with fewer layers and tensors is no block
+constexpr size_t kManyNodes = 6;    // but for one that computes as much
+constexpr size_t kManyPlaces = 3;   // or that is found in so many kinds of places
+constexpr size_t kManyValues = 20;  // that a block takes and gives
 
 /// The parts of a directed graph that lead to themselves, after Tarjan: for each vertex the number of its part.
 class Cycles {
@@ -75,9 +77,9 @@ class Cycles {
 
 class BlockFinder {
  public:
-  BlockFinder(const Graph& graph, const ModuleTree& tree, const Scopes& scopes)
-      : tree_(tree), scopes_(scopes), outer_(outer_nodes(graph)) {
-    const auto places = places_of_nodes(graph, tree, scopes);
+  BlockFinder(const Graph& graph, const ModuleTree& tree, const Scopes& scopes, int root)
+      : graph_(graph), tree_(tree), scopes_(scopes), root_(root), outer_(outer_nodes(graph)) {
+    const auto places = places_of_nodes(graph, tree, scopes, root);
     for (const Node& node : graph) {
       number_[&node] = static_cast<int>(nodes_.size());
       nodes_.push_back(&node);
@@ -90,7 +92,8 @@ class BlockFinder {
   Blocks run() {
     result_.is_block.assign(static_cast<size_t>(scopes_.count()), false);
     choose();
-    result_.is_block[0] = true;
+    result_.is_block[static_cast<size_t>(root_)] = true;
+    drop_wide_ones();
     drop_little_ones();
     order();
     return std::move(result_);
@@ -98,9 +101,11 @@ class BlockFinder {
 
  private:
   void add_edge(const Value* value, int to) {
-    if (value == nullptr || value->producer == nullptr) return;
-    const auto from = number_.find(outer_.at(value->producer));
-    if (from->second != to) edges_.emplace_back(from->second, to);
+    if (value == nullptr || value->constant) return;
+    const auto outer = value->producer ? outer_.find(value->producer) : outer_.end();
+    const int from = outer == outer_.end() ? kOutside : number_.at(outer->second);
+    uses_.push_back({value, from, to});
+    if (from != kOutside && to != kOutside && from != to) edges_.emplace_back(from, to);
   }
 
   void find_edges_of(const Node& node, int to) {
@@ -113,6 +118,7 @@ class BlockFinder {
 
   void find_edges() {
     for (size_t i = 0; i < nodes_.size(); ++i) find_edges_of(*nodes_[i], static_cast<int>(i));
+    for (const Value* output : graph_.outputs()) add_edge(output, kOutside);
   }
 
   /// From the deepest places up: what can be one step of the computation, beside those that are already, is a block.
@@ -121,7 +127,7 @@ class BlockFinder {
     for (int i = 0; i < scopes_.count(); ++i) deepest = std::max(deepest, scopes_[i].depth);
     std::vector<int> top(nodes_.size());  // the block that stands for each node so far, or the node itself
     for (size_t i = 0; i < top.size(); ++i) top[i] = -static_cast<int>(i) - 1;
-    for (int depth = deepest; depth > 0; --depth) {
+    for (int depth = deepest; depth > scopes_[root_].depth; --depth) {
       std::vector<int> at(nodes_.size(), -1);
       for (size_t i = 0; i < nodes_.size(); ++i) {
         int scope = place_[i];
@@ -167,14 +173,6 @@ class BlockFinder {
     return scope;
   }
 
-  /// `model.4.m.0.cv1` as `model.#.m.#.cv1`.
-  std::string kind_of_place(int scope) const {
-    std::string text;
-    for (; scope > 0; scope = scopes_[scope].parent)
-      text = (is_index(scopes_[scope].name) ? "#" : scopes_[scope].name) + "." + text;
-    return text;
-  }
-
   /// What small places compute, and in how many kinds of places: a convolution with what follows it is worth a class
   /// where it is everywhere.
   std::vector<bool> find_wrappers() const {
@@ -191,7 +189,7 @@ class BlockFinder {
     for (int i = 1; i < scopes_.count(); ++i) {
       const auto scope = static_cast<size_t>(i);
       if (steps[scope] > 1 && steps[scope] <= kManyNodes && result_.is_block[scope])
-        places[computes[scope]].insert(kind_of_place(i));
+        places[computes[scope]].insert(kind_of_place(scopes_.path_of(i)));
     }
     std::vector<bool> result(computes.size(), false);
     for (size_t i = 1; i < computes.size(); ++i) {
@@ -199,6 +197,24 @@ class BlockFinder {
       result[i] = result_.is_block[i] && at != places.end() && at->second.size() >= kManyPlaces;
     }
     return result;
+  }
+
+  /// A place that takes or gives a great many values is no block: its call would be longer than what it does.
+  void drop_wide_ones() {
+    std::vector<std::unordered_set<const Value*>> crossing(static_cast<size_t>(scopes_.count()));
+    const auto place_at = [&](int node) { return node == kOutside ? root_ : place_[static_cast<size_t>(node)]; };
+    for (const auto& [value, from, to] : uses_) {
+      const int a = place_at(from), b = place_at(to), around = scopes_.common(a, b);
+      for (const int side : {a, b}) {
+        for (int scope = side; scope != around; scope = scopes_[scope].parent) {
+          auto& values = crossing[static_cast<size_t>(scope)];
+          if (values.size() <= kManyValues) values.insert(value);
+        }
+      }
+    }
+    for (size_t i = 0; i < crossing.size(); ++i) {
+      if (crossing[i].size() > kManyValues && static_cast<int>(i) != root_) result_.is_block[i] = false;
+    }
   }
 
   /// A place with one layer, or that only hands on to two others and has no number, is written where it is used.
@@ -214,7 +230,7 @@ class BlockFinder {
     for (const int place : place_) ++nodes[static_cast<size_t>(block_around(place))];
     for (int i = scopes_.count() - 1; i > 0; --i) {
       const auto scope = static_cast<size_t>(i);
-      if (!result_.is_block[scope]) continue;
+      if (!result_.is_block[scope] || i == root_) continue;
       const int around = block_around(scopes_[i].parent);
       const bool has_little = tensors[scope] < kFewTensors && nodes[scope] < kManyNodes && !is_wrapper[scope];
       const bool hands_on = nodes[scope] == 0 && calls[scope] <= kFewItems && !is_index(scopes_[i].name);
@@ -247,7 +263,7 @@ class BlockFinder {
     std::vector<int> first(count, -1);  // the first node of each block
     for (size_t i = 0; i < nodes_.size(); ++i) {
       items[static_cast<size_t>(block[i])].push_back(-static_cast<int>(i) - 1);
-      for (int inner = block[i]; inner != 0 && first[static_cast<size_t>(inner)] < 0;) {
+      for (int inner = block[i]; inner != root_ && first[static_cast<size_t>(inner)] < 0;) {
         first[static_cast<size_t>(inner)] = static_cast<int>(i);
         const int around = block_around(scopes_[inner].parent);
         items[static_cast<size_t>(around)].push_back(inner);
@@ -296,21 +312,31 @@ class BlockFinder {
     return result;
   }
 
+  /// A value, the node that makes it, and one that uses it.
+  struct Crossing {
+    const Value* value;
+    int from, to;
+  };
+  static constexpr int kOutside = -1;  // of the graph
+
+  const Graph& graph_;
   const ModuleTree& tree_;
   const Scopes& scopes_;
+  int root_;
   std::unordered_map<const Node*, const Node*> outer_;
   std::unordered_map<const Node*, int> number_;
   std::vector<const Node*> nodes_;
   std::vector<int> place_;
   std::vector<bool> is_list_;  // for each scope
   std::vector<std::pair<int, int>> edges_;
+  std::vector<Crossing> uses_;
   Blocks result_;
 };
 
 }  // namespace
 
-Blocks find_blocks(const Graph& graph, const ModuleTree& tree, const Scopes& scopes) {
-  return BlockFinder(graph, tree, scopes).run();
+Blocks find_blocks(const Graph& graph, const ModuleTree& tree, const Scopes& scopes, int root) {
+  return BlockFinder(graph, tree, scopes, root).run();
 }
 
 }  // namespace tonnx

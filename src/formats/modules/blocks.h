@@ -15,11 +15,12 @@ struct BlockItem {
 };
 
 struct Blocks {
-  std::vector<bool> is_block;                     // for each scope; the model is one
+  std::vector<bool> is_block;                     // for each scope
   std::vector<std::vector<BlockItem>> items;      // for each scope: in an order that can be computed
-  std::unordered_map<const Node*, int> block_of;  // the innermost block of each node of the main graph
+  std::unordered_map<const Node*, int> block_of;  // the innermost block of each node of the graph
 };
 
-Blocks find_blocks(const Graph& graph, const ModuleTree& tree, const Scopes& scopes);
+/// `root`: the place of the graph itself, which is a block.
+Blocks find_blocks(const Graph& graph, const ModuleTree& tree, const Scopes& scopes, int root);
 
 }  // namespace tonnx

@@ -41,7 +41,7 @@ std::optional<CallLoop> find_plain_loop(const std::vector<Node*>& calls) {
 Node* step_behind(const Node& call) {
   if (call.outputs().size() != 1 || call.output(0)->uses.size() != 1) return nullptr;
   Node* step = call.output(0)->uses[0].user;
-  const bool is_step = step != nullptr && step->graph == call.graph && step->domain == Symbol("aten") &&
+  const bool is_step = step != nullptr && step->graph == call.graph && step->domain == "aten" &&
                        step->inputs().size() == 2 && step->outputs().size() == 1 && find_aten_op(*step) != nullptr;
   return is_step ? step : nullptr;
 }

@@ -49,7 +49,7 @@ class TreeFinder {
  private:
   void walk(const Graph& graph) {
     for (const Node& node : graph) {
-      if (node.domain == Symbol("tonnx") && node.op == Symbol("call_module")) {
+      if (node.domain == "tonnx" && node.op == "call_module") {
         add_external(node);
       } else {
         add_module(node);
@@ -108,9 +108,9 @@ class TreeFinder {
         }))
       return false;
     return std::any_of(spec.weights.begin(), spec.weights.end(), [](const ModuleSpec::Weight& weight) {
-      const std::string_view name = weight.value->name;
+      const std::string& name = weight.value->name;
       const size_t dot = name.rfind('.');
-      return dot != std::string_view::npos && name.substr(dot + 1).ends_with("_" + weight.attribute);
+      return dot != std::string::npos && name.substr(dot + 1).ends_with("_" + weight.attribute);
     });
   }
 
@@ -124,12 +124,13 @@ class TreeFinder {
   void note_parts(const ModuleSpec& spec) {
     std::string base;
     for (const ModuleSpec::Weight& weight : spec.weights) {
-      if (base.empty() && weight.value->name.ends_with("_" + weight.attribute))
-        base = weight.value->name.substr(0, weight.value->name.size() - weight.attribute.size());
+      const std::string& name = weight.value->name;
+      if (base.empty() && name.ends_with("_" + weight.attribute))
+        base = name.substr(0, name.size() - weight.attribute.size());
     }
     for (const ModuleSpec::Weight& weight : spec.weights) {
-      const bool is_named = !is_made_up(weight.value->name);
-      parts_.try_emplace(weight.value, is_named ? weight.value->name : base + weight.attribute, weight.transposed);
+      const std::string& name = weight.value->name;
+      parts_.try_emplace(weight.value, is_made_up(name) ? base + weight.attribute : name, weight.transposed);
     }
   }
 
@@ -137,7 +138,7 @@ class TreeFinder {
   static std::string path_for(const Node& node, const ModuleSpec& spec) {
     for (const ModuleSpec::Weight& weight : spec.weights) {  // conv.bias, beside a weight without a name
       const std::string& name = weight.value->name;
-      if (is_state_key(weight.value->name) && name.ends_with("." + weight.attribute))
+      if (is_state_key(name) && name.ends_with("." + weight.attribute))
         return name.substr(0, name.size() - weight.attribute.size() - 1);
     }
     for (const ModuleSpec::Weight& weight : spec.weights) {
@@ -153,14 +154,15 @@ class TreeFinder {
       result_.tensors.push_back({part->second.first, value, part->second.second, value->trainable, true});
       return;
     }
-    std::string path = is_made_up(value->name) ? "" : path_of_node(value->name);
-    const bool is_of_node = naming_ == TreeNames::Nested && value->name.starts_with('/');  // which gives it
+    const std::string& name = value->name;
+    std::string path = is_made_up(name) ? "" : path_of_node(name);
+    const bool is_of_node = naming_ == TreeNames::Nested && name.starts_with('/');  // which gives it
     if (is_of_node || identifier(path).empty()) {  // named after the place where it is used
       const Node* user = value->uses[0].user;
       if (!is_of_node) path = user ? path_of_node(user->name) : "";
       path += fmt::format("{}{}", path.empty() ? "" : ".", role_of(*value));
     }
-    result_.tensors.push_back({path, value, false, value->trainable, is_state_key(value->name)});
+    result_.tensors.push_back({path, value, false, value->trainable, is_state_key(name)});
   }
 
   /// The part that all paths begin with, such as the name of the network; none where they are those of a PyTorch model,
@@ -291,6 +293,11 @@ class TreeFinder {
 bool is_generator(const StateEntry& entry) { return entry.value->type.kind == Type::Kind::Opaque; }
 
 ModuleTree find_module_tree(const Graph& graph, TreeNames naming) { return TreeFinder(graph, naming).run(); }
+
+std::string_view called_by(const Node& node, const ModuleTree& tree) {
+  const auto at = tree.submodule_of.find(&node);
+  return at == tree.submodule_of.end() ? std::string_view() : tree.submodules[at->second].name;
+}
 
 std::string class_note(std::string_view path) { return fmt::format("class of {}", path); }
 

@@ -45,6 +45,9 @@ enum class TreeNames : uint8_t { Nested, Flat };
 
 ModuleTree find_module_tree(const Graph& graph, TreeNames naming = TreeNames::Nested);
 
+/// The path of the module that the node calls; empty where it is no call.
+std::string_view called_by(const Node& node, const ModuleTree& tree);
+
 /// The key under which a graph's metadata have the class that a module was in PyTorch.
 std::string class_note(std::string_view path);
 

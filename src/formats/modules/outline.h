@@ -20,24 +20,32 @@ struct Member {
   std::shared_ptr<ModulePart> part;
 };
 
-struct ModulePart {
+/// What a module computes.
+struct Method {
+  Method() = default;
+  Method(const Method&) = delete;
+  ~Method();
+
+  std::string name = "forward";
+  bool owns_graph = true;
+  GraphPtr graph;    // none where only its members are called
+  ModuleTree calls;  // what its graph has: names are as code says them, behind `self.`
+  std::vector<Node*> callers;
+};
+
+/// A module, which is first of all its forward.
+struct ModulePart : Method {
   enum class Kind : uint8_t {
     Class,
     Sequential,  // its members are called one behind the other
     List,        // its members are numbers
     Dict,        // its members are called by others
   };
-  ModulePart() = default;
-  ModulePart(const ModulePart&) = delete;
-  ~ModulePart();
-
   Kind kind = Kind::Class;
   std::string path;        // encoder.layer.0; empty for the model
   std::string class_name;  // that it had in PyTorch, where the file says so
   std::vector<Member> members;
-  bool owns_graph = true;
-  GraphPtr graph;    // what it computes; none where only its members are called
-  ModuleTree calls;  // what its graph has: names are as code says them, behind `self.`
+  std::vector<std::unique_ptr<Method>> others;  // what it does in another branch or loop, where that is something else
 };
 
 /// How code says a member of a module of that kind: `.conv`, `[0]`, `["self"]`.
@@ -45,6 +53,8 @@ std::string access_step(ModulePart::Kind around, const std::string& name);
 
 /// A node that calls a part of the model: all its inputs are arguments.
 bool is_call_part(const Node& node);
+/// Whether the value, which the graph gives, may share memory with one that is outside of the graph.
+bool may_share(const Graph& graph, const Value& value);
 
 /// Settles where modules are that have no place in PyTorch. Names that are no keys of a state dict there lead no
 /// further than to the block that has them; parts of the graph that repeat are blocks if no names say so.

@@ -37,6 +37,18 @@ void join_from(Path& path, size_t first) {
   path.push_back(python::identifier(rest));
 }
 
+std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
+
+std::string within(const std::string& place, const std::string& name) {
+  return place.empty() ? name : place + "." + name;
+}
+
+std::string kind_of_place(const std::string& path) {
+  std::string kind;
+  for (const std::string& part : path_of_name(path)) kind += is_index(part) ? "#." : part + ".";
+  return kind;
+}
+
 bool is_index(std::string_view part) {
   return !part.empty() && part.size() < 7 && (part == "0" || part[0] != '0') &&
          std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c); });

@@ -25,6 +25,13 @@ bool is_attribute(std::string_view part);
 /// The parts of a name out of a file, between dots and slashes, each as an attribute may be called, or a number.
 Path path_of_name(std::string_view name);
 
+/// `weight` of `encoder.layer.0.weight`.
+std::string last_part(const std::string& path);
+/// The name in a place; the name alone in the model itself.
+std::string within(const std::string& place, const std::string& name);
+/// Where alike modules are: `model.layers.#.mlp.` of `model.layers.3.mlp`.
+std::string kind_of_place(const std::string& path);
+
 /// What is directly inside the place on the way to where a node's name says it is: `2` of `/features/features.0/
 /// features.0.2/Relu` in `features.0`; empty where it is elsewhere. So many parts at the front of paths are left out.
 std::string name_within(const std::string& place, std::string_view node_name, size_t outer_parts);

@@ -45,7 +45,7 @@ const std::map<std::string_view, std::string_view>& layer_names() {
 }  // namespace
 
 std::string plain_layer(const Node& node) {
-  if (node.domain != Symbol("aten") || node.inputs().size() != 1 || node.outputs().size() != 1) return "";
+  if (node.domain != "aten" || node.inputs().size() != 1 || node.outputs().size() != 1) return "";
   const AtenOpEntry* entry = find_aten_op(node);
   if (entry == nullptr) return "";
   const Emission emission(node, *entry, [](const Value*, int) { return std::string("x"); });

@@ -50,7 +50,7 @@ class RepeatFinder {
   }
 
   bool is_open(const Node& node) const {
-    if (!subgraphs_of(node).empty() || node.domain == Symbol("tonnx")) return false;
+    if (!subgraphs_of(node).empty() || node.domain == "tonnx") return false;
     const auto layer = tree_.submodule_of.find(&node);
     if (layer == tree_.submodule_of.end()) return true;
     const Submodule& module = tree_.submodules[layer->second];

@@ -2,6 +2,7 @@
 #include "formats/modules/scopes.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/join.h"
 #include "ops/frame/python_names.h"
@@ -126,9 +127,12 @@ namespace {
 
 class PlaceFinder {
  public:
-  PlaceFinder(const Graph& graph, const ModuleTree& tree, const Scopes& scopes)
-      : graph_(graph), tree_(tree), scopes_(scopes), outer_(outer_nodes(graph)) {
-    for (size_t i = 0; i < tree.tensors.size(); ++i) tensor_at_[tree.tensors[i].value] = scopes.of_tensor(i);
+  PlaceFinder(const Graph& graph, const ModuleTree& tree, const Scopes& scopes, int root)
+      : graph_(graph), tree_(tree), scopes_(scopes), root_(root), outer_(outer_nodes(graph)) {
+    for (size_t i = 0; i < tree.tensors.size(); ++i) {
+      tensor_at_[tree.tensors[i].value] = scopes.of_tensor(i);
+      if (tree.tensors[i].is_key) keys_.insert(tree.tensors[i].value);
+    }
   }
 
   std::unordered_map<const Node*, int> run() {
@@ -143,6 +147,9 @@ class PlaceFinder {
         result_[node] = place_of_uses(*node);
     }
     for (int round = 0; round < kRounds && move_out(); ++round) {
+    }
+    for (auto& [node, place] : result_) {
+      if (!scopes_.is_within(place, root_)) place = root_;
     }
     return std::move(result_);
   }
@@ -175,7 +182,7 @@ class PlaceFinder {
     visit(node, [&](const Node& each) {
       if (const auto layer = tree_.submodule_of.find(&each); layer != tree_.submodule_of.end())
         place = common_or(place, scopes_[scopes_.of_layer(layer->second)].parent);
-      else if (each.domain == Symbol("tonnx") && each.op == Symbol("call_module"))
+      else if (each.domain == "tonnx" && each.op == "call_module")
         place = common_or(place, 0);
       else if (&each != &node)
         place = common_or(place, tensors_of(each));
@@ -220,7 +227,7 @@ class PlaceFinder {
   /// Of what a graph gives: that of the node which the graph belongs to.
   int outer_place(const Use& use) const {
     const Node* owner = use.output_of ? use.output_of->owner : nullptr;
-    return owner ? result_.at(outer_.at(owner)) : 0;
+    return owner && use.output_of != &graph_ ? result_.at(outer_.at(owner)) : root_;
   }
 
   /// What depends on nothing of its place but on what comes in, and is used elsewhere, is computed around both.
@@ -238,13 +245,22 @@ class PlaceFinder {
     return moved;
   }
 
+  /// Rows of a table, as of relative positions: the first of several layers may have what all of them use.
+  bool looks_up(const Node& node) const {
+    const auto layer = tree_.submodule_of.find(&node);
+    if (layer != tree_.submodule_of.end()) return tree_.submodules[layer->second].spec.type == "nn.Embedding";
+    return node.domain == "aten" && (node.op == "index" || node.op == "embedding");
+  }
+
   bool needs_nothing(const Node& node, const std::unordered_map<const Node*, bool>& is_free) const {
     const int place = result_.at(&node);
-    if (place == 0 || tree_.submodule_of.contains(&node) || !subgraphs_of(node).empty()) return false;
+    const bool is_lookup = looks_up(node);
+    if (place == 0 || (tree_.submodule_of.contains(&node) && !is_lookup) || !subgraphs_of(node).empty()) return false;
     return std::all_of(node.inputs().begin(), node.inputs().end(), [&](const Value* input) {
       if (input == nullptr) return true;
-      if (input->constant) return !tensor_at_.contains(input) || !scopes_.is_within(tensor_at_.at(input), place);
-      if (input->producer == nullptr) return true;
+      if (input->constant)
+        return is_lookup || !keys_.contains(input) || !scopes_.is_within(tensor_at_.at(input), place);
+      if (input->producer == nullptr || !result_.contains(input->producer)) return true;
       return !scopes_.is_within(result_.at(input->producer), place) || is_free.at(input->producer);
     });
   }
@@ -252,15 +268,18 @@ class PlaceFinder {
   const Graph& graph_;
   const ModuleTree& tree_;
   const Scopes& scopes_;
+  int root_;
   std::unordered_map<const Node*, const Node*> outer_;
   std::unordered_map<const Value*, int> tensor_at_;
+  std::unordered_set<const Value*> keys_;  // the tensors that have to be where they are
   std::unordered_map<const Node*, int> result_;
 };
 
 }  // namespace
 
-std::unordered_map<const Node*, int> places_of_nodes(const Graph& graph, const ModuleTree& tree, const Scopes& scopes) {
-  return PlaceFinder(graph, tree, scopes).run();
+std::unordered_map<const Node*, int> places_of_nodes(const Graph& graph, const ModuleTree& tree, const Scopes& scopes,
+                                                     int root) {
+  return PlaceFinder(graph, tree, scopes, root).run();
 }
 
 }  // namespace tonnx

@@ -49,11 +49,13 @@ class Scopes {
   std::vector<int> layers_, externals_, tensors_;
 };
 
-/// The place of each node of the main graph: where its name says, where its weights are, or where its results are used.
-/// What only others use, and needs nothing of the place, moves out of it.
-std::unordered_map<const Node*, int> places_of_nodes(const Graph& graph, const ModuleTree& tree, const Scopes& scopes);
+/// The place of each node of a graph: where its name says, where its weights are, or where its results are used.
+/// What only others use, and needs nothing of the place, moves out of it. All of it is inside `root`: the model for the
+/// main graph, the place of its node for a branch or the body of a loop.
+std::unordered_map<const Node*, int> places_of_nodes(const Graph& graph, const ModuleTree& tree, const Scopes& scopes,
+                                                     int root);
 
-/// The nodes of the main graph, each with those of the graphs inside it.
+/// The nodes of a graph, each with those of the graphs inside it.
 std::unordered_map<const Node*, const Node*> outer_nodes(const Graph& graph);
 
 }  // namespace tonnx

@@ -16,6 +16,7 @@ namespace {
 using Kind = ModulePart::Kind;
 
 const Symbol kHouse("tonnx"), kCall("call_part");
+constexpr std::string_view kChildren = "children()";
 
 /// One member of a list, and the node that calls it.
 struct Step {
@@ -25,14 +26,13 @@ struct Step {
 
 class SequenceFinder {
  public:
-  explicit SequenceFinder(ModulePart& part) : part_(part), graph_(*part.graph) {
+  SequenceFinder(ModulePart& part, Method& method) : part_(part), calls_of_(method.calls), graph_(*method.graph) {
     for (Node& node : graph_) {
-      const auto call = part_.calls.submodule_of.find(&node);
-      if (call != part_.calls.submodule_of.end()) calls_[part_.calls.submodules[call->second].name].push_back(&node);
+      const auto call = calls_of_.submodule_of.find(&node);
+      if (call != calls_of_.submodule_of.end()) calls_[calls_of_.submodules[call->second].name].push_back(&node);
     }
-    for (const auto& [node, call] : part_.calls.submodule_of) {
-      if (node->graph != &graph_)
-        calls_[part_.calls.submodules[call].name].push_back(nullptr);  // in a branch or a loop
+    for (const auto& [node, call] : calls_of_.submodule_of) {
+      if (node->graph != &graph_) calls_[calls_of_.submodules[call].name].push_back(nullptr);  // in a branch or a loop
     }
   }
 
@@ -85,7 +85,7 @@ class SequenceFinder {
   bool is_weight(const Node& call, const Value& value) const {
     if (is_call_part(call)) return false;
     const auto own = [&](const Value* constant) {
-      const Submodule& layer = part_.calls.submodules[part_.calls.submodule_of.at(&call)];
+      const Submodule& layer = calls_of_.submodules[calls_of_.submodule_of.at(&call)];
       return std::any_of(layer.state.begin(), layer.state.end(),
                          [&](const StateEntry& entry) { return entry.value == constant; });
     };
@@ -102,7 +102,7 @@ class SequenceFinder {
     while (value != nullptr && value->producer != &before) {
       Node* node = value->producer;
       if (node == nullptr || node->graph != &graph_ || node->outputs().size() != 1 || value->uses.size() != 1 ||
-          part_.calls.submodule_of.contains(node) || plain_layer(*node).empty() || nodes.size() > kMostBetween)
+          calls_of_.submodule_of.contains(node) || plain_layer(*node).empty() || nodes.size() > kMostBetween)
         return std::nullopt;
       nodes.insert(nodes.begin(), node);
       value = node->input(0);
@@ -113,13 +113,13 @@ class SequenceFinder {
 
   /// The number of the node in the list, where its name says one.
   int number_in(const Node& node, const ModulePart& list) const {
-    const std::string name = name_within(list.path, node.name, part_.calls.outer_parts);
+    const std::string name = name_within(list.path, node.name, calls_of_.outer_parts);
     return is_index(name) ? std::stoi(name) : -1;
   }
 
   bool is_plain(const Node* node) const {
     return node != nullptr && node->graph == &graph_ && node->outputs().size() == 1 &&
-           !part_.calls.submodule_of.contains(node) && !plain_layer(*node).empty();
+           !calls_of_.submodule_of.contains(node) && !plain_layer(*node).empty();
   }
 
   /// Nodes before the first member that have a smaller number; returns what they begin with.
@@ -180,11 +180,11 @@ class SequenceFinder {
     for (size_t i = 0; i < outputs.size(); ++i) graph_.move_output(outputs[i], call, i);
     last->resize_outputs(0);
     for (size_t i = steps.size(); i-- > 0;) {
-      part_.calls.submodule_of.erase(steps[i].call);
+      calls_of_.submodule_of.erase(steps[i].call);
       erase_with_inputs(steps[i].call);
     }
-    part_.calls.submodule_of[call] = part_.calls.submodules.size();
-    part_.calls.submodules.push_back({access, {}, {}});
+    calls_of_.submodule_of[call] = calls_of_.submodules.size();
+    calls_of_.submodules.push_back({access, {}, {}});
     calls_[access].push_back(call);
   }
 
@@ -195,7 +195,7 @@ class SequenceFinder {
     for (const Value* input : inputs) {
       Node* producer = input ? input->producer : nullptr;
       if (producer && producer->graph == &graph_ && input->uses.empty() && producer->outputs().size() == 1 &&
-          !part_.calls.submodule_of.contains(producer))
+          !calls_of_.submodule_of.contains(producer))
         erase_with_inputs(producer);
     }
   }
@@ -210,7 +210,7 @@ class SequenceFinder {
     Node* node = graph_.add_node(kHouse, kCall, loop->last);
     set_loop(*node, *loop, *calls[0], word);
     if (loop->step != nullptr) steps.push_back({nullptr, loop->last});
-    replace(steps, calls[0]->inputs(), node, &list == &part_ ? "children()" : access);
+    replace(steps, calls[0]->inputs(), node, &list == &part_ ? std::string(kChildren) : access);
   }
 
   /// The members of a class may be a list too, if not in name: `layer1`, `layer2` and so on.
@@ -229,6 +229,7 @@ class SequenceFinder {
   static constexpr size_t kManyChildren = 3;
 
   ModulePart& part_;
+  ModuleTree& calls_of_;
   Graph& graph_;
   std::unordered_map<std::string, std::vector<Node*>> calls_;  // by what is called
 };
@@ -252,7 +253,8 @@ const Member* member_called(const ModulePart& part, const Node& call) {
 }  // namespace
 
 std::vector<Member> chain_of(const ModulePart& part) {
-  if (!part.graph || part.graph->inputs().size() != 1 || part.graph->outputs().size() != 1) return {};
+  if (!part.graph || !part.others.empty() || part.graph->inputs().size() != 1 || part.graph->outputs().size() != 1)
+    return {};
   std::vector<Member> chain;
   std::set<std::string> names;
   for (const Member& member : part.members) names.insert(member.name);
@@ -279,6 +281,19 @@ std::vector<Member> chain_of(const ModulePart& part) {
   return is_done ? chain : std::vector<Member>();
 }
 
-void find_sequences(ModulePart& part) { SequenceFinder(part).run(); }
+bool calls_children(const ModulePart& part) {
+  if (!part.graph || !part.others.empty() || part.graph->node_count() != 1 || part.graph->inputs().size() != 1 ||
+      part.graph->outputs().size() != 1)
+    return false;
+  const Node& node = *part.graph->first();
+  return is_call_each(node) && step_of_loop(node) == nullptr && node.inputs() == part.graph->inputs() &&
+         node.outputs() == part.graph->outputs() &&
+         part.calls.submodules[part.calls.submodule_of.at(&node)].name == kChildren;
+}
+
+void find_sequences(ModulePart& part) {
+  SequenceFinder(part, part).run();
+  for (const auto& method : part.others) SequenceFinder(part, *method).run();
+}
 
 }  // namespace tonnx

@@ -14,4 +14,7 @@ void find_sequences(ModulePart& part);
 /// them; empty for other parts.
 std::vector<Member> chain_of(const ModulePart& part);
 
+/// Whether a part does nothing but call all its members one behind the other, in a loop.
+bool calls_children(const ModulePart& part);
+
 }  // namespace tonnx

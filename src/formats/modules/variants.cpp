@@ -15,9 +15,7 @@ std::optional<size_t> argument_number(const Graph& graph, const Value* value) {
 }
 
 bool is_plain_sum(const Node& node) {
-  if (node.domain != Symbol("aten") || node.op != Symbol("add") || node.overload != Symbol("Tensor") ||
-      node.inputs().size() != 2)
-    return false;
+  if (node.domain != "aten" || node.op != "add" || node.overload != "Tensor" || node.inputs().size() != 2) return false;
   return std::none_of(node.attributes.begin(), node.attributes.end(),
                       [](const Attribute& each) { return each.value.get<Operand>() == nullptr; });
 }
@@ -71,6 +69,19 @@ Undo add_optional_shortcut(ModulePart& part, const Shortcut& shortcut) {
     graph.set_output(0, result);
     graph.erase(sum);
   };
+}
+
+bool is_left_alone(const ModulePart& part, const std::string& member) {
+  const auto is_it = [&](const auto& called) {
+    return called.name.starts_with(member) && (called.name.size() == member.size() ||
+                                               called.name[member.size()] == '.' || called.name[member.size()] == '[');
+  };
+  const auto mentions = [&](const Method& method) {
+    return std::any_of(method.calls.submodules.begin(), method.calls.submodules.end(), is_it) ||
+           std::any_of(method.calls.tensors.begin(), method.calls.tensors.end(), is_it);
+  };
+  return !mentions(part) &&
+         std::none_of(part.others.begin(), part.others.end(), [&](const auto& method) { return mentions(*method); });
 }
 
 std::optional<size_t> argument_of_member(const ModulePart& part, const std::string& member) {

@@ -28,6 +28,9 @@ Undo make_shortcut_optional(ModulePart& part, const Shortcut& shortcut);
 /// The same sum behind a part that has none.
 Undo add_optional_shortcut(ModulePart& part, const Shortcut& shortcut);
 
+/// Whether nothing that the part does has to do with the member: those around it call it.
+bool is_left_alone(const ModulePart& part, const std::string& member);
+
 /// The argument of the part that is all a member takes, where it is called once and gives one value.
 std::optional<size_t> argument_of_member(const ModulePart& part, const std::string& member);
 

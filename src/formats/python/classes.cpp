@@ -43,7 +43,7 @@ class ClassWriter {
     ClassText text{.name = "Model"};
     text.members = drafts_.member_lines(model);
     text.has_forward = true;
-    text.forward = drafts_.forward_of(model, /*is_model=*/true);
+    text.forward = drafts_.code_of(model, /*is_model=*/true);
     result_.push_back(std::move(text));
     share_sequences(
         result_, [this](const std::string& word) { return class_name(word); }, standards_);
@@ -148,7 +148,7 @@ class ClassWriter {
 
   /// A part that is there once, and calls its members one behind the other, needs no class.
   bool write_chain(const ModulePart& part) {
-    const std::vector<Member> chain = chain_of(part);
+    const std::vector<Member> chain = calls_children(part) ? part.members : chain_of(part);
     if (chain.size() < 2) return false;
     std::vector<std::string> names, items;
     for (const Member& member : chain) {
@@ -159,6 +159,14 @@ class ClassWriter {
     return true;
   }
 
+  /// Whether it calls its members in their order, and nothing else.
+  static bool is_chain(const ModulePart& part) {
+    if (calls_children(part)) return true;
+    const std::vector<Member> chain = chain_of(part);
+    return chain.size() > 1 && std::equal(chain.begin(), chain.end(), part.members.begin(), part.members.end(),
+                                          [](const Member& a, const Member& b) { return a.name == b.name; });
+  }
+
   void write_class(const DraftGroup& group, const std::vector<int>& parameter_of,
                    const std::vector<Parameter>& parameters) {
     const Draft& draft = group[0];
@@ -166,15 +174,21 @@ class ClassWriter {
     std::vector<std::string> paths;
     for (const Draft& each : group) paths.push_back(each.part->path);
     text.about = places_text(paths);
-    text.has_forward = draft.part->graph != nullptr;
+    text.is_chain = draft.form.optional_member.empty() && is_chain(*draft.part);
+    text.has_forward = draft.part->graph != nullptr && !text.is_chain;
     size_t number = 0, line = draft.members.size();
     for (size_t i = 0; i < line; ++i) number += draft.lines[i].numbers.size();
-    text.forward.parameters = draft.forward.parameters;
-    for (const Statement& statement : draft.forward.statements) {
-      const auto name_of = [&](size_t index) { return "self." + parameters[index].name; };
-      text.forward.statements.push_back(
-          {statement.level, space_slices(with_names(draft.lines[line++], parameter_of, number, name_of))});
-    }
+    const auto named = [&](const Forward& code) {
+      Forward result{code.parameters, {}};
+      for (const Statement& statement : code.statements) {
+        const auto name_of = [&](size_t index) { return "self." + parameters[index].name; };
+        result.statements.push_back(
+            {statement.level, space_slices(with_names(draft.lines[line++], parameter_of, number, name_of))});
+      }
+      return result;
+    };
+    text.forward = named(draft.forward);
+    for (const MethodText& method : draft.others) text.others.push_back({method.name, named(method.code)});
     for (const Parameter& parameter : parameters) {
       if (parameter.is_kept) text.members.push_back({0, fmt::format("self.{} = {}", parameter.name, parameter.text)});
     }

@@ -17,7 +17,9 @@ struct ClassText {
   std::vector<Statement> members;       // of the constructor
   bool has_forward = false;
   bool is_sequential = false;  // an nn.Sequential, which its constructor fills
+  bool is_chain = false;       // an nn.Sequential whose members have names
   Forward forward;
+  std::vector<MethodText> others;
 };
 
 /// Each behind those that it uses; the model is the last.

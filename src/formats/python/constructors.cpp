@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <span>
 
 #include "base/join.h"
 
@@ -17,6 +18,12 @@ struct Standard {
 /// Of convolutions, in their order; linear layers have the last one.
 constexpr Standard kStandards[] = {
     {"stride", "1"}, {"padding", "0"}, {"dilation", "1"}, {"groups", "1"}, {"bias", "True"}};
+/// Of parameters, after their names.
+constexpr Standard kNamed[] = {{"stride", "1"}, {"padding", "0"}, {"dilation", "1"},
+                               {"groups", "1"}, {"bias", "True"}, {"dtype", "torch.uint8"}};
+constexpr Standard kOfQuantLinear[] = {{"bias", "False"}, {"dtype", "torch.uint8"}};
+constexpr Standard kOfQuantConv[] = {{"stride", "1"},  {"padding", "0"},   {"dilation", "1"},       {"groups", "1"},
+                                     {"bias", "True"}, {"floor", "False"}, {"dtype", "torch.uint8"}};
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
 
@@ -42,12 +49,23 @@ const std::map<std::string_view, std::vector<std::string_view>>& argument_names(
       {"nn.LSTM", {"input_size", "hidden_size"}},
       {"nn.GRU", {"input_size", "hidden_size"}},
       {"nn.RNN", {"input_size", "hidden_size"}},
+      {"QuantLinear", {"in_features", "out_features"}},
+      {"QuantConv1d", {"in_channels", "out_channels", "kernel_size"}},
+      {"QuantConv2d", {"in_channels", "out_channels", "kernel_size"}},
+      {"QuantConv3d", {"in_channels", "out_channels", "kernel_size"}},
       {"range", {"count"}},
   };
   return names;
 }
 
-bool is_convolution(std::string_view layer) { return layer.starts_with("nn.Conv"); }
+/// The arguments that a layer has, whether they are said or not.
+std::span<const Standard> standards_of(std::string_view layer) {
+  if (layer.starts_with("nn.Conv")) return kStandards;
+  if (layer == "nn.Linear") return std::span(kStandards).last(1);
+  if (layer == "QuantLinear") return kOfQuantLinear;
+  if (layer.starts_with("QuantConv")) return kOfQuantConv;
+  return {};
+}
 
 /// The function that a place inside its brackets belongs to.
 std::string_view function_around(std::string_view text, size_t at) {
@@ -63,7 +81,9 @@ std::string_view function_around(std::string_view text, size_t at) {
 
 /// What the argument of that function is where it is left out; empty where it is to be said.
 std::string_view standard_of(std::string_view function, const std::string& argument, const Standards& own) {
-  if (is_convolution(function) || (function == "nn.Linear" && argument == "bias")) return standard_value(argument);
+  for (const auto& [name, value] : standards_of(function)) {
+    if (argument == name) return value;
+  }
   const auto known = own.find(function);
   if (known == own.end()) return "";
   const auto value = known->second.find(argument);
@@ -74,7 +94,7 @@ std::string_view standard_of(std::string_view function, const std::string& argum
 
 std::string_view standard_value(std::string_view argument) {
   if (argument == "shortcut") return "True";
-  for (const auto& [name, value] : kStandards) {
+  for (const auto& [name, value] : kNamed) {
     if (argument == name || (argument.starts_with(name) && argument[name.size()] == '_')) return value;
   }
   return "";
@@ -101,16 +121,17 @@ std::vector<std::string> split_arguments(const std::string& text) {
 }
 
 std::string full_arguments(const ModuleSpec& spec) {
-  if (!is_convolution(spec.type) && spec.type != "nn.Linear") return spec.arguments;
+  const std::span<const Standard> standards = standards_of(spec.type);
+  if (standards.empty()) return spec.arguments;
   std::vector<std::string> given = split_arguments(spec.arguments), others;
-  for (const auto& [name, value] : kStandards) {
+  for (const auto& [name, value] : standards) {
     const auto at = std::find_if(given.begin(), given.end(), [&](const std::string& argument) {
       return argument.size() > name.size() && argument.starts_with(name) && argument[name.size()] == '=';
     });
     if (at != given.end()) {
       others.push_back(std::move(*at));
       given.erase(at);
-    } else if (is_convolution(spec.type) || name == "bias") {
+    } else {
       others.push_back(fmt::format("{}={}", name, value));
     }
   }
@@ -123,21 +144,20 @@ std::string full_arguments(const ModuleSpec& spec) {
 std::string without_standards(const std::string& text, const Standards& own) {
   std::string result;
   size_t taken = 0;  // so much of the text is in the result, or left out
-  for (size_t at = 0; (at = text.find(", ", at)) != std::string::npos;) {
-    size_t end = at + 2;
+  for (size_t at = 0; (at = text.find_first_of(",(", at)) != std::string::npos;) {
+    const size_t start = at + (text[at] == '(' ? 1 : 2);
+    size_t end = std::min(start, text.size());
     while (end < text.size() && is_word(text[end])) ++end;
-    if (end == at + 2 || end >= text.size() || text[end] != '=') {
-      at = end;
-      continue;
-    }
-    const std::string_view value = standard_of(function_around(text, at), text.substr(at + 2, end - at - 2), own);
+    ++at;
+    if (end == start || end >= text.size() || text[end] != '=') continue;
+    const std::string_view value = standard_of(function_around(text, start), text.substr(start, end - start), own);
     const size_t behind = end + 1 + value.size();
-    if (!value.empty() && behind < text.size() && text.compare(end + 1, value.size(), value) == 0 &&
-        (text[behind] == ',' || text[behind] == ')')) {
-      result.append(text, taken, at - taken);
-      taken = behind;
-    }
-    at = end;
+    if (value.empty() || behind >= text.size() || text.compare(end + 1, value.size(), value) != 0) continue;
+    if (text[behind] != ',' && text[behind] != ')') continue;
+    result.append(text, taken, start - taken);
+    if (text[behind] == ')' && result.ends_with(", ")) result.resize(result.size() - 2);
+    taken = text[behind] == ',' ? behind + 2 : behind;
+    at = behind;
   }
   return result.append(text, taken);
 }

@@ -6,7 +6,7 @@
 
 namespace tonnx::python {
 
-bool is_tonnx(const Node& node, std::string_view op) { return node.domain == Symbol("tonnx") && node.op == Symbol(op); }
+bool is_tonnx(const Node& node, std::string_view op) { return node.domain == "tonnx" && node.op == Symbol(op); }
 bool is_control(const Node& node) { return is_tonnx(node, "cond") || is_tonnx(node, "loop"); }
 const Graph& graph_of(const Node& node, std::string_view name) {
   return **node.find_attribute(name)->value.get<GraphPtr>();
@@ -63,7 +63,7 @@ bool can_be_while(const Node& node, const LoopParts& parts) {
   }
   const auto& uses = parts.body.inputs()[0]->uses;
   return std::all_of(uses.begin(), uses.end(), [](const Use& use) {
-    return use.user != nullptr && (is_tonnx(*use.user, "int_scalar") || use.user->op == Symbol("select"));
+    return use.user != nullptr && (is_tonnx(*use.user, "int_scalar") || use.user->op == "select");
   });
 }
 

@@ -16,11 +16,10 @@ constexpr size_t kChoiceWidth = 88;  // `x = a if c else b` stays below this
 
 /// Whether a value may share memory with one that exists outside the block.
 bool is_alias(const Graph& graph, const Value* value) {
-  if (value->graph != &graph || value->producer == nullptr) return true;
   if (std::count(graph.outputs().begin(), graph.outputs().end(), value) > 1) return true;
-  if (is_control(*value->producer) && !(is_tonnx(*value->producer, "cond") && can_be_cond(*value->producer)))
-    return true;
-  return is_tonnx(*value->producer, "list_at") || get_aten_op(*value->producer).op->view != ViewRule::None;
+  if (value->graph == &graph && value->producer && is_tonnx(*value->producer, "cond"))
+    return !can_be_cond(*value->producer);
+  return may_share(graph, *value);
 }
 
 /// The outputs of a function that is a branch or the body of a loop. Those that share memory with what is outside are

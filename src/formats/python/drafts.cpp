@@ -16,12 +16,12 @@ using Kind = ModulePart::Kind;
 constexpr size_t kShortRun = 3;  // so many equal members of a list are written as a loop
 constexpr size_t kLongRun = 5;   // so many attributes
 
-/// A tensor of the part, as its code says it, beside which new ones are made.
-std::string first_state(const ModulePart& part) {
-  for (const StateEntry& tensor : part.calls.tensors) {
+/// A tensor of the method, as its code says it, beside which new ones are made.
+std::string first_state(const Method& method) {
+  for (const StateEntry& tensor : method.calls.tensors) {
     if (!is_generator(tensor)) return tensor.name;
   }
-  for (const Submodule& layer : part.calls.submodules) {
+  for (const Submodule& layer : method.calls.submodules) {
     if (!layer.state.empty()) return layer.name + "." + layer.state[0].name;
   }
   return "";
@@ -135,14 +135,14 @@ std::vector<Statement> Drafts::member_lines(const ModulePart& part, const Form& 
   return lines;
 }
 
-Forward Drafts::forward_of(const ModulePart& part, bool is_model) const {
-  return write_forward(*part.graph, part.calls, first_state(part), is_model);
+Forward Drafts::code_of(const Method& method, bool is_model) const {
+  return write_forward(*method.graph, method.calls, first_state(method), is_model);
 }
 
 Draft Drafts::draft_of(ModulePart& part, const Form& form) const {
   Draft draft{.part = &part, .form = form};
   draft.members = member_lines(part, form);
-  if (part.graph) draft.forward = forward_of(part, /*is_model=*/false);
+  if (part.graph) draft.forward = code_of(part, /*is_model=*/false);
   const auto add = [&](int level, NumberedText line) {
     draft.shape += fmt::format("{}{}\n", level, joined(line.texts, "\x01"));
     draft.numbers.insert(draft.numbers.end(), line.numbers.begin(), line.numbers.end());
@@ -155,6 +155,12 @@ Draft Drafts::draft_of(ModulePart& part, const Form& form) const {
   }
   draft.shape += fmt::format("({}){}\n", joined(draft.forward.parameters), part.graph ? ":" : "");
   for (const Statement& statement : draft.forward.statements) add(statement.level, split_numbers(statement.text));
+  for (const auto& method : part.others) {
+    draft.others.push_back({method->name, code_of(*method, /*is_model=*/false)});
+    const Forward& code = draft.others.back().code;
+    draft.shape += fmt::format("{}({}):\n", method->name, joined(code.parameters));
+    for (const Statement& statement : code.statements) add(statement.level, split_numbers(statement.text));
+  }
   return draft;
 }
 

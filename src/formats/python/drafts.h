@@ -27,7 +27,8 @@ struct Draft {
   Form form;
   std::vector<Statement> members;
   Forward forward;
-  std::vector<NumberedText> lines;  // of the members, then of forward
+  std::vector<MethodText> others;
+  std::vector<NumberedText> lines;  // of the members, then of forward and of the other methods
   std::string shape;                // all of it but the numbers
   std::vector<std::string> numbers;
 };
@@ -38,7 +39,7 @@ class Drafts {
 
   Draft draft_of(ModulePart& part, const Form& form = {}) const;
   std::vector<Statement> member_lines(const ModulePart& part, const Form& form = {}) const;
-  Forward forward_of(const ModulePart& part, bool is_model) const;
+  Forward code_of(const Method& method, bool is_model) const;
   std::string constructor(const Member& member) const;
   /// From here on the part is made in this way.
   void set_constructor(const ModulePart& part, std::string text) { constructors_[&part] = std::move(text); }

@@ -24,6 +24,14 @@ size_t end_of_number(std::string_view code, size_t at) {
   return at;
 }
 
+/// Whether the text ends with `dtype=` or `dtype_2=`.
+bool is_behind_keyword(std::string_view text, std::string_view word) {
+  if (!text.ends_with('=')) return false;
+  size_t start = text.size() - 1;
+  while (start > 0 && is_word(text[start - 1])) --start;
+  return text.substr(start).starts_with(word);
+}
+
 }  // namespace
 
 NumberedText split_numbers(std::string_view code) {
@@ -40,6 +48,10 @@ NumberedText split_numbers(std::string_view code) {
     } else if (is_word(code[at])) {
       while (end < code.size() && is_word(code[end])) ++end;
       is_value = code.substr(at, end - at) == "True" || code.substr(at, end - at) == "False";
+      if (code.substr(at).starts_with("torch.") && is_behind_keyword(text, "dtype")) {
+        end = end_of_number(code, at);
+        is_value = true;
+      }
     }
     if (is_value) {
       result.texts.push_back(std::move(text));

@@ -12,7 +12,7 @@ struct NumberedText {
   std::vector<std::string> numbers;
 };
 
-/// Numbers inside names and strings are no numbers; True and False are.
+/// Numbers inside names and strings are no numbers; True, False and the types of tensors are.
 NumberedText split_numbers(std::string_view code);
 
 /// The words before number i: `stride` of `stride=2` and of `self.stride = 2`, or else the function that it is an

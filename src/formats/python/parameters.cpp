@@ -97,6 +97,9 @@ void give_name(Parameter& parameter, std::string name) {
   const std::string_view standard = standard_value(parameter.name);
   if (std::find(parameter.column.begin(), parameter.column.end(), standard) != parameter.column.end())
     parameter.standard = standard;
+  const auto is_choice = [](const std::string& value) { return value == "True" || value == "False"; };
+  if (parameter.standard.empty() && std::all_of(parameter.column.begin(), parameter.column.end(), is_choice))
+    parameter.standard = "False";
 }
 
 std::vector<const Parameter*> given_parameters(const std::vector<Parameter>& parameters) {

@@ -18,6 +18,12 @@ struct Forward {
   std::vector<Statement> statements;
 };
 
+/// A method beside forward.
+struct MethodText {
+  std::string name;
+  Forward code;
+};
+
 /// `state_name`: a tensor of the model's state, beside which new ones are made where no input is a tensor; empty where
 /// it has none. The arguments of the model keep their names; those of a part of it are variables like others.
 Forward write_forward(const Graph& graph, const ModuleTree& tree, const std::string& state_name, bool is_model);

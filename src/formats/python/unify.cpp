@@ -125,37 +125,40 @@ class Unifier {
     for (const size_t a : with) {
       if (groups_[a].empty() || !groups_[a][0].form.optional_member.empty()) continue;
       const auto argument = argument_of_member(*groups_[a][0].part, member);
+      const bool is_alone = is_left_alone(*groups_[a][0].part, member);
       size_t tries = 0;
       for (const size_t b : without) {
-        if (!argument || groups_[b].empty() ||
+        if ((!argument && !is_alone) || groups_[b].empty() ||
             groups_[b][0].form.has_optional_add != groups_[a][0].form.has_optional_add || tries++ >= kMostTries)
           continue;
-        bool is_joined = false;
-        for (size_t use = 0; use < kMostUses && !is_joined; ++use)
-          is_joined = join_member(a, b, member, *argument, use);
+        bool is_joined = is_alone && join_member(a, b, member, std::nullopt, 0);
+        for (size_t use = 0; argument && use < kMostUses && !is_joined; ++use)
+          is_joined = join_member(a, b, member, argument, use);
         if (is_joined) break;
       }
     }
   }
 
   /// The constructor makes the member after a flag where all are made alike; otherwise it is given the member.
-  bool join_member(size_t a, size_t b, const std::string& member, size_t argument, size_t use) {
-    if (groups_[b][0].part->graph->inputs().size() <= argument || !groups_[b][0].form.optional_member.empty())
+  bool join_member(size_t a, size_t b, const std::string& member, std::optional<size_t> argument, size_t use) {
+    if ((argument && groups_[b][0].part->graph->inputs().size() <= *argument) ||
+        !groups_[b][0].form.optional_member.empty())
       return false;
     const std::vector<Statement> lines = drafts_.member_lines(*groups_[a][0].part, {.optional_member = member});
     return join_member(a, b, member, argument, use, numbers_with_flag(lines.back().text)) ||
            join_member(a, b, member, argument, use, {});
   }
 
-  bool join_member(size_t a, size_t b, const std::string& member, size_t argument, size_t use,
+  /// Without an argument nothing of the part calls the member.
+  bool join_member(size_t a, size_t b, const std::string& member, std::optional<size_t> argument, size_t use,
                    const NumberedText& made_inside) {
     std::vector<Undo> undo;
     DraftGroup drafts;
     for (auto& [part, form, is_first] : parts_of(a, b)) {
       form.optional_member = member;
       form.made_inside = made_inside;
-      if (!is_first) {
-        const auto added = add_optional_call(*part, member, argument, use);
+      if (!is_first && argument) {
+        const auto added = add_optional_call(*part, member, *argument, use);
         if (!added) {
           take_back(undo);
           return false;

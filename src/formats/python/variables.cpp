@@ -74,10 +74,10 @@ std::string number_hint(const Value& value) {
   if (hint.empty() || hint.size() > kLongestSizeName || is_made_up(value.name) ||
       value.name.find('/') != std::string::npos)
     hint = "n";
-  for (const std::string_view plain : {"n", "ints"}) {  // what has no name of its own
-    if (hint.starts_with(plain) && hint.find_first_not_of("_0123456789", plain.size()) == std::string::npos)
-      hint = plain;
-  }
+  const std::string word = hint.substr(0, hint.find_last_not_of("_0123456789") + 1);
+  const bool is_numbered = word.size() < hint.size();
+  if (word == "ints") return word;
+  if (word == "n" || ((word == "u" || word == "s") && is_numbered)) return "n";  // what has no name of its own
   return hint;
 }
 

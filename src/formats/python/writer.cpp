@@ -113,7 +113,8 @@ std::string method_of(std::string_view head, const std::vector<Statement>& state
 }
 
 std::string class_text(const ClassText& text) {
-  std::string result = fmt::format("class {}(nn.{}):\n", text.name, text.is_sequential ? "Sequential" : "Module");
+  const bool is_sequential = text.is_sequential || text.is_chain;
+  std::string result = fmt::format("class {}(nn.{}):\n", text.name, is_sequential ? "Sequential" : "Module");
   if (!text.about.empty()) result += fmt::format("    \"\"\"{}\"\"\"\n\n", shorten(plain(text.about), kLineWidth - 12));
   if (!text.members.empty()) {
     std::vector<Statement> lines;
@@ -123,9 +124,16 @@ std::string class_text(const ClassText& text) {
     result += method_of(fmt::format("def __init__(self{}):", parameters), lines);
     if (text.has_forward) result += "\n";
   }
-  if (!text.has_forward) return result;
-  const std::string parameters = text.forward.parameters.empty() ? "" : ", " + joined(text.forward.parameters);
-  return result + method_of(fmt::format("def forward(self{}):", parameters), text.forward.statements);
+  const auto add = [&](std::string_view name, const Forward& code) {
+    const std::string parameters = code.parameters.empty() ? "" : ", " + joined(code.parameters);
+    result += method_of(fmt::format("def {}(self{}):", name, parameters), code.statements);
+  };
+  if (text.has_forward) add("forward", text.forward);
+  for (const MethodText& method : text.others) {
+    result += "\n";
+    add(method.name, method.code);
+  }
+  return result;
 }
 
 /// Of the modules of the user's own, below those that all code has.
