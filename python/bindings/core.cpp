@@ -14,6 +14,7 @@
 #include "bindings.h"
 #include "cli/commands.h"
 #include "cli/signals.h"
+#include "convert/file_kind.h"
 #include "convert/option_text.h"
 #include "convert/pipeline.h"
 #include "convert/raising.h"
@@ -250,6 +251,12 @@ ConvertOptions options_of(std::optional<int64_t> opset, const std::map<std::stri
   return options;
 }
 
+/// What is no ONNX is told what it is.
+Model read_onnx_file(const std::string& path) {
+  require_content(path, Format::Onnx);
+  return read_onnx(path);
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -278,7 +285,8 @@ NB_MODULE(_core, m) {
           make_judge = [function = nb::handle(compare)](const cli::JudgeOptions& options) -> cli::CompareFiles {
             return [function, options](const std::string& source, const std::string& result) {
               return python_binding::call_for_text(function, source, result, options.times, options.shapes,
-                                                   options.data, options.relative, options.absolute, options.allow_ops);
+                                                   options.data, options.relative, options.absolute, options.allow_ops,
+                                                   options.library);
             };
           };
         }
@@ -332,7 +340,7 @@ NB_MODULE(_core, m) {
         if (nb::isinstance<nb::bytes>(source)) {
           model = read_onnx(bytes_of(nb::cast<nb::bytes>(source)), folder);
         } else {
-          model = read_onnx(nb::cast<std::string>(source));
+          model = read_onnx_file(nb::cast<std::string>(source));
         }
         const SimplifyReport report = simplify_and_compare(model, options);
         nb::object result = nb::none();
@@ -369,7 +377,7 @@ NB_MODULE(_core, m) {
         if (nb::isinstance<nb::bytes>(source)) {
           model = read_onnx(bytes_of(nb::cast<nb::bytes>(source)), folder);
         } else {
-          model = read_onnx(nb::cast<std::string>(source));
+          model = read_onnx_file(nb::cast<std::string>(source));
         }
         infer_and_declare(model, input_shapes);
         if (target) {
@@ -394,6 +402,10 @@ NB_MODULE(_core, m) {
   });
   m.def("nearest_list", [](const std::string& name, const std::vector<std::string>& known) {
     return nearest_list(name, Names(known.begin(), known.end()));
+  });
+  m.def("advice_on", &advice_on);
+  m.def("did_you_mean_text", [](const std::string& name, const std::vector<std::string>& known) {
+    return did_you_mean(name, Names(known.begin(), known.end()));
   });
 
   m.def(
@@ -512,7 +524,7 @@ NB_MODULE(_core, m) {
           nb::arg("fold") = true);
 
   nb::class_<Conversion>(m, "Conversion")
-      .def_static("read_file", [](const std::string& path) { return Conversion(read_onnx(path)); })
+      .def_static("read_file", [](const std::string& path) { return Conversion(read_onnx_file(path)); })
       .def_static("read_bytes",
                   [](nb::bytes data, const std::string& folder, bool is_own) {
                     return Conversion(read_onnx(bytes_of(std::move(data), is_own), folder));

@@ -13,6 +13,7 @@
 #include "base/output_file.h"
 #include "base/temporary.h"
 #include "batch/state.h"
+#include "convert/weights.h"
 #include "formats/onnx/onnx.h"
 
 namespace tonnx {
@@ -27,8 +28,8 @@ constexpr int64_t kUsualSize = 2;  // of a size that varies: 1 often has a meani
 /// The target, and what may lie beside it.
 std::vector<std::string> files_of(const std::string& target) {
   const fs::path path(target);
-  if (path.extension() == ".py") return {target, fs::path(path).replace_extension(".safetensors").string()};
-  if (path.extension() == ".onnx") return {target, target + ".data"};
+  if (find_format(target) == Format::Python) return {target, fs::path(path).replace_extension(".safetensors").string()};
+  if (find_format(target) == Format::Onnx) return {target, target + ".data"};
   return {target};
 }
 
@@ -136,14 +137,11 @@ class Job {
     commit_all(files);
   }
 
-  bool is_verified() const {
-    const fs::path ending = fs::path(job_.target).extension();
-    return job_.verify && options_.judge && ending != ".safetensors" && ending != ".pth";
-  }
+  bool is_verified() const { return job_.verify && options_.judge && !is_weights_file(job_.target); }
 
   void convert(const std::string& target, JobResult& result) {
     sources_.push_back(stamp_of(job_.source));
-    if (fs::path(job_.source).extension() != ".onnx") return convert_file(job_.source, target, job_.convert);
+    if (find_format(job_.source) != Format::Onnx) return convert_file(job_.source, target, job_.convert);
     Model model = read_onnx(job_.source);
     for (FileStamp& file : external_files(model)) sources_.push_back(std::move(file));
     set_input_shapes(model, job_.convert.input_shapes);
@@ -154,7 +152,7 @@ class Job {
     if (!Route{Format::Onnx, *find_format(target)}.takes(RouteOption::Dynamic)) rest.dynamic.clear();
     if (!job_.simplify) return convert_model(model, target, rest);
 
-    const bool stays_onnx = fs::path(target).extension() == ".onnx";
+    const bool stays_onnx = find_format(target) == Format::Onnx;
     SimplifyFileOptions simplifying{.simplify = *job_.simplify, .external_data = job_.convert.external_data};
     if (stays_onnx) simplifying.simplify.opset = job_.convert.opset;
     const SimplifyReport report = simplify(model, simplifying.simplify);
@@ -273,6 +271,14 @@ BatchReport run_batch(const BatchConfig& config, const BatchOptions& options) {
   }
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return report;
+}
+
+SingleJobs::SingleJobs(const BatchConfig& config) : config_(config), state_(std::make_unique<BatchState>(config)) {}
+
+SingleJobs::~SingleJobs() = default;
+
+JobResult SingleJobs::run(size_t index, const BatchOptions& options) {
+  return Job(config_.jobs.at(index), options).run(*state_);
 }
 
 }  // namespace tonnx

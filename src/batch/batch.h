@@ -1,6 +1,7 @@
 // batch.h - many conversions, as one YAML file lists them.
 #pragma once
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,7 +37,8 @@ struct BatchConfig {
 enum class Verifying { Asked, Never, Impossible };
 
 /// Throws InvalidModel with all mistakes of the file, each with its line. Impossible: asking for it is a mistake.
-BatchConfig read_batch(const std::string& path, Verifying verifying = Verifying::Asked);
+/// `here` is the folder that the command is run in, where that is not the current one.
+BatchConfig read_batch(const std::string& path, Verifying verifying = Verifying::Asked, const std::string& here = "");
 
 struct JobResult {
   enum class Status { Waiting, Done, Failed, Unchanged };
@@ -77,6 +79,24 @@ struct BatchReport {
 
 /// Failures of conversions are in the report.
 BatchReport run_batch(const BatchConfig& config, const BatchOptions& options);
+
+class BatchState;
+
+/// Runs the jobs of a batch one by one, in any order and in any number of processes: each notes what it has done for
+/// later runs, and none rewrites what others note.
+class SingleJobs {
+ public:
+  explicit SingleJobs(const BatchConfig& config);
+  ~SingleJobs();
+  SingleJobs(const SingleJobs&) = delete;
+  SingleJobs& operator=(const SingleJobs&) = delete;
+
+  JobResult run(size_t index, const BatchOptions& options);
+
+ private:
+  const BatchConfig& config_;
+  std::unique_ptr<BatchState> state_;
+};
 
 /// What is there to be done for a job: `simplify, opset 17, verify`.
 std::string steps_of(const BatchJob& job);

@@ -8,6 +8,7 @@
 #include "base/nearest.h"
 #include "batch/text.h"
 #include "formats/onnx/onnx.h"
+#include "formats/torchscript/torchscript.h"
 
 namespace tonnx {
 namespace fs = std::filesystem;
@@ -25,13 +26,16 @@ std::string key_of(const std::string& path) {
 
 class Expansion {
  public:
-  Expansion(const BatchText& text, const std::string& path, Verifying verifying, Mistakes& mistakes)
-      : text_(text), folder_(fs::path(path).parent_path()), verifying_(verifying), mistakes_(mistakes) {}
+  Expansion(const BatchText& text, const std::string& path, Verifying verifying, const std::string& here,
+            Mistakes& mistakes)
+      : text_(text), folder_(fs::path(path).parent_path()), here_(here), verifying_(verifying), mistakes_(mistakes) {}
 
   std::vector<BatchJob> run() {
     check_verification();
+    for (const auto& [path, shapes] : text_.shapes) shapes_.emplace(key_of((here_ / path).string()), &shapes.value);
     for (const BatchEntry& entry : text_.models) add(entry);
     if (!inputs_.empty() && is_every_model_read_) check_inputs(text_.defaults, inputs_);
+    check_shapes();
     for (const auto& [key, job] : sources_) {
       const auto target = targets_.find(key);
       if (target != targets_.end())
@@ -45,6 +49,32 @@ class Expansion {
     std::string source;
     int line;
   };
+
+  /// What is said of a model at the top must be of one that is read, and of an input that it has.
+  void check_shapes() {
+    for (const auto& [path, shapes] : text_.shapes) {
+      const std::string key = key_of((here_ / path).string());
+      if (!sources_.contains(key))
+        mistakes_.add(shapes.line,
+                      fmt::format("'{}' is no source of a model; paths in 'input_shapes' are from where the "
+                                  "command is run",
+                                  shown(path)));
+      const auto inputs = inputs_of_.find(key);
+      if (inputs == inputs_of_.end()) continue;
+      for (const auto& [name, shape] : shapes.value) {
+        if (inputs->second.contains(name)) continue;
+        const Names known(inputs->second.begin(), inputs->second.end());
+        mistakes_.add(shape.line, fmt::format("'{}' has no input '{}'{}", shown(path), shown(name),
+                                              shown(did_you_mean(name, known))));
+      }
+    }
+  }
+
+  const InputShapes* shapes_at_top(const std::string& source) const {
+    if (shapes_.empty()) return nullptr;
+    const auto at = shapes_.find(key_of(source));
+    return at == shapes_.end() ? nullptr : at->second;
+  }
 
   void check_verification() {
     if (verifying_ != Verifying::Impossible) return;
@@ -100,7 +130,7 @@ class Expansion {
     job.convert.external_data = entry.external_data ? entry.external_data : defaults.external_data;
     job.convert.source_lines = entry.source_lines ? entry.source_lines : defaults.source_lines;
     job.convert.flat = entry.flat.value_or(defaults.flat.value_or(false));
-    if (entry.simplifies.value_or(defaults.simplifies.value_or(false)) && fs::path(file).extension() == ".onnx")
+    if (entry.simplifies.value_or(defaults.simplifies.value_or(false)) && find_format(file) == Format::Onnx)
       job.simplify = entry.simplify ? *entry.simplify : defaults.simplify.value_or(SimplifyOptions());
     const auto& verifies = entry.verifies ? entry.verifies : defaults.verifies;
     if (verifies && verifies->value && verifying_ == Verifying::Asked) {
@@ -110,22 +140,48 @@ class Expansion {
     return job;
   }
 
+  /// Shapes for all models, of the inputs that the code of a TorchScript archive has.
+  void add_default_shapes(BatchJob& job, std::set<std::string>& used) {
+    const BudgetScope scope(job.convert.limits);
+    std::vector<std::string> names;
+    try {
+      names = read_torchscript_inputs(job.source);
+    } catch (const Error& e) {
+      if (e.kind() == ErrorKind::Internal) throw;
+      is_every_model_read_ = false;
+      return;
+    }
+    inputs_.insert(names.begin(), names.end());
+    for (const auto& [path, dims] : text_.defaults.input_shapes) {
+      if (std::find(names.begin(), names.end(), path.substr(0, path.find('.'))) == names.end()) continue;
+      used.insert(path);
+      inputs_.insert(path);
+      job.convert.input_shapes.emplace(path, dims.value);
+    }
+  }
+
   /// Gives the job the shapes and sizes of inputs that its model has. False where the model cannot be read, which is
   /// no mistake of the file: the conversion will fail.
   bool fit_inputs(const BatchEntry& entry, int line, BatchJob& job, std::set<std::string>& used) {
     const BatchEntry& defaults = text_.defaults;
     const auto& dynamic = entry.dynamic ? entry.dynamic : defaults.dynamic;
     job.convert.input_types = entry.input_types;
-    const bool has_sizes = !entry.input_shapes.empty() || !defaults.input_shapes.empty() || dynamic;
+    const InputShapes* const at_top = shapes_at_top(job.source);
+    const bool has_sizes =
+        !entry.input_shapes.empty() || !defaults.input_shapes.empty() || dynamic || !text_.shapes.empty();
     if (!has_sizes && !job.simplify) return false;
     if (find_format(job.source) == Format::TorchScript) {  // its own code says what the inputs are called
-      for (const auto& [name, dims] : entry.input_shapes) job.convert.input_shapes[name] = dims.value;
+      for (const InputShapes* shapes : {at_top, &entry.input_shapes}) {
+        if (shapes == nullptr) continue;
+        for (const auto& [name, dims] : *shapes) job.convert.input_shapes[name] = dims.value;
+      }
+      if (!defaults.input_shapes.empty()) add_default_shapes(job, used);
       if (entry.dynamic)
         mistakes_.add(line, fmt::format("'dynamic' is not for '{}': sizes that are -1 in 'input_shapes' are open",
                                         shown(job.source)));
       return false;
     }
-    if (fs::path(job.source).extension() != ".onnx") {
+    if (find_format(job.source) != Format::Onnx) {
       if (!entry.input_shapes.empty() || entry.dynamic)
         mistakes_.add(
             line, fmt::format("the sizes of the inputs of '{}' are fixed since it was exported", shown(job.source)));
@@ -144,22 +200,24 @@ class Expansion {
     for (const Value* input : inputs_without_values(*model.graph)) {
       used.insert(input->name);
       inputs_.insert(input->name);
-      take_shape(entry, *input, job);
+      inputs_of_[key_of(job.source)].insert(input->name);
+      take_shape(entry, at_top, *input, job);
       if (dynamic) take_sizes(*dynamic, *input, job);
       const bool is_open = input->type.is_tensor() && !input->type.shape;
-      if (is_open && job.simplify && !job.convert.input_shapes.contains(input->name)) shapeless.push_back(input->name);
+      const bool is_needed = job.simplify || !text_.shapes.empty();
+      if (is_open && is_needed && !job.convert.input_shapes.contains(input->name)) shapeless.push_back(input->name);
     }
     for (const std::string_view name : shapeless) {
-      mistakes_.add(line, fmt::format("input '{}' of '{}' has no shape, and simplification needs one: give it in "
-                                      "'input_shapes'",
-                                      shown(name), shown(job.source)));
+      mistakes_.add(line, fmt::format("input '{}' of '{}' has no shape{}: give it in 'input_shapes'", shown(name),
+                                      shown(job.source), job.simplify ? ", and simplification needs one" : ""));
     }
     return true;
   }
 
-  void take_shape(const BatchEntry& entry, const Value& input, BatchJob& job) {
+  void take_shape(const BatchEntry& entry, const InputShapes* at_top, const Value& input, BatchJob& job) {
     const bool is_own = entry.input_shapes.contains(input.name);
-    const auto& shapes = is_own ? entry.input_shapes : text_.defaults.input_shapes;
+    const bool is_at_top = !is_own && at_top != nullptr && at_top->contains(input.name);
+    const InputShapes& shapes = is_own ? entry.input_shapes : is_at_top ? *at_top : text_.defaults.input_shapes;
     const auto at = shapes.find(input.name);
     if (at == shapes.end()) return;
     const std::vector<int64_t>& dims = at->second.value;
@@ -209,7 +267,8 @@ class Expansion {
     if (!path) return;
     job.target = *path;
     const std::vector<std::string> endings = target_endings(job.source);
-    const std::string ending = fs::path(job.target).extension().string();
+    std::string ending = fs::path(job.target).extension().string();
+    std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
     if (std::find(endings.begin(), endings.end(), ending) == endings.end()) {
       mistakes_.add(target.line, fmt::format("cannot write '{}' from '{}': tonnx writes {} from it", shown(job.target),
                                              shown(job.source), fmt::join(endings, ", ")));
@@ -315,12 +374,14 @@ class Expansion {
   }
 
   const BatchText& text_;
-  fs::path folder_;
+  fs::path folder_, here_;
   Verifying verifying_;
   Mistakes& mistakes_;
   std::vector<BatchJob> jobs_;
-  std::set<RouteOption> taken_;   // by some target of the entry that is looked at
-  std::set<std::string> inputs_;  // of all models that were read
+  std::set<RouteOption> taken_;                             // by some target of the entry that is looked at
+  std::set<std::string> inputs_;                            // of all models that were read
+  std::map<std::string, std::set<std::string>> inputs_of_;  // and of each, by path
+  std::map<std::string, const InputShapes*> shapes_;        // what is said at the top, by path
   bool is_every_model_read_ = true;
   size_t values_ = 0;
   std::map<std::string, Owner> targets_;        // by path
@@ -329,12 +390,12 @@ class Expansion {
 
 }  // namespace
 
-BatchConfig read_batch(const std::string& path, Verifying verifying) {
+BatchConfig read_batch(const std::string& path, Verifying verifying, const std::string& here) {
   const Bytes bytes = map_file(path);
   if (bytes.size() > kMaxBytes) fail(ErrorKind::BadFile, "'{}' is too large for a list of models", path);
   Mistakes mistakes;
   const BatchText text = parse_batch(bytes.view(), mistakes);
-  BatchConfig config{path, Expansion(text, path, verifying, mistakes).run()};
+  BatchConfig config{path, Expansion(text, path, verifying, here, mistakes).run()};
   mistakes.report(path);
   return config;
 }

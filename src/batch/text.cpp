@@ -23,10 +23,16 @@ std::string_view kind_of(const YAML::Node& node) {
   return node.IsScalar() ? "a single value" : "nothing";
 }
 
-std::string suggestion(std::string_view key, const Names& known) {
-  const Names nearest = nearest_first(key, known);
-  if (is_near(key, nearest[0])) return fmt::format("; did you mean '{}'?", nearest[0]);
-  return fmt::format("; there are: {}", nearest_list(key, known));
+constexpr std::string_view kBraces = "; braces begin a map in YAML: put quotes around a name that has some";
+
+/// Of a line that cannot be parsed: `target: {stem}.py` is a map to YAML, and not the name that was meant.
+std::string_view about_braces(std::string_view yaml, int line) {
+  for (; line > 0 && !yaml.empty(); --line) yaml.remove_prefix(std::min(yaml.find('\n'), yaml.size() - 1) + 1);
+  const std::string_view text = yaml.substr(0, yaml.find('\n'));
+  for (const std::string_view word : {"{stem}", "{name}", "{dir}"}) {
+    if (text.find(word) != std::string_view::npos) return kBraces;
+  }
+  return {};
 }
 
 class Parser {
@@ -40,9 +46,17 @@ class Parser {
       return text;
     }
     bool has_models = false;
-    each_key(root, {"defaults", "models"}, "at the top", [&](std::string_view key, const YAML::Node& value) {
+    const Names known{"defaults", "models", "input_shapes"};
+    each_key(root, known, "at the top", [&](std::string_view key, const YAML::Node& value) {
       if (key == "defaults") {
         text.defaults = entry(value, "defaults");
+        return;
+      }
+      if (key == "input_shapes") {
+        if (!value.IsMap()) return wrong(value, key, "a map of models and the shapes of their inputs");
+        each_key(value, {}, "", [&](std::string_view path, const YAML::Node& of_model) {
+          text.shapes[std::string(path)] = {shapes(of_model, path), line_of(of_model)};
+        });
         return;
       }
       has_models = true;
@@ -63,9 +77,9 @@ class Parser {
     if (values_left_-- == 0) throw YAML::ParserException(node.Mark(), "aliases repeat too many values");
   }
 
-  void wrong(const YAML::Node& node, std::string_view what, std::string_view wanted) {
+  void wrong(const YAML::Node& node, std::string_view what, std::string_view wanted, std::string_view more = "") {
     const std::string found = node.IsScalar() ? fmt::format("'{}'", shown(node.Scalar())) : std::string(kind_of(node));
-    mistakes_.add(line_of(node), fmt::format("'{}' must be {}, not {}", shown(what), wanted, found));
+    mistakes_.add(line_of(node), fmt::format("'{}' must be {}, not {}{}", shown(what), wanted, found, more));
   }
 
   /// Calls the body with each key of a map; those that are not known, or come twice, are mistakes.
@@ -83,7 +97,7 @@ class Parser {
       if (!seen.insert(key).second) {
         mistakes_.add(line, fmt::format("the key '{}' is there twice", shown(key)));
       } else if (!known.empty() && std::find(known.begin(), known.end(), key) == known.end()) {
-        mistakes_.add(line, fmt::format("unknown key '{}' {}{}", shown(key), where, suggestion(key, known)));
+        mistakes_.add(line, fmt::format("unknown key '{}' {}{}", shown(key), where, did_you_mean(key, known)));
       } else if (pair.second.IsNull()) {
         mistakes_.add(line, fmt::format("'{}' has no value", shown(key)));
       } else {
@@ -182,7 +196,7 @@ class Parser {
       if (item.IsScalar() && !item.Scalar().empty()) {
         result.push_back({item.Scalar(), line_of(item)});
       } else {
-        wrong(item, what, "a text");
+        wrong(item, what, "a text", item.IsMap() ? kBraces : "");
       }
     };
     if (node.IsSequence() && node.size() > 0) {
@@ -190,7 +204,7 @@ class Parser {
     } else if (node.IsScalar()) {
       add(node);
     } else {
-      wrong(node, what, "a text, or a list of texts");
+      wrong(node, what, "a text, or a list of texts", node.IsMap() ? kBraces : "");
     }
     return result;
   }
@@ -387,7 +401,7 @@ BatchText parse_batch(std::string_view yaml, Mistakes& mistakes) {
   } catch (const YAML::DeepRecursion& e) {
     mistakes.add(e.mark.line + 1, "lists and maps are nested too deeply");
   } catch (const YAML::Exception& e) {
-    mistakes.add(e.mark.line + 1, shown(e.msg));
+    mistakes.add(e.mark.line + 1, fmt::format("{}{}", shown(e.msg), about_braces(yaml, e.mark.line)));
   }
   return {};
 }

@@ -35,12 +35,15 @@ struct Located {
   int line = 0;
 };
 
+/// By the name of the input.
+using InputShapes = std::map<std::string, Located<std::vector<int64_t>>>;
+
 /// A model of the list, or the defaults.
 struct BatchEntry {
   int line = 0;
   std::vector<Located<std::string>> sources, targets;
   bool has_targets = false;  // if only wrong ones
-  std::map<std::string, Located<std::vector<int64_t>>> input_shapes;
+  InputShapes input_shapes;
   std::map<std::string, DType> input_types;  // of a TorchScript source
   std::optional<std::vector<Located<DynamicDim>>> dynamic;
   std::optional<int64_t> opset;
@@ -57,6 +60,7 @@ struct BatchEntry {
 
 struct BatchText {
   BatchEntry defaults;
+  std::map<std::string, Located<InputShapes>> shapes;  // by the path of a source, from where the command is run
   std::vector<BatchEntry> models;
 };
 

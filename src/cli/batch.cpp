@@ -18,7 +18,7 @@ namespace tonnx::cli {
 namespace {
 
 struct BatchArguments {
-  std::string config, report;
+  std::string config, report, cluster;
   std::vector<std::string> limits;
   unsigned threads = 0;
   bool resumes = false, is_dry = false, never_verifies = false, is_quiet = false;
@@ -124,6 +124,9 @@ void throw_failures(const BatchReport& report) {
 }
 
 void run_all(const BatchArguments& a, const JudgeMaker& make_judge) {
+  require(!a.config.empty(), "run needs a file that lists the models: tonnx run models.yml");
+  if (!a.cluster.empty())  // the package reads the arguments itself, before they come here
+    fail_unsupported("--on {} needs the Python package: pip install tonnx[dask], then python -m tonnx run", a.cluster);
   const Verifying verifying = a.never_verifies ? Verifying::Never
                               : make_judge     ? Verifying::Asked
                                                : Verifying::Impossible;
@@ -157,7 +160,7 @@ void run_all(const BatchArguments& a, const JudgeMaker& make_judge) {
 void add_batch(CLI::App& app, Run& run, const JudgeMaker& make_judge) {
   CLI::App* command = app.add_subcommand("run", "Convert the models that a YAML file lists, some at a time");
   auto a = std::make_shared<BatchArguments>();
-  command->add_option("config", a->config, "config.yml: defaults and models")->required();
+  command->add_option("config,--cfg", a->config, "config.yml: defaults and models");
   command->add_option("-j,--jobs", a->threads, "how many at a time; one for each core where it is not given")
       ->check(CLI::Range(1, 1024));
   command->add_flag("--resume", a->resumes, "leave alone what is done and unchanged");
@@ -165,6 +168,7 @@ void add_batch(CLI::App& app, Run& run, const JudgeMaker& make_judge) {
   command->add_option("--report", a->report, "report.json: what was done, for programs");
   command->add_flag("--no-verify", a->never_verifies, "compare nothing, whatever the file says");
   command->add_flag("-q,--quiet", a->is_quiet, "print failures only");
+  command->add_option("--on", a->cluster, "dask, or the address of a scheduler: do it on a cluster (Python package)");
   add_limit_option(command, a->limits);
   command->callback([a, &run, make_judge] { run = [a, make_judge] { run_all(*a, make_judge); }; });
 }

@@ -15,6 +15,7 @@ struct JudgeOptions {
   std::vector<std::string> shapes;  // of inputs, as name:1,3
   std::string data;                 // a file with the inputs
   double relative = 1e-4, absolute = 1e-5;
+  std::string library;                 // of operators for ONNX Runtime
   std::vector<std::string> allow_ops;  // operators of other libraries that a .pt2 may call
 };
 /// Compares two files, and says what differs; empty where nothing does. Only the Python package can make one.

@@ -1,16 +1,20 @@
 // convert.cpp - tonnx convert: one file into another.
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "base/error.h"
 #include "base/output_file.h"
 #include "cli/commands.h"
 #include "cli/parse.h"
+#include "cli/terminal.h"
+#include "convert/file_kind.h"
 #include "convert/option_text.h"
 #include "convert/pipeline.h"
+#include "convert/simplify.h"
+#include "convert/weights.h"
+#include "formats/onnx/onnx.h"
 
 namespace tonnx::cli {
 namespace {
@@ -23,23 +27,13 @@ struct ConvertArguments {
   std::vector<std::string> dynamic;
   std::vector<std::string> allow_ops;
   std::vector<std::string> limits;
-  std::string weights, part;
+  std::string weights, part, simplified;
   bool external_data = false;
   bool no_external_data = false;
   bool no_source_lines = false;
   bool flat = false;
+  bool is_quiet = false;
 };
-
-/// A bar on a terminal, for conversions that take long enough to be noticed.
-void show_progress(uint64_t done, uint64_t total) {
-  constexpr uint64_t kWorthShowing = uint64_t{1} << 30;
-  if (total < kWorthShowing || isatty(STDERR_FILENO) == 0) return;
-  const int width = 40;
-  const int filled = static_cast<int>(static_cast<double>(done) / static_cast<double>(total) * width);
-  std::fprintf(stderr, "\r[%.*s%*s] %.1f of %.1f GB", filled, "########################################",
-               width - filled, "", static_cast<double>(done) / 1e9, static_cast<double>(total) / 1e9);
-  if (done == total) std::fprintf(stderr, "\n");
-}
 
 ConvertOptions options_of(const ConvertArguments& a) {
   ConvertOptions options;
@@ -98,15 +92,43 @@ void convert_list(const ConvertArguments& a) {
     throw Error(*worst, fmt::format("{} of {} conversions failed; each has its reason in TARGET.err", failed, count));
 }
 
+/// Writes the source made simpler, at the shapes that are given, and leaves the rest of the options to the conversion.
+void simplify_first(const ConvertArguments& a, ConvertOptions& options) {
+  in_context([&] { return "simplifying " + a.source; },
+             [&] {
+               const BudgetScope scope(options.limits);
+               require_content(a.source, Format::Onnx);
+               Model model = read_onnx(a.source);
+               SimplifyFileOptions simplifying;
+               simplifying.simplify.input_shapes = parse_shapes(a.input_shapes, &model);
+               const SimplifyReport report = simplify_and_compare(model, simplifying);
+               write_simplified(model, a.simplified, report, simplifying);
+               options.input_shapes.clear();
+             });
+}
+
 void convert(const ConvertArguments& a) {
   if (!a.list.empty()) {
     require(a.source.empty(), "--list names the files; none is given beside it");
     return convert_list(a);
   }
-  require(!a.source.empty() && !a.target.empty(), "convert needs a source and a target, or --list");
+  require(!a.source.empty() && !a.target.empty(),
+          "convert needs a source and a target: tonnx convert model.onnx model.py; or --list with many");
   ConvertOptions options = options_of(a);
-  options.progress = show_progress;
-  convert_file(a.source, a.target, options);
+  WeightsBar bar;
+  options.progress = [&](uint64_t done, uint64_t total) { bar.show(done, total); };
+  const Written written(a.is_quiet);
+  std::string source = a.source;
+  if (!a.simplified.empty()) {
+    simplify_first(a, options);
+    source = a.simplified;
+    written.say(source);
+  }
+  convert_file(source, a.target, options);
+  written.say(a.target);
+  if (!a.is_quiet && is_weights_file(a.target) && !is_weights_file(a.source) && has_reader())
+    fmt::print("note: that is the weights alone; tonnx convert {} {} writes the code that they belong to\n",
+               shown(source), shown(std::filesystem::path(a.target).replace_extension(".py").string()));
 }
 
 }  // namespace
@@ -115,6 +137,9 @@ void add_convert(CLI::App& app, Run& run) {
   CLI::App* command =
       app.add_subcommand("convert", "Convert a model; the endings of the two names say from what and to what");
   auto a = std::make_shared<ConvertArguments>();
+  const auto name_of_other = [&](const char* name, std::string& into, const char* help) {
+    command->add_option(name, into, help)->group("Of onnx2nn");
+  };
   command->add_option("source", a->source,
                       "model.onnx, model.pt2 or model.pt (TorchScript); weights.pth or weights.safetensors");
   command->add_option("target", a->target,
@@ -157,6 +182,11 @@ void add_convert(CLI::App& app, Run& run) {
   command->add_flag("--no-source-lines", a->no_source_lines,
                     "leave out of ONNX which line of a .pt2's model each node comes from");
   command->add_flag("--flat", a->flat, "write code as one class, without modules inside modules");
+  command->add_flag("-q,--quiet", a->is_quiet, "say nothing on a terminal either");
+  name_of_other("--onnx-path", a->source, "the source");
+  name_of_other("--pytorch-path", a->target, "the target");
+  name_of_other("--simplify-path", a->simplified,
+                "simple.onnx: the source is made simpler first, written there, and converted from there");
   command->callback([a, &run] { run = [a] { convert(*a); }; });
 }
 

@@ -1,11 +1,11 @@
 // print.cpp - tonnx print: the graph as text.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/parse.h"
+#include "convert/file_kind.h"
 #include "convert/pipeline.h"
 #include "convert/weights.h"
 #include "formats/onnx/onnx.h"
@@ -47,10 +47,11 @@ void add_print(CLI::App& app, Run& run) {
         std::fwrite(list.data(), 1, list.size(), stdout);
         return;
       }
-      const std::string ending = std::filesystem::path(*source).extension();
-      const std::string text = print(ending == ".pt2"  ? read_pt2(*source).model
-                                     : ending == ".pt" ? read_script(*source, *inputs).model
-                                                       : read_onnx(*source),
+      const Format format = find_format(*source).value_or(Format::Onnx);
+      require_content(*source, format);
+      const std::string text = print(format == Format::Pt2           ? read_pt2(*source).model
+                                     : format == Format::TorchScript ? read_script(*source, *inputs).model
+                                                                     : read_onnx(*source),
                                      *options);
       std::fwrite(text.data(), 1, text.size(), stdout);
     };

@@ -1,5 +1,6 @@
 // run.cpp - the command line: parses it, runs one subcommand, and turns errors into text and exit codes.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <new>
 
@@ -34,12 +35,48 @@ void require_command(const CLI::App& app, std::string_view name) {
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     known.emplace_back(command->get_name());
   if (!name.starts_with('-') && std::find(known.begin(), known.end(), name) == known.end())
-    tonnx::fail_invalid("there is no command '{}'; there are: {}", name, tonnx::nearest_list(name, known));
+    tonnx::fail_invalid("there is no command '{}'{}", name, tonnx::did_you_mean(name, known));
+}
+
+/// Says of the first option that the command does not have what may be meant; false where there is none.
+bool refuse_extras(const CLI::App& app, const std::vector<std::string>& given) {
+  const std::vector<CLI::App*> commands = app.get_subcommands();
+  const CLI::App& command = commands.empty() ? app : *commands.front();
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  for (const std::string& text : given) {
+    const std::string name = text.substr(0, text.find('='));
+    if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const tonnx::Names names(known.begin(), known.end());
+    print_error(fmt::format("{} has no option '{}'{}", command.get_name(), name, tonnx::did_you_mean(name, names)));
+    return true;
+  }
+  return false;
+}
+
+/// The arguments, with `-` for `_` in the names of options, and `convert` before options that only it has.
+std::vector<std::string> arguments_of(int argc, const char* const* argv) {
+  std::vector<std::string> result(argv, argv + argc);
+  for (std::string& text : result) {
+    if (!text.starts_with("--")) continue;
+    std::replace(text.begin(), std::find(text.begin(), text.end(), '='), '_', '-');
+  }
+  const bool has_command = result.size() > 1 && !result[1].starts_with("--");
+  const bool is_conversion = std::any_of(result.begin(), result.end(), [](const std::string& text) {
+    return text == "--onnx-path" || text.starts_with("--onnx-path=");
+  });
+  if (!has_command && is_conversion) result.insert(result.begin() + 1, "convert");
+  return result;
 }
 
 }  // namespace
 
 int tonnx::cli::run(int argc, const char* const* argv, const JudgeMaker& make_judge) {
+  const std::vector<std::string> given = arguments_of(argc, argv);
+  std::vector<const char*> arguments;
+  for (const std::string& text : given) arguments.push_back(text.c_str());
   CLI::App app("Carries neural networks between ONNX and PyTorch.", "tonnx");
   app.set_version_flag("--version", "tonnx " TONNX_VERSION);
   app.require_subcommand(1);
@@ -55,10 +92,12 @@ int tonnx::cli::run(int argc, const char* const* argv, const JudgeMaker& make_ju
   add_print(app, command);
   add_ops(app, command);
   try {
-    if (argc > 1) require_command(app, argv[1]);
-    app.parse(argc, argv);
+    if (given.size() > 1) require_command(app, given[1]);
+    app.parse(static_cast<int>(arguments.size()), arguments.data());
     command();
     std::fflush(stdout);
+  } catch (const CLI::ExtrasError& e) {
+    return refuse_extras(app, given) ? kBadInput : app.exit(e);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : kBadInput;
   } catch (const tonnx::Error& e) {

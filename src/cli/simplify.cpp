@@ -2,6 +2,7 @@
 #include "convert/simplify.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -10,6 +11,8 @@
 #include "base/output_file.h"
 #include "cli/commands.h"
 #include "cli/parse.h"
+#include "cli/terminal.h"
+#include "convert/file_kind.h"
 #include "convert/option_text.h"
 #include "formats/onnx/onnx.h"
 #include "passes/pass_table.h"
@@ -86,11 +89,17 @@ JudgeOptions judge_options_of(const SimplifyArguments& a, const Model& model) {
 
 void simplify_one(const SimplifyArguments& a, const JudgeMaker& make_judge) {
   if (a.lists_passes) return list_passes(a.as_markdown);
-  require(!a.source.empty() && !a.target.empty(), "simplify needs a source and a target");
+  require(!a.source.empty() && !a.target.empty(),
+          "simplify needs a source and a target: tonnx simplify model.onnx simple.onnx");
+  const bool is_number = std::all_of(a.target.begin(), a.target.end(), [](char c) { return c >= '0' && c <= '9'; });
+  require(!is_number, "'{0}' is no file for the simpler model: tonnx simplify {1} simple.onnx {0} makes {0} checks",
+          a.target, a.source);
+  const Written written(a.is_quiet);
   const BudgetScope scope(parse_limits(a.limits));
   in_context(
       [&] { return "simplifying " + a.source; },
       [&] {
+        require_content(a.source, Format::Onnx);
         Model model = read_onnx(a.source);
         SimplifyFileOptions options = simplify_options_of(a, model);
         if (a.judge.times > 0 || a.verifies_passes) {
@@ -119,6 +128,9 @@ void simplify_one(const SimplifyArguments& a, const JudgeMaker& make_judge) {
           std::fprintf(stderr, "warning: the outputs changed in pass %s, which was left out\n", shown(pass).c_str());
         }
         if (!a.is_quiet) std::fputs(table_of(report, bytes).c_str(), stdout);
+        if (!a.is_quiet && a.judge.times > 0 && report.not_judged.empty() && has_reader())
+          fmt::print("{} check{} passed: the outputs are the same\n", a.judge.times, a.judge.times == 1 ? "" : "s");
+        written.say(a.target);
       });
 }
 
@@ -129,11 +141,6 @@ void accept_for_others(CLI::App* command) {
         ->add_flag_function(
             name, [](int64_t) {}, "accepted, and without effect: it is always so")
         ->group("");
-  command
-      ->add_option_function<std::string>(
-          "--custom-lib", [](const std::string&) {},
-          "accepted, and without effect: operators that are not known stay as they are")
-      ->group("");
 }
 
 CLI::Option* add_list(CLI::App* command, const std::string& names, std::vector<std::string>& into,
@@ -173,6 +180,8 @@ void add_simplify(CLI::App& app, Run& run, const JudgeMaker& make_judge) {
       ->capture_default_str();
   add_list(command, "--unused-output", a->unused_outputs, "outputs that are dropped, with all that only they need");
   command->add_option("--input-data", a->judge.data, "data.npz: the inputs for check_n");
+  command->add_option("--custom-lib", a->judge.library,
+                      "ops.so: a library of operators, which ONNX Runtime needs to run the model for check_n");
   command->add_option("--check-rtol", a->judge.relative, "relative tolerance of check_n")->capture_default_str();
   command->add_option("--check-atol", a->judge.absolute, "absolute tolerance of check_n")->capture_default_str();
   command->add_option("--opset", a->opset, "opset of the result (1 to 28)")->check(CLI::Range(1, 28));
@@ -203,15 +212,20 @@ void add_infer(CLI::App& app, Run& run) {
   command->add_option("target", paths->second, "the same model with the types of all its values")->required();
   add_list(command, "--overwrite-input-shape,--input-shape", *shapes,
            "name:1,3,224,224 fixes the shape of an input; ? leaves a size as it is");
+  auto is_quiet = std::make_shared<bool>(false);
+  command->add_flag("-q,--quiet", *is_quiet, "say nothing on a terminal either");
   add_limit_option(command, *limits);
-  command->callback([paths, shapes, limits, &run] {
-    run = [paths, shapes, limits] {
+  command->callback([paths, shapes, limits, is_quiet, &run] {
+    run = [paths, shapes, limits, is_quiet] {
       const BudgetScope scope(parse_limits(*limits));
       in_context([&] { return "inferring " + paths->first; },
                  [&] {
+                   require_content(paths->first, Format::Onnx);
+                   const Written written(*is_quiet);
                    Model model = read_onnx(paths->first);
                    infer_and_declare(model, parse_shapes(*shapes, &model));
                    write_onnx(model, paths->second);
+                   written.say(paths->second);
                  });
     };
   });

@@ -87,10 +87,10 @@ bool has_user(const Value* value) {
 bool is_lookup(const Node& node) {
   const Value* table = node.input(0);
   if (table == nullptr || !is_named_weight(*table)) return false;
-  if (node.op == Symbol("Expand")) return true;
+  if (node.op == "Expand") return true;
   const Value* rows = node.input(1);
   const Attribute* axis = node.find_attribute("axis");
-  if (node.op != Symbol("Gather") || table->constant->dims.size() != 2 || rows == nullptr || !rows->constant ||
+  if (node.op != "Gather" || table->constant->dims.size() != 2 || rows == nullptr || !rows->constant ||
       rows->constant->dims.empty() || (axis != nullptr && *axis->value.get<int64_t>() != 0))
     return false;
   if (rows->constant->dims.size() > 1) return true;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ir/clone.h"
+#include "ops/frame/node_facts.h"
 #include "ops/frame/node_view.h"
 #include "ops/frame/op_def.h"
 #include "ops/frame/opset_step.h"
@@ -30,11 +31,6 @@ bool is_used_by(const Node& made, const Node& user) {
 bool has_older_form(const Node& node, const OnnxOpEntry& entry) {
   return std::any_of(entry.op->history.begin(), entry.op->history.end(),
                      [&](const OpsetStep& step) { return step.to > node.version && step.up != nullptr; });
-}
-
-bool has_references(const Node& node) {
-  return std::any_of(node.attributes.begin(), node.attributes.end(),
-                     [](const Attribute& attribute) { return !attribute.reference.empty(); });
 }
 
 bool has_constant_inputs(const Node& node) {

@@ -15,7 +15,7 @@ GraphPtr graph_of(const Node& node, std::string_view name) { return *node.find_a
 /// What the model says of a value, or of the copy of it that it gives as an output.
 const Type& declared_type(const Value& value) {
   const Node* copy = value.uses.size() == 1 ? value.uses[0].user : nullptr;
-  const bool is_copy = copy && copy->domain.empty() && copy->op == Symbol("Identity") && copy->output(0);
+  const bool is_copy = copy && copy->domain.empty() && copy->op == "Identity" && copy->output(0);
   return is_copy && !value.type.shape ? copy->output(0)->type : value.type;
 }
 
@@ -23,8 +23,8 @@ const Type& declared_type(const Value& value) {
 void see_through_invariants(const Node& node, Graph& body) {
   for (size_t i = 2; i < node.inputs().size(); ++i) {
     const Value* output = body.outputs()[i - 1];
-    while (output && output->producer && output->producer->graph == &body &&
-           output->producer->op == Symbol("Identity") && output->producer->domain.empty()) {
+    while (output && output->producer && output->producer->graph == &body && output->producer->op == "Identity" &&
+           output->producer->domain.empty()) {
       output = output->producer->input(0);
     }
     Value* input = body.inputs()[i];

@@ -31,7 +31,8 @@ Value* ModelLowering::constant_of(const Value* value) {
   const Value* origin = origin_of_weight(value);
   Value* made = add_constant(origin->name, widened(tensor));
   const bool is_trained = value->producer == nullptr || value->trainable;
-  made->trainable = is_trained && is_float(tensor->dtype) && (!tensor->dims.empty() || is_trained_scalar(*origin));
+  made->trainable = is_trained && is_float(tensor->dtype) && !is_result_name(origin->name) &&
+                    (!tensor->dims.empty() || is_trained_scalar(*origin));
   return made;
 }
 
@@ -97,8 +98,8 @@ IntArg ModelLowering::size_of(Value* aten, int64_t dim) {
   }
   if (Value* const* known = size_values_.find({aten, dim})) return *known;
   const Node* producer = aten->producer;
-  const bool is_shape = producer && producer->domain == Symbol("tonnx") && producer->op == Symbol("shape") &&
-                        producer->attributes.size() == 1;
+  const bool is_shape =
+      producer && producer->domain == "tonnx" && producer->op == "shape" && producer->attributes.size() == 1;
   Value* made =
       is_shape ? AtenBuilder(*this)("dim", producer->input(0)) : AtenBuilder(*this)("sym_size.int", aten, dim);
   size_values_.set({aten, dim}, made);

@@ -148,10 +148,10 @@ void write_python_files(const PythonModule& module, const std::string& path,
                std::vector<OutputFile> files;
                files.reserve(2);
                files.emplace_back(path);
-               const std::string extension = fs::path(path).extension().string();
-               if (extension == ".pth") {
+               const auto format = find_format(path);
+               if (format == Format::Pth) {
                  write_pth(files[0], module.state, progress);
-               } else if (extension == ".safetensors") {
+               } else if (format == Format::Safetensors) {
                  write_safetensors(files[0], module.state, progress);
                } else {
                  files[0].write(std::string_view(module.source));

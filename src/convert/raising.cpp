@@ -18,7 +18,7 @@ constexpr size_t kSmallConstant = 64;
 
 bool is_number(const Value* value) { return value && value->type.kind == Type::Kind::Int; }
 
-bool is_onnx_op(const Node& node) { return node.domain == Symbol("tonnx") && node.op == Symbol("onnx_op"); }
+bool is_onnx_op(const Node& node) { return node.domain == "tonnx" && node.op == "onnx_op"; }
 
 bool is_complex(const Type& type) { return type.is_tensor() && info(type.dtype).kind == 'c'; }
 
@@ -141,7 +141,7 @@ void ModelRaising::complete(Node& node) {
     InferNode view(node, *entry, fresh_);
     entry->op->infer(view);
   }
-  if (options_->keeps_weights && node.op != Symbol("Transpose") &&
+  if (options_->keeps_weights && node.op != "Transpose" &&
       std::any_of(node.inputs().begin(), node.inputs().end(),
                   [](const Value* input) { return input && input->trainable; }))
     return;

@@ -2,9 +2,11 @@
 #include "convert/route.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/error.h"
 #include "base/join.h"
+#include "convert/file_kind.h"
 #include "convert/pipeline.h"
 
 namespace tonnx {
@@ -101,7 +103,8 @@ bool Route::takes(RouteOption option) const {
 
 std::optional<Format> find_format(std::string_view path) {
   if (path.empty()) return Module;
-  const std::string_view ending = ending_of(path);
+  std::string ending(ending_of(path));  // `MODEL.ONNX` comes from systems that do not tell capitals apart
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
   for (const Ending& each : kEndings) {
     if (each.text == ending) return each.format;
   }
@@ -170,7 +173,17 @@ std::vector<std::string> target_endings(std::string_view source_path) {
 
 Route route(std::string_view source, std::string_view target, const std::vector<RouteOption>& given) {
   const auto from = find_source(source);
-  if (!from) fail_unsupported("cannot read '{}': tonnx reads {}", source, readable_endings());
+  const auto refuse_kind = [&] {
+    const std::string text = advice_on(std::string(source), std::string(target));
+    if (!text.empty()) throw Error(ErrorKind::Unsupported, text);
+  };
+  if (!from) {
+    refuse_kind();
+    fail_unsupported("cannot read '{}': tonnx reads {}", source, readable_endings());
+  }
+  require_content(std::string(source), *from);
+  const auto to = find_format(target);
+  if (is_weights(*from) && to && !is_written(*from, *to)) refuse_kind();
   return route_from(*from, target, given);
 }
 

@@ -32,8 +32,7 @@ class Search {
       // an operator that a later opset took away is turned into another on the way there
       if (entry == nullptr || !(entry->op->is_supported() || entry->op->until != 0)) {
         add(node, entry ? entry->op->note : std::string_view());
-      } else if (const Attribute* to = node.find_attribute("to");
-                 to && node.op == Symbol("Cast") && node.domain.empty()) {
+      } else if (const Attribute* to = node.find_attribute("to"); to && node.op == "Cast" && node.domain.empty()) {
         const auto* number = to->value.get<int64_t>();
         if (number && *number == static_cast<int64_t>(DType::String)) add(node, kNoStrings);
       }
@@ -117,8 +116,17 @@ void require_supported(const Graph& graph, const LoweringOptions& options) {
     count += op.nodes.size();
     is_nodes = is_nodes || op.version != 0;
   }
-  throw Error(ErrorKind::Unsupported, fmt::format("{} {}{} cannot be converted:{}", count, is_nodes ? "node" : "input",
-                                                  count == 1 ? "" : "s", describe(unsupported, 1)));
+  const auto op = std::find_if(unsupported.begin(), unsupported.end(), [](const auto& u) { return u.version != 0; });
+  const std::string advice = op == unsupported.end()
+                                 ? ""
+                                 : fmt::format(
+                                       "; @tonnx.add_converter(\"{}\", version={}{}) above a function of Python "
+                                       "says what the node is",
+                                       shown(op->op), op->version,
+                                       op->domain.empty() ? "" : fmt::format(", domain=\"{}\"", shown(op->domain)));
+  throw Error(ErrorKind::Unsupported,
+              fmt::format("{} {}{} cannot be converted{}:{}", count, is_nodes ? "node" : "input", count == 1 ? "" : "s",
+                          advice, describe(unsupported, 1)));
 }
 
 }  // namespace tonnx
