@@ -18,7 +18,14 @@ from tonnx._simplify import SimplifyReport, infer, simplify
 
 if TYPE_CHECKING:
     from tonnx._batch import BatchReport, BatchResult, run
-    from tonnx._export import export, export_to_pretty_string
+    from tonnx._custom_export import (
+        CustomExportToOnnx,
+        DefaultExportToOnnx,
+        OnnxToTorchModule,
+        OnnxToTorchModuleWithCustomExport,
+    )
+    from tonnx._export import export, export_to_pretty_string, select_model_mode_for_export
+    from tonnx._export.exporting import get_onnx_version, is_in_onnx_export
     from tonnx._export.onnx_program import OnnxProgram
     from tonnx._export.symbolic import register_custom_op_symbolic, unregister_custom_op_symbolic
     from tonnx._save import save
@@ -28,6 +35,8 @@ __all__ = [
     "BatchReport",
     "BatchResult",
     "Coverage",
+    "CustomExportToOnnx",
+    "DefaultExportToOnnx",
     "Error",
     "LayerComparison",
     "OnnxGraph",
@@ -35,6 +44,8 @@ __all__ = [
     "OnnxNode",
     "OnnxProgram",
     "OnnxTensor",
+    "OnnxToTorchModule",
+    "OnnxToTorchModuleWithCustomExport",
     "OperationConverterResult",
     "OutputComparison",
     "SimplifyReport",
@@ -46,11 +57,14 @@ __all__ = [
     "convert",
     "export",
     "export_to_pretty_string",
+    "get_onnx_version",
     "infer",
+    "is_in_onnx_export",
     "onnx_mapping_from_node",
     "register_custom_op_symbolic",
     "run",
     "save",
+    "select_model_mode_for_export",
     "simplify",
     "unregister_custom_op_symbolic",
     "verify",
@@ -60,24 +74,40 @@ _LATER = {
     "BatchReport": "tonnx._batch",
     "BatchResult": "tonnx._batch",
     "Coverage": "tonnx._verify",
+    "CustomExportToOnnx": "tonnx._custom_export",
+    "DefaultExportToOnnx": "tonnx._custom_export",
     "LayerComparison": "tonnx._verify",
     "OnnxProgram": "tonnx._export.onnx_program",
+    "OnnxToTorchModule": "tonnx._custom_export",
+    "OnnxToTorchModuleWithCustomExport": "tonnx._custom_export",
     "OutputComparison": "tonnx._verify",
     "VerifyReport": "tonnx._verify",
     "export": "tonnx._export",
     "export_to_pretty_string": "tonnx._export",
+    "get_onnx_version": "tonnx._export.exporting",
+    "is_in_onnx_export": "tonnx._export.exporting",
     "register_custom_op_symbolic": "tonnx._export.symbolic",
     "run": "tonnx._batch",
     "save": "tonnx._save",
+    "select_model_mode_for_export": "tonnx._export",
     "unregister_custom_op_symbolic": "tonnx._export.symbolic",
     "verify": "tonnx._verify",
+}
+
+
+# what other converters call what is called otherwise here
+_INSTEAD = {
+    "ConvertModel": "tonnx.convert(onnx_model), which gives the module; tonnx.check(onnx_model) lists what it cannot",
+    "safe_shape_inference": "tonnx.infer(onnx_model)",
+    "dynamo_export": "tonnx.export(model, args, path)",
 }
 
 
 def __getattr__(name: str) -> Any:
     """What not everybody needs, and what needs PyTorch, is imported when it is first asked for."""
     if name not in _LATER:
-        raise AttributeError(f"module 'tonnx' has no attribute '{name}'")
+        instead = f": write {_INSTEAD[name]}" if name in _INSTEAD else ""
+        raise AttributeError(f"module 'tonnx' has no attribute '{name}'{instead}")
     import importlib
 
     value = getattr(importlib.import_module(_LATER[name]), name)

@@ -1,22 +1,33 @@
 """The command line of the package: that of the tonnx program, which can compare and export models here."""
 
 import sys
+from collections.abc import Sequence
 
 from tonnx import _compare
 from tonnx._core import guard_signals, run_cli
 
 
-def main() -> int:
-    guard_signals()  # this process is ours
-    if sys.argv[1:2] == ["verify"]:
+def run(arguments: Sequence[str]) -> int:
+    """The exit code of a command with these arguments."""
+    command, others = arguments[:1], arguments[1:]
+    if command == ["verify"]:
         from tonnx._verify import cli
 
-        return cli.main(sys.argv[2:])
-    if sys.argv[1:2] == ["export"]:
+        return cli.main(others)
+    if command == ["export"]:
         from tonnx._export_command import main as export
 
-        return export(sys.argv[2:])
-    return run_cli(["tonnx", *sys.argv[1:]], _compare.compare_for_cli)
+        return export(others)
+    if command == ["run"] and any(text.split("=")[0] == "--on" for text in others):
+        from tonnx._cluster.cli import main as run_on_cluster
+
+        return run_on_cluster(others)
+    return run_cli(["tonnx", *arguments], _compare.compare_for_cli)
+
+
+def main() -> int:
+    guard_signals()  # this process is ours
+    return run(sys.argv[1:])
 
 
 if __name__ == "__main__":

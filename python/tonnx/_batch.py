@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from typing import Any
 
 from tonnx import _compare, _core
 from tonnx._error import translated
@@ -56,6 +57,7 @@ def run(
     verify: bool = True,
     report: str | os.PathLike[str] | None = None,
     limits: Limits | None = None,
+    client: Any = None,
 ) -> BatchReport:
     """Converts the models that a YAML file lists, some at a time.
 
@@ -65,14 +67,20 @@ def run(
     `jobs` is how many are done at a time (one for each core). `resume` leaves alone what is done and unchanged,
     `dry_run` only checks the file and says what would be done, `verify=False` compares nothing, whatever the file says,
     and `report` is a file that the report is written to as JSON. `limits` is what each conversion may use where the
-    file does not say: `{"memory": "1G"}`.
+    file does not say: `{"memory": "1G"}`. `client` is a distributed.Client: the workers of its cluster do the work, on
+    files that they see under the same paths, or that are URLs of fsspec.
     """
     if jobs is not None and jobs < 1:
         raise ValueError("jobs is a number from 1 on")
     with translated():
-        text, table = _core.run_batch(
-            os.fspath(config), jobs or 0, resume, dry_run, verify, numbers_of(limits), _compare.compare_for_cli
-        )
+        if client is not None:
+            from tonnx._cluster import run_on
+
+            text, table = run_on(client, os.fspath(config), resume, dry_run, verify, numbers_of(limits))
+        else:
+            text, table = _core.run_batch(
+                os.fspath(config), jobs or 0, resume, dry_run, verify, numbers_of(limits), _compare.compare_for_cli
+            )
         if report is not None:
             _core.write_text(os.fspath(report), text)
     found = json.loads(text)

@@ -43,33 +43,45 @@ class _Uninitialized:
         if not issubclass(kind, nn.RNNBase) and "device" not in inspect.signature(kind).parameters:
             return kind
         quick = type(name, (kind,), {"reset_parameters": lambda self: None})
+        made: dict[str, nn.Module] = {}
 
         def make(*args: Any, **kwargs: Any) -> nn.Module:
+            key = repr((args, kwargs))
+            if (like := made.get(key)) is not None:
+                return _copied(like)
             layer: nn.Module = quick(*args, device="meta", **kwargs)
             layer.__class__ = kind
+            if not layer._modules and not isinstance(layer, nn.RNNBase):  # what has lists of its weights is made anew
+                made[key] = _copied(layer)
             return layer
 
         self.__dict__[name] = make
         return make
 
 
-_uninitialized = _Uninitialized()
+def _copied(layer: nn.Module) -> nn.Module:
+    """Another layer of the same arguments, quicker than by its class. Weights, which hold nothing, are shared."""
+    other = layer.__class__.__new__(layer.__class__)
+    for name, value in layer.__dict__.items():
+        other.__dict__[name] = value.copy() if isinstance(value, dict | list | set) else value
+    return other
 
 
 def build(source: str, title: str, state: list[StateEntry], external: list[nn.Module]) -> nn.Module:
     """A model of generated code with these weights, in eval mode."""
     model = make(generated(source, title), external)
+    parts = dict(model.named_modules(remove_duplicate=False))
     for path, description, transposed, trainable in state:
         tensor = tensor_of(description)
         if transposed:
             tensor = tensor.t()
         owner_name, _, attribute = path.rpartition(".")
-        owner = model.get_submodule(owner_name) if owner_name else model
+        owner = parts[owner_name]
         if attribute in owner._parameters:
             owner._parameters[attribute] = nn.Parameter(tensor, requires_grad=trainable)
         else:
             owner._buffers[attribute] = tensor
-    for part in model.modules():  # what no model file has, such as the batch counter of a BatchNorm
+    for part in parts.values():  # what no model file has, such as the batch counter of a BatchNorm
         for attribute, buffer in part._buffers.items():
             if buffer is not None and buffer.is_meta:
                 part._buffers[attribute] = torch.zeros(buffer.shape, dtype=buffer.dtype)
@@ -84,7 +96,7 @@ def make(code: Generated, external: Sequence[nn.Module]) -> nn.Module:
     # The code runs once more, with other names around it: those of the module itself may be in use by other threads.
     names: dict[str, Any] = {"__name__": code.module.__name__, "__file__": code.module.__file__}
     exec(code.code, names)
-    names.update(nn=_uninitialized, EXTERNAL=external)
+    names.update(nn=_Uninitialized(), EXTERNAL=external)
     model: nn.Module = names["Model"]()
     for part in model.modules():
         kind = type(part)

@@ -7,16 +7,29 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from tonnx._error import Error
+from tonnx._error import Error, did_you_mean
 
 BAD_INPUT, UNSUPPORTED, DIFFERS, INTERNAL = 1, 2, 3, 70
 _CODES = {"bad_file": BAD_INPUT, "invalid_model": BAD_INPUT, "unsupported": UNSUPPORTED, "verification": DIFFERS}
 
 
 class Parser(argparse.ArgumentParser):
+    """Options may be written with `_` as well as with `-`; what is not known is an error with what may be meant."""
+
     def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(BAD_INPUT, f"error: {message}\n")
+        _, found, rest = message.partition("unrecognized arguments: ")
+        name = next((text.partition("=")[0] for text in rest.split() if text.startswith("--")), "")
+        if found and name:
+            known = [option for option in self._option_string_actions if option.startswith("--")]
+            self.exit(BAD_INPUT, f"error: {self.prog} has no option '{name}'{did_you_mean(name, known)}\n")
+        self.exit(BAD_INPUT, f"error: {message}; {self.prog} --help says how it is written\n")
+
+
+def _with_dashes(text: str) -> str:
+    if not text.startswith("--"):
+        return text
+    name, equals, value = text.partition("=")
+    return name.replace("_", "-") + equals + value
 
 
 def run_command(
@@ -24,7 +37,7 @@ def run_command(
 ) -> int:
     """The exit code of a command with these arguments; what went wrong is printed."""
     try:
-        return command(parser.parse_args(arguments))
+        return command(parser.parse_args([_with_dashes(text) for text in arguments]))
     except SystemExit as e:  # --help, or arguments that cannot be read
         return int(e.code or 0)
     except Error as e:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tonnx._error import Error
+from tonnx._runtime import library_of_operators
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +28,7 @@ def compare_files(
     fill: str = "random",
     allow_ops: Sequence[str] = (),
     outputs_only: bool = False,
+    custom_lib: str | os.PathLike[str] | None = None,
 ) -> str:
     """What `verify` says of two files, on at least `times` draws: "" where they do the same, or what differs.
 
@@ -38,7 +40,7 @@ def compare_files(
     # the usual tolerances stand for those that fit the models; others were asked for
     tolerances = (relative, absolute) if (relative, absolute) != (1e-4, 1e-5) else (None, None)
     try:
-        with _ONE_AT_A_TIME:
+        with _ONE_AT_A_TIME, library_of_operators(custom_lib):
             report = judged(
                 source,
                 result,
@@ -93,6 +95,7 @@ def compare_for_cli(
     relative: float,
     absolute: float,
     allow_ops: Sequence[str] = (),
+    custom_lib: str = "",
 ) -> str:
     """What the command line calls."""
     return compare_files(
@@ -104,4 +107,5 @@ def compare_for_cli(
         relative=relative,
         absolute=absolute,
         allow_ops=allow_ops,
+        custom_lib=custom_lib,
     )

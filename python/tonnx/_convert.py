@@ -126,7 +126,7 @@ def convert(
         origin = os.fspath(source) if isinstance(source, str | os.PathLike) else "model.onnx"
         _core.check_route(origin, path, [name for name, is_given in options.items() if is_given])
         other = "" if weights is None else os.fspath(weights)
-        if Path(origin).suffix != ".onnx":
+        if Path(origin).suffix.lower() != ".onnx":
             shapes = {name: list(shape) for name, shape in (input_shapes or {}).items()}
             types = dict(input_types or {})
             if target is None:
@@ -156,9 +156,9 @@ def convert(
             conversion.set_input_shapes({name: list(shape) for name, shape in input_shapes.items()})
         if target is None:
             return _to_module(conversion, title, mmap, flat)
-        if Path(path).suffix in (".py", ".safetensors", ".pth"):
+        if Path(path).suffix.lower() in (".py", ".safetensors", ".pth"):
             _to_python(conversion, path, flat)
-        elif Path(path).suffix in (".pt2", ".pt") and conversion.has_external(_registry.registered()):
+        elif Path(path).suffix.lower() in (".pt2", ".pt") and conversion.has_external(_registry.registered()):
             _to_traced(conversion, title, path, dynamic or {})
         else:
             conversion.write(path, opset, external_data, _dynamic_list(dynamic or {}))
@@ -203,7 +203,8 @@ def _read(source: Source) -> tuple[_core.Conversion, str]:
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         return _core.Conversion.read_file(path), _title(path)
-    raise TypeError(f"a model is a path, bytes or an onnx.ModelProto, not {type(source).__name__}")
+    live = ": tonnx.export(model, args, path) writes a module as ONNX" if hasattr(source, "state_dict") else ""
+    raise TypeError(f"a model is a path, bytes or an onnx.ModelProto, not {type(source).__name__}{live}")
 
 
 def _title(path: str) -> str:

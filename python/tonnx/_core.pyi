@@ -1,7 +1,7 @@
 """Types of the compiled core."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 __version__: str
 newest_opset: int
@@ -22,6 +22,8 @@ class Budget:
 
 def parse_bytes(text: str, /) -> int: ...
 def standard_versions(op: str, /) -> list[int]: ...
+def advice_on(path: str, target: str, /) -> str: ...
+def did_you_mean_text(name: str, known: list[str], /) -> str: ...
 def nearest_list(name: str, known: list[str], /) -> str: ...
 
 TensorDescription = tuple[Buffer | None, int, str, tuple[int, ...]]
@@ -150,6 +152,28 @@ def run_cli(
     arguments: Sequence[str],
     compare: Callable[[str, str, int, list[str], str, float, float, list[str]], str] | None = None,
 ) -> int: ...
+
+class BatchPlan:
+    @overload
+    def __init__(self, path: str, verifies: bool, resumes: bool, here: str, /) -> None: ...
+    @overload
+    def __init__(self, path: str, pairs: Sequence[tuple[str, str]], /) -> None: ...
+    def waiting(self) -> list[int]: ...
+    def run(self, index: int, limits: dict[str, int], compare: Callable[..., str], /) -> str: ...
+    def note(
+        self,
+        index: int,
+        is_done: bool,
+        seconds: float,
+        bytes: int,
+        verified: bool,
+        not_judged: str,
+        nodes: tuple[int, int] | None,
+        kind: str,
+        error: str,
+    ) -> None: ...
+    def report(self, seconds: float, /) -> tuple[str, str]: ...
+
 def run_batch(
     path: str,
     threads: int,

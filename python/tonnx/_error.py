@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from tonnx._core import CoreError, nearest_list
+from tonnx._core import CoreError, did_you_mean_text, nearest_list
 from tonnx._literal import visible
 
 
@@ -24,6 +24,11 @@ class Error(Exception):
 def nearest(name: str, known: Iterable[str]) -> str:
     """The names that there are, as a list for an error about one that is not: the most similar come first."""
     return nearest_list(name, list(known))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of an error about a name that is not there: `; did you mean 'opset_version'?`, or what there is."""
+    return did_you_mean_text(name, list(known))
 
 
 @contextmanager

@@ -8,16 +8,18 @@ import inspect
 import sys
 import textwrap
 import types
+from collections.abc import Iterable
 from typing import Any
 
 from tonnx._error import Error
 from tonnx._literal import is_dotted_name, literal
 
 
-def code_of_main(name: str) -> str:
-    """What defines a name of `__main__`, behind the imports and the definitions that it uses itself."""
+def code_of_main(names: Iterable[str]) -> str:
+    """What defines names of `__main__`, behind the imports and the definitions that they use themselves."""
     code = _MainCode()
-    code.add(name)
+    for name in names:
+        code.add(name)
     return "\n".join([*code.imports, *code.definitions])
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonnx import _core
@@ -147,10 +148,9 @@ class ExternalModules:
             for name in (kind.__module__, kind.__qualname__):
                 if not is_dotted_name(name):
                     raise Error(f"generated code cannot import '{name}', which is no name", "unsupported")
-            outer = kind.__qualname__.split(".")[0]
-            is_main = kind.__module__ == "__main__"  # nobody can import from there but the script itself
-            imports.append(code_of_main(outer) if is_main else f"from {kind.__module__} import {outer}")
-            calls.append(f"{kind.__qualname__}({_arguments_of(module)})")
+            text, enums = _arguments_of(module)
+            imports.append(_imports_of([kind, *enums]))
+            calls.append(f"{kind.__qualname__}({text})")
         return imports, calls
 
     def states(self) -> list[list[StoredTensor]]:
@@ -176,26 +176,39 @@ def stored_state(module: torch.nn.Module) -> list[StoredTensor]:
     return entries
 
 
-def _arguments_of(module: torch.nn.Module) -> str:
-    """The arguments that the module was made with, where it keeps them as attributes of the same names."""
-    texts = []
+def _imports_of(kinds: Sequence[type]) -> str:
+    places = dict.fromkeys((kind.__module__, kind.__qualname__.split(".")[0]) for kind in kinds)
+    lines = [f"from {module} import {outer}" for module, outer in places if module != "__main__"]
+    own = [outer for module, outer in places if module == "__main__"]  # nobody can import them but the script itself
+    return "\n".join([*lines, code_of_main(own)] if own else lines)
+
+
+def _arguments_of(module: torch.nn.Module) -> tuple[str, list[type]]:
+    """The arguments that the module was made with, where it keeps them as attributes of the same names, a `_` before
+    them or not; and the enumerations that are among them."""
+    texts: list[str] = []
+    enums: list[type] = []
     for name, parameter in inspect.signature(type(module)).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
-        value = getattr(module, name, parameter.default)
+        value = getattr(module, name, getattr(module, f"_{name}", parameter.default))
         if value is parameter.default and value is not parameter.empty:
             continue
         try:
             if not is_dotted_name(name):
                 raise TypeError
-            texts.append(f"{name}={literal(value)}")
+            if isinstance(value, Enum) and is_dotted_name(f"{type(value).__module__}.{type(value).__qualname__}"):
+                enums.append(type(value))
+                texts.append(f"{name}={type(value).__qualname__}({literal(value.value)})")
+            else:
+                texts.append(f"{name}={literal(value)}")
         except TypeError:
             raise Error(
                 f"{type(module).__qualname__} cannot be made anew by generated code: its argument '{name}' is not "
                 "kept as a plain value in an attribute of that name",
                 "unsupported",
             ) from None
-    return ", ".join(texts)
+    return ", ".join(texts), enums
 
 
 def _node_of(description: dict[str, Any]) -> OnnxNode:

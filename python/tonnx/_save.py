@@ -26,7 +26,7 @@ def save(model: nn.Module, target: str | os.PathLike[str]) -> None:
     code = find_generated(model)
     if code is None or type(model) is not code.model_class:
         raise Error(f"tonnx.save writes modules that tonnx.convert gave, not {type(model).__qualname__}", "unsupported")
-    if Path(path).suffix not in (".py", ".safetensors", ".pth"):
+    if Path(path).suffix.lower() not in (".py", ".safetensors", ".pth"):
         raise Error(f"cannot write '{path}': tonnx.save writes .py, .safetensors and .pth", "unsupported")
     external = ExternalModules([model.get_submodule(name) for name in _external_names(code)])
     _require_same_layers(model, make(code, external.modules))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from tonnx import _compare, _core
 from tonnx._convert import Source
-from tonnx._error import Error, translated
+from tonnx._error import Error, nearest, translated
 from tonnx._limits import Limits, budget
 
 if TYPE_CHECKING:
@@ -70,14 +70,31 @@ def _named(shapes: Shapes | None, source: str | bytes) -> dict[str, list[int]]:
         if None not in named and "" not in named:
             return named
         shapes = next(iter(named.values()))
+    inputs = _inputs_of(source)
+    if len(inputs) != 1:
+        raise Error(f"the shape does not say which input it is of; there are: {', '.join(inputs)}", "invalid_model")
+    return {inputs[0]: list(shapes)}
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, list | tuple) and any(isinstance(item, str) for item in value)
+
+
+def _inputs_of(source: str | bytes) -> list[str]:
+    """The names of the inputs that have no value of their own."""
     import onnx
 
     model = onnx.load(source, load_external_data=False) if isinstance(source, str) else onnx.load_from_string(source)
     weights = {tensor.name for tensor in model.graph.initializer}
-    inputs = [value.name for value in model.graph.input if value.name not in weights]
-    if len(inputs) != 1:
-        raise Error(f"the shape does not say which input it is of; there are: {', '.join(inputs)}", "invalid_model")
-    return {inputs[0]: list(shapes)}
+    return [value.name for value in model.graph.input if value.name not in weights]
+
+
+def _require_inputs(source: str | bytes, names: Iterable[str]) -> None:
+    inputs = _inputs_of(source)
+    for name in names:
+        if name not in inputs:
+            text = f"input_data: the model has no input '{name}'; it has: {nearest(name, inputs)}"
+            raise Error(text, "invalid_model")
 
 
 class SimplifyOptions(TypedDict, total=False):
@@ -172,16 +189,22 @@ def simplify(
     size as it is. `test_input_shapes` are shapes for `check_n` only. `input_shapes` are the former, or the latter where
     `dynamic_input_shape` says that sizes stay open.
 
-    `custom_lib` and `include_subgraph` change nothing: operators that are not known stay as they are, and graphs inside
-    nodes are simplified too. `limits` allows it more, or less, than follows from the size of the model:
-    `{"memory": "1G"}`.
+    `custom_lib` is a shared library of operators that ONNX Runtime needs for `check_n`. `include_subgraph` changes
+    nothing: graphs inside nodes are always simplified too. `limits` allows it more, or less, than follows from the size
+    of the model: `{"memory": "1G"}`.
     """
     if isinstance(target, int):
         check_n, target = target, None
+    if isinstance(skipped_optimizers, bool) or _is_names(test_input_shapes):  # the order of onnxsim before 0.4
+        places: Any = test_input_shapes, skipped_optimizers, skip_constant_folding, skip_shape_inference, input_data
+        skipped_optimizers, skip_shape_inference, input_data, dynamic_input_shape, custom_lib = places
+        test_input_shapes, skip_constant_folding = None, False
     if target_opset_version is not None and opset is None:
         opset = _core.newest_opset if target_opset_version == "latest" else int(target_opset_version)
     with translated(), budget(limits):
         source, folder = _serialized(model)
+        if input_data:
+            _require_inputs(source, input_data)
         skips = [*skip, *(skipped_optimizers or ())]
         skips += ["fuse_bn"] if skip_fuse_bn else []
         skips += ["fold_constants"] if skip_constant_folding else []
@@ -203,6 +226,7 @@ def simplify(
                     absolute=check_atol,
                     fill=input_fill,
                     outputs_only=verify_passes,
+                    custom_lib=custom_lib,
                 )
 
         data, report, table = _core.simplify(

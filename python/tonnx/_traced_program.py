@@ -42,7 +42,7 @@ def write_traced(model: nn.Module, types: Mapping[str, InputType], names: Sequen
     with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
         between = str(Path(folder) / "model.pt2")
         torch.export.save(program, between)
-        if Path(path).suffix == ".pt2":
+        if Path(path).suffix.lower() == ".pt2":
             os.replace(between, path)
         else:
             _core.convert_file(between, path, None, None, [], None, False, "", None)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,7 @@ from torch.utils import _pytree as pytree
 
 from tonnx import _core
 from tonnx._error import Error, nearest, translated
-from tonnx._export.capture import as_module, capture, mode_of, onnx_export_flag
+from tonnx._export.capture import as_module, capture, mode_of
 from tonnx._export.decompose import decomposed, unsupported_text
 from tonnx._export.dynamic import (
     DynamicShapes,
@@ -27,32 +26,24 @@ from tonnx._export.dynamic import (
     leaves_of,
     symbol_names,
 )
+from tonnx._export.exporting import exporting
 from tonnx._export.functions import FunctionCall, functions_kept
 from tonnx._export.names import InterfaceNames
+from tonnx._export.old_arguments import takes_old_arguments
 from tonnx._export.onnx_program import Leaves, OnnxProgram, WriteOptions
 from tonnx._export.onnx_program import verify as verify_program
-from tonnx._export.program import program_json
+from tonnx._export.program import ProgramOptions, program_json
 from tonnx._export.script import is_script, script_program, scripted_whole, signature_of
+from tonnx._export.silence import errors_alone, torch_logs_silent
 from tonnx._export.structures import register_structures
+from tonnx._export.symbolic import PYTHON_OP, Declined, find_symbolic
 from tonnx._generated import find_generated
 
 _DEFAULT_OPSET: int = _core.default_opset
 
-# Arguments of torch.onnx.export that change nothing here, and the values that ask for nothing.
-_WITHOUT_EFFECT: dict[str, tuple[object, ...]] = {
-    "dynamo": (None, True, False),
-    "fallback": (None, True, False),
-    "autograd_inlining": (None, True, False),
-    "artifacts_dir": (),
-    "optimize": (None, True),
-    "report": (None, False),
-    "profile": (None, False),
-    "dump_exported_program": (None, False),
-    "export_modules_as_functions": (None, False),
-    "operator_export_type": (None, torch._C._onnx.OperatorExportTypes.ONNX),
-}
 
-
+@errors_alone
+@takes_old_arguments
 def export(
     model: nn.Module | torch.export.ExportedProgram | Callable[..., Any],
     args: Any = (),
@@ -73,30 +64,34 @@ def export(
     verbose: bool | None = False,
     source_lines: bool = True,
     do_constant_folding: bool | None = True,
+    fallthrough: bool | str | None = None,
     **others: Any,
 ) -> OnnxProgram:
     """Exports a PyTorch model to ONNX.
 
-    The arguments have the names and the meanings of those of torch.onnx.export. `model` is a module, a function, an
-    ExportedProgram, or a module or function of torch.jit, whose loops and branches stay what they are; `args` and
-    `kwargs` are an example of its inputs: tensors become inputs of the ONNX model, all else is part of it. Structures
-    are taken apart, and each tensor is named by its path, such as `batch.pair.0`.
+    The arguments have the names and the meanings of those of torch.onnx.export, in all its versions. `model` is a
+    module, a function, an ExportedProgram, or a module or function of torch.jit, whose loops and branches stay what
+    they are; `args` and `kwargs` are an example of its inputs: tensors become inputs of the ONNX model, all else is
+    part of it. Structures are taken apart, and each tensor is named by its path, such as `batch.pair.0`. Names in
+    `input_names` behind those of the inputs are for the weights, in the order of the state dict.
 
     `path` is where the model is written; None writes nothing. What comes back can be saved (`save`), read (`bytes`,
     `model_proto`, `text`) and called. `verify` runs it in ONNX Runtime beside PyTorch, and raises tonnx.Error where
     they differ. `verbose` prints the graph. `source_lines=False` leaves out which line of the model each node comes
     from. `do_constant_folding=False` keeps every weight as the model has it: nothing is fused into another layer.
+    `fallthrough=True` (`operator_export_type=ONNX_FALLTHROUGH`) writes an operator without a conversion as a node of
+    its own domain, `library::operator`, and "aten" (`ONNX_ATEN_FALLBACK`) as `org.pytorch.aten::ATen`.
 
     The model is exported in eval mode unless `training` says otherwise (torch.onnx.TrainingMode), and has its own mode
     again afterwards. The dimensions in `dynamic_axes` or `dynamic_shapes` stay open: the first names inputs and
     outputs and numbers their axes, the second is what torch.export takes, with strings as well.
+
+    An error is one sentence, with the line of the model that it is about. `verbose=True`, or TONNX_DEBUG=1 in the
+    environment, shows what it came from.
     """
-    if "f" in others:
-        path = others.pop("f") if path is None else path
-    _note_without_effect(others)
     args, kwargs = _arguments_of(model, args, kwargs)
     mode = _training_mode(training)
-    with _Tracing(model, mode) as tracing:
+    with _Tracing(model, mode) as tracing, nullcontext() if verbose else torch_logs_silent():
         called = signature_of(model) if is_script(model) else tracing.forward
         args, kwargs, dynamic_shapes = _with_inputs_apart(called, args, kwargs, dynamic_shapes)
         shapes = _dynamic_shapes(called or model, args, kwargs, dynamic_axes, dynamic_shapes, input_names, output_names)
@@ -109,6 +104,7 @@ def export(
             tracing.is_training,
             do_constant_folding is not False,
             source_lines,
+            fallthrough="own" if fallthrough is True else fallthrough or "",
         )
         leaves = partial(leaves_of, called or model)
         program: OnnxProgram | None = None
@@ -118,11 +114,7 @@ def export(
             # the loops of a model that was made from ONNX were loops there
             rolls_loops = isinstance(model, nn.Module) and find_generated(model) is not None
             try:
-                exported = tracing.trace(args, kwargs, shapes)
-                with onnx_export_flag():  # symbolics may ask for it
-                    program = _program_of(
-                        exported, tracing.functions, shapes, input_names, output_names, options, leaves, rolls_loops
-                    )
+                program = tracing.program(args, kwargs, shapes, input_names, output_names, options, leaves, rolls_loops)
             except Error:
                 whole = scripted_whole(model)
                 if whole is not None:
@@ -133,6 +125,7 @@ def export(
                 if program is None:
                     raise
         if verbose:
+            _say_constants(leaves, args, kwargs)
             print(program.text())
         if path is not None:
             program.save(path)
@@ -142,28 +135,26 @@ def export(
     return program
 
 
-def export_to_pretty_string(model: Any, args: Any = (), **options: Any) -> str:
-    """The ONNX graph that export would write, as text for a person; takes what export takes, but for the path."""
+def export_to_pretty_string(model: Any, args: Any = (), *positional: Any, **options: Any) -> str:
+    """The ONNX graph that export would write, as text for a person; takes what export takes, and writes no file."""
     options.pop("verbose", None)
-    return export(model, args, None, **options).text()
+    options.pop("f", None)
+    others = positional[1:] if positional and not isinstance(positional[0], bool) else positional  # a file, or not
+    if len(others) > 1:
+        others = (others[0], False, *others[2:])
+    return export(model, args, None, *others, **options).text()
 
 
-def _note_without_effect(others: Mapping[str, Any]) -> None:
-    if others.get("custom_translation_table"):
-        raise Error(
-            "custom_translation_table holds functions of onnxscript, which tonnx does not read: "
-            "register the same with tonnx.register_custom_op_symbolic",
-            "unsupported",
-        )
-    for name, value in others.items():
-        if name == "custom_translation_table":
-            continue
-        if name not in _WITHOUT_EFFECT:
-            known = [*inspect.signature(export).parameters, *_WITHOUT_EFFECT]
-            there = nearest(name, [n for n in known if n != "others"])
-            raise TypeError(f"export() got an unexpected keyword argument '{name}'; there are: {there}")
-        if name != "artifacts_dir" and value not in _WITHOUT_EFFECT[name]:
-            warnings.warn(f"{name}={value!r} has no effect in tonnx.export", stacklevel=3)
+def select_model_mode_for_export(model: nn.Module, mode: Any) -> AbstractContextManager[None]:
+    """The model in the mode of a torch.onnx.TrainingMode, inside a `with`; afterwards it has its own again."""
+    return mode_of(model, _training_mode(mode))
+
+
+def _say_constants(leaves: Leaves, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Numbers among the arguments are a part of the model, which not everybody expects."""
+    numbers = [f"{name} = {value!r}" for name, value in leaves(args, kwargs) if isinstance(value, int | float | str)]
+    if numbers:
+        print(f"constants of the model, because they are no tensors: {', '.join(numbers)}")
 
 
 def _arguments_of(model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -277,6 +268,7 @@ class _Tracing:
         self._training = training
         self.functions: Mapping[Any, FunctionCall] = {}
         self.forward: Any = None
+        self._declined: set[Any] = set()
 
     def __enter__(self) -> _Tracing:
         from contextlib import ExitStack
@@ -295,10 +287,25 @@ class _Tracing:
     def __exit__(self, *failure: Any) -> None:
         self._stack.close()
 
-    def trace(self, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: DynamicShapes) -> Any:
+    def program(self, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: DynamicShapes, *more: Any) -> OnnxProgram:
+        """The model as ONNX; Functions that the symbolic of all of them declines are traced like other code."""
+        opset = more[2].opset or _DEFAULT_OPSET
+        while True:
+            exported = self._trace(args, kwargs, shapes, opset)
+            try:
+                with exporting(opset):  # symbolics may ask for it
+                    return _program_of(exported, self.functions, shapes, *more)
+            except Declined as declined:
+                self._declined.add(declined.function)
+
+    def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: DynamicShapes, opset: int) -> Any:
         if self._module is None:
             return self._model
-        with onnx_export_flag(), functions_kept() as functions:
+        knows_all = find_symbolic(PYTHON_OP, opset) is not None
+        with (
+            exporting(opset),
+            functions_kept(lambda f: knows_all and f not in self._declined) as functions,
+        ):
             exported = capture(self._module, self._method, args, kwargs, shapes)
         self.functions = functions.calls
         self._library = functions.library  # the operators of the calls live as long as it does
@@ -327,8 +334,9 @@ def _program_of(
         "symbols": symbol_names(exported, names, shapes),
     }
 
-    def read(exported: torch.export.ExportedProgram) -> _core.Program:
-        source = program_json(exported, extra, opset, functions, options.source_lines)
+    def read(exported: torch.export.ExportedProgram, as_they_are: frozenset[str] = frozenset()) -> _core.Program:
+        own = ProgramOptions(names.weights, as_they_are, options.fallthrough)
+        source = program_json(exported, extra, opset, functions, options.source_lines, own)
         return _core.Program.read(*source, rolls_loops)
 
     with translated():
@@ -342,6 +350,9 @@ def _program_of(
                 break
             exported = simpler
             program = read(exported)
+            missing = program.unsupported(opset)
+        if missing and options.fallthrough:
+            program = read(exported, frozenset(row[0] for row in missing))
             missing = program.unsupported(opset)
     if missing:
         raise Error(unsupported_text(missing, exported), "unsupported")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import re
 import sys
 import traceback
@@ -25,6 +26,7 @@ from tonnx._export.open_capture import capture_open
 from tonnx._export.open_sizes import Call
 from tonnx._export.questions import is_own_file
 from tonnx._export.recurrent import recurrent_layers_whole
+from tonnx._export.run_time_axes import axes_kept
 from tonnx._export.structures import register_structures
 from tonnx._export.tensor_access import TensorAccessFollowed
 from tonnx._export.transforms import transforms_ended, without_transforms
@@ -42,7 +44,18 @@ def as_module(model: Any) -> tuple[nn.Module, Callable[..., Any] | None]:
         return model.__self__, model
     if callable(model):
         return _module_of_function(model), None
-    raise TypeError(f"a model is an nn.Module, an ExportedProgram or a function, not {type(model).__name__}")
+    raise TypeError(
+        f"a model is an nn.Module, an ExportedProgram or a function, not {type(model).__name__}{_what_to_do(model)}"
+    )
+
+
+def _what_to_do(model: Any) -> str:
+    """With what is given in place of a model."""
+    if isinstance(model, str | os.PathLike):
+        return f': tonnx.convert("{os.fspath(model)}", target) converts files'
+    if isinstance(model, Mapping):
+        return ": weights have no program; model.load_state_dict(weights), and export that model"
+    return ""
 
 
 def _module_of_function(function: Callable[..., Any]) -> nn.Module:
@@ -81,26 +94,6 @@ def mode_of(module: nn.Module, training: bool | None) -> Iterator[None]:
 
 
 @contextmanager
-def onnx_export_flag() -> Iterator[None]:
-    """torch.onnx.is_in_onnx_export() is true inside."""
-    try:
-        from torch.onnx._internal.exporter import _flags as flags
-
-        name = "_is_onnx_exporting"
-        before = getattr(flags, name)
-    except (ImportError, AttributeError):  # before torch 2.7
-        from torch.onnx._globals import GLOBALS as flags  # type: ignore
-
-        name = "in_onnx_export"
-        before = getattr(flags, name)
-    setattr(flags, name, True)
-    try:
-        yield
-    finally:
-        setattr(flags, name, before)
-
-
-@contextmanager
 def _forward_replaced(module: nn.Module, forward: Callable[..., Any] | None) -> Iterator[None]:
     if forward is None:
         yield
@@ -134,6 +127,7 @@ def _layers_followed() -> Iterator[None]:
     """Layers that torch.export cannot follow, or not as well, do the same in another way."""
     with (
         recurrent_layers_whole(),
+        axes_kept(),
         grouped_products_of_any_type(),
         experts_by_rows(),
         masks_as_given(),
@@ -153,9 +147,30 @@ def capture(
     _register_torchvision_shapes()
     tracer = Tracer(module, method)
     with _forward_replaced(module, method), _layers_followed():
-        if not any(shapes.axes.values()):
-            return tracer.trace((tuple(args), dict(kwargs)), shapes, strict=True)
-        return capture_open(tracer.trace, method or module, args, kwargs, shapes)
+        try:
+            if not any(shapes.axes.values()):
+                return tracer.trace((tuple(args), dict(kwargs)), shapes, strict=True)
+            return capture_open(tracer.trace, method or module, args, kwargs, shapes)
+        except Error as failure:
+            own = _failure_of_call(module, args, kwargs)
+            if own is None:
+                raise
+            raise Error(own, "unsupported") from failure
+
+
+def _failure_of_call(module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+    """What the model itself says to the example, where it cannot be called with it; its buffers stay as they are."""
+    before = [(buffer, buffer.clone()) for buffer in module.buffers()]
+    try:
+        module(*args, **kwargs)
+    except Exception as e:
+        lines = [line.strip() for line in str(e).splitlines() if line.strip()]
+        text = lines[0] if lines else type(e).__name__
+        return f"the model cannot be run on the example{_place_in_model(e)}: {text}; try model(*args) first"
+    finally:
+        for buffer, value in before:
+            buffer.copy_(value)
+    return None
 
 
 class Tracer:

@@ -19,7 +19,7 @@ Way = tuple[Decomposition, bool]  # the second: whether composite operators insi
 _ORIGIN = "decomposed_from"
 
 
-def _name_of(target: Any) -> str:
+def name_of(target: Any) -> str:
     """An operator as the core calls it."""
     overload = "" if target._overloadname == "default" else f".{target._overloadname}"
     return f"{target._schema.name}{overload}"
@@ -109,7 +109,7 @@ def _inline(module: GraphModule, node: Node, traced: GraphModule, arguments: Seq
     copies: dict[Node, Any] = {}
     given = iter(arguments)
     origin = {k: node.meta[k] for k in ("nn_module_stack", "stack_trace", _ORIGIN) if k in node.meta}
-    origin.setdefault(_ORIGIN, _name_of(node.target))
+    origin.setdefault(_ORIGIN, name_of(node.target))
     result: Any = None
     with graph.inserting_before(node):
         for inner in traced.graph.nodes:
@@ -158,8 +158,19 @@ def _origins(exported: torch.export.ExportedProgram) -> dict[str, set[str]]:
     for module in _graph_modules(exported.graph_module):
         for node in module.graph.nodes:
             if _ORIGIN in node.meta and isinstance(node.target, torch._ops.OpOverload):
-                result.setdefault(_name_of(node.target), set()).add(node.meta[_ORIGIN])
+                result.setdefault(name_of(node.target), set()).add(node.meta[_ORIGIN])
     return result
+
+
+def _line_to_copy(target: str) -> str:
+    """The registration of a symbolic for an operator, to be filled in."""
+    name = target.partition(".")[0]
+    found = _operator_of(target)
+    arguments = [argument.name for argument in found._schema.arguments] if found is not None else ["x"]
+    tensors = [a.name for a in found._schema.arguments if "Tensor" in str(a.type)] if found is not None else ["x"]
+    node = name if not name.startswith("aten::") else name.replace("aten", "my.domain", 1)
+    call = ", ".join([f'"{node}"', *tensors])
+    return f'tonnx.register_custom_op_symbolic("{name}", lambda {", ".join(["g", *arguments])}: g.op({call}), 9)'
 
 
 def unsupported_text(
@@ -176,5 +187,5 @@ def unsupported_text(
         lines.append(f"  {target}{part}: {times}, in {shown}{f': {reason}' if reason else ''}")
     count = len(rows)
     title = "an operator has" if count == 1 else f"{count} operators have"
-    advice = "register what they are in ONNX with tonnx.register_custom_op_symbolic"
+    advice = f"{_line_to_copy(rows[0][0])}  # or export(..., fallthrough=True)"
     return "\n".join([f"{title} no conversion to ONNX:", *lines, f"  {advice}"])

@@ -1,8 +1,8 @@
-"""autograd.Function with a static `symbolic`: kept as one call while the model is traced."""
+"""autograd.Function that a symbolic knows: kept as one call while the model is traced."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -21,15 +21,23 @@ class TensorArgument:
 
 @dataclass
 class FunctionCall:
-    """One call of a Function: its symbolic, and its arguments with the places of the tensors."""
+    """One call of a Function: its arguments with the places of the tensors, and its own symbolic, if it has one."""
 
-    title: str
+    function: type[Function]
     symbolic: Any
     arguments: tuple[Any, ...]
 
+    @property
+    def title(self) -> str:
+        return self.function.__qualname__
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
 
 class FunctionCalls:
-    """An operator of its own for each call of a Function with a symbolic, and what each stands for."""
+    """An operator of its own for each call of a Function that is kept, and what each stands for."""
 
     _count = 0
 
@@ -50,7 +58,7 @@ class FunctionCalls:
 
         structure = self._structure_of(function, args)
         operator = self._define(function, len(tensors), structure.num_leaves, forward)
-        self.calls[operator] = FunctionCall(function.__qualname__, function.symbolic, template)  # type: ignore[attr-defined]
+        self.calls[operator] = FunctionCall(function, _own_symbolic(function), template)
         results = operator(*tensors)
         return pytree.tree_unflatten([results] if structure.num_leaves == 1 else list(results), structure)
 
@@ -102,15 +110,19 @@ def _run_forward(function: type[Function], args: Any) -> Any:
     return function.forward(_Context(), *args)
 
 
+def _own_symbolic(function: type[Function]) -> Any:
+    symbolic = getattr(function, "symbolic", None)
+    return None if symbolic is getattr(Function, "symbolic", None) else symbolic
+
+
 @contextmanager
-def functions_kept() -> Iterator[FunctionCalls]:
-    """Inside, a call of a Function that has a symbolic is traced as one operator."""
+def functions_kept(keeps: Callable[[type[Function]], bool] = lambda function: False) -> Iterator[FunctionCalls]:
+    """Inside, a call of a Function that has a symbolic, or that `keeps` is true of, is traced as one operator."""
     calls = FunctionCalls()
     original = Function.__dict__["apply"]
 
     def apply(cls: type[Function], *args: Any, **kwargs: Any) -> Any:
-        symbolic = getattr(cls, "symbolic", None)
-        if symbolic is None or kwargs or symbolic is getattr(Function, "symbolic", None):
+        if kwargs or (_own_symbolic(cls) is None and not keeps(cls)):
             return original.__get__(None, cls)(*args, **kwargs)
         return calls.apply(cls, args)
 

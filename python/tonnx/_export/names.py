@@ -160,13 +160,39 @@ class InterfaceNames:
         is_output = [not isinstance(s.arg, ConstantArgument) for s in outputs]
         own = [n for n, keep in zip(input_leaves, is_input) if keep]
         self.own_inputs = list(zip(own, [s.arg.name for s, keep in zip(inputs, is_input) if keep]))
-        self.inputs = chosen_inputs(own, input_names)
+        self.inputs = chosen_inputs(own, (input_names or ())[: len(own)])
+        self.weights = _weight_names(exported, own, input_names or ())
         self.outputs = chosen_outputs(
             [n for n, keep in zip(output_leaves, is_output) if keep], output_names, self.inputs
         )
         self.interface = Interface(own, self.inputs, self.outputs)
         self.input_leaves = _merged(input_leaves, is_input, self.inputs)
         self.output_leaves = _merged(output_leaves, is_output, self.outputs)
+
+
+def _weight_names(
+    exported: torch.export.ExportedProgram, inputs: Sequence[str], input_names: Sequence[str]
+) -> dict[str, str]:
+    """Names behind those of the inputs: of the weights that the graph uses, in the order of the state dict."""
+    if isinstance(input_names, str) or len(input_names) <= len(inputs):
+        return {}
+    used = {node.name for node in exported.graph.nodes if node.users}
+    kinds = (InputKind.PARAMETER, InputKind.BUFFER)
+    specs = [s for s in exported.graph_signature.input_specs if s.kind in kinds and s.arg.name in used]
+    order = {name: i for i, name in enumerate(exported.state_dict)}
+    weights = sorted((str(s.target) for s in specs), key=lambda name: order.get(name, len(order)))
+    surplus = input_names[len(inputs) :]
+    if len(surplus) > len(weights):
+        there = ", ".join([*inputs, *weights]) or "none"
+        raise Error(
+            f"input_names has {len(input_names)} names, but the model has {len(inputs)} inputs that are tensors and "
+            f"{len(weights)} weights: {there}",
+            "unsupported",
+        )
+    twice = next((name for i, name in enumerate(input_names) if name in input_names[:i]), None)
+    if twice is not None:
+        raise Error(f"input_names has '{twice}' twice", "unsupported")
+    return dict(zip(weights, surplus))
 
 
 def _apart(name: str, inputs: set[str]) -> str:

@@ -37,6 +37,7 @@ class WriteOptions:
     training: bool = False
     fold: bool = True  # False: every weight is in the file as the model has it
     source_lines: bool = True  # said when the program is made, not when it is written
+    fallthrough: str = ""  # "own" or "aten": what operators without a conversion become; said then, too
 
     def arguments(self) -> dict[str, Any]:
         return {

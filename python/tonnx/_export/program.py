@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -22,11 +23,22 @@ from torch.export.graph_signature import (
 from torch.fx import Node
 
 from tonnx._error import Error
+from tonnx._export.as_it_is import write_as_it_is
+from tonnx._export.decompose import name_of
 from tonnx._export.functions import FunctionCall
 from tonnx._export.program_graph import SIMPLE_ARGUMENTS, ProgramGraph
 from tonnx._export.program_values import Expressions, Json, Storage, Storages, TensorMetas
 from tonnx._export.source_paths import SourcePaths
 from tonnx._export.symbolic import Symbolic, find_symbolic, write_function, write_operator
+
+
+@dataclass(frozen=True)
+class ProgramOptions:
+    """What the user wants otherwise than the model has it."""
+
+    weight_names: Mapping[str, str] = field(default_factory=dict)  # by the names of the state dict
+    as_they_are: frozenset[str] = frozenset()  # operators that become nodes without a conversion
+    form: str = ""  # "own" or "aten": which nodes these are
 
 
 class Program:
@@ -38,7 +50,9 @@ class Program:
         opset: int = 0,
         functions: Mapping[Any, FunctionCall] | None = None,
         source_lines: bool = True,
+        options: ProgramOptions | None = None,
     ) -> None:
+        self._options = options or ProgramOptions()
         self._paths = SourcePaths() if source_lines else None
         self.exported = exported
         self.opset = opset
@@ -63,6 +77,8 @@ class Program:
             write_operator(graph, node, symbolic, self.opset)
         elif target in self.functions:
             write_function(graph, node, self.functions[target], self.opset)
+        elif isinstance(target, torch._ops.OpOverload) and name_of(target) in self._options.as_they_are:
+            write_as_it_is(graph, node, self._options.form, self.opset)
         else:
             return False
         return True
@@ -77,7 +93,7 @@ class Program:
         graph = ProgramGraph(self, exported.graph_module).json()
         input_specs = [self._input_spec(s) for s in exported.graph_signature.input_specs]
         specs = zip(exported.graph_signature.output_specs, graph["outputs"])
-        output_specs = [_output_spec(spec, argument) for spec, argument in specs]
+        output_specs = [self._output_spec(spec, argument) for spec, argument in specs]
         for argument, spec in self.lifted:
             graph["inputs"].insert(0, argument)
             input_specs.insert(0, spec)
@@ -149,21 +165,41 @@ class Program:
         if kind is InputKind.CUSTOM_OBJ:
             raise Error(f"the object '{target}' is of a C++ class, which ONNX has no type for", "unsupported")
         assert target is not None
+        chosen = self._chosen(target)
         if kind is InputKind.PARAMETER:
-            self.weights[target] = self._payload(target, self.exported.state_dict[target], True)
-            return {"parameter": {"arg": name, "parameter_name": target}}
+            self.weights[chosen] = self._payload(chosen, self.exported.state_dict[target], True)
+            return {"parameter": {"arg": name, "parameter_name": chosen}}
         if kind is InputKind.BUFFER:
             self._add_buffer(target, bool(spec.persistent))
-            return {"buffer": {"arg": name, "buffer_name": target, "persistent": spec.persistent}}
+            return {"buffer": {"arg": name, "buffer_name": chosen, "persistent": spec.persistent}}
         self.add_constant(target, self.exported.constants[target])
         return {"tensor_constant": {"arg": name, "tensor_constant_name": target}}
 
     def _add_buffer(self, target: str, persistent: bool) -> None:
         state, constants = self.exported.state_dict, self.exported.constants
+        chosen = self._chosen(target)
         if persistent or target not in constants:
-            self.weights[target] = self._payload(target, state[target], False)
+            self.weights[chosen] = self._payload(chosen, state[target], False)
         else:
-            self.add_constant(target, constants[target])
+            self.add_constant(chosen, constants[target])
+
+    def _chosen(self, target: str) -> str:
+        return self._options.weight_names.get(target, target)
+
+    def _output_spec(self, spec: OutputSpec, argument: Json) -> Json:
+        """The graph says which value it is: the name in the signature may be that of one that is the same."""
+        kind = spec.kind
+        if kind is OutputKind.USER_OUTPUT:
+            return {"user_output": {"arg": argument}}
+        name = argument["as_tensor"]
+        key = _MUTATIONS.get(kind)
+        if key is not None:
+            return {key[0]: {"arg": name, key[1]: self._chosen(str(spec.target))}}
+        if kind is OutputKind.TOKEN:
+            return {"token": {"arg": name}}
+        if kind is OutputKind.LOSS_OUTPUT:
+            return {"loss_output": {"arg": name}}
+        raise Error(f"an exported program whose outputs are gradients ({kind.name.lower()})", "unsupported")
 
 
 _MUTATIONS = {
@@ -172,22 +208,6 @@ _MUTATIONS = {
 }
 if hasattr(OutputKind, "PARAMETER_MUTATION"):
     _MUTATIONS[OutputKind.PARAMETER_MUTATION] = ("parameter_mutation", "parameter_name")
-
-
-def _output_spec(spec: OutputSpec, argument: Json) -> Json:
-    """The graph says which value it is: the name in the signature may be that of one that is the same."""
-    kind = spec.kind
-    if kind is OutputKind.USER_OUTPUT:
-        return {"user_output": {"arg": argument}}
-    name = argument["as_tensor"]
-    key = _MUTATIONS.get(kind)
-    if key is not None:
-        return {key[0]: {"arg": name, key[1]: spec.target}}
-    if kind is OutputKind.TOKEN:
-        return {"token": {"arg": name}}
-    if kind is OutputKind.LOSS_OUTPUT:
-        return {"loss_output": {"arg": name}}
-    raise Error(f"an exported program whose outputs are gradients ({kind.name.lower()})", "unsupported")
 
 
 def _constant_json(value: Any) -> Json:
@@ -223,8 +243,9 @@ def program_json(
     opset: int = 0,
     functions: Mapping[Any, FunctionCall] | None = None,
     source_lines: bool = True,
+    options: ProgramOptions | None = None,
 ) -> tuple[bytes, dict[str, Storage]]:
     """The program as the bytes and the storages that `_core.Program.read` takes."""
-    program = Program(exported, opset, functions, source_lines)
+    program = Program(exported, opset, functions, source_lines, options)
     text = json.dumps(program.json(extra or {}), separators=(",", ":"), allow_nan=False)
     return text.encode(), program.storages.entries

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -113,7 +114,9 @@ def _read(
     with tempfile.TemporaryDirectory(prefix="tonnx-") as folder:
         path = os.path.join(folder, "model.pt")
         try:
-            torch.jit.save(model, path)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # it is what these models can
+                torch.jit.save(model, path)
         except RuntimeError as failure:
             sentence = next((line for line in str(failure).splitlines() if line.strip()), "it cannot be saved")
             raise Error(f"torch.jit cannot save the model: {sentence.strip()}", "unsupported") from failure

@@ -14,6 +14,7 @@ import torch
 from torch.fx import Node
 
 from tonnx._error import Error, nearest
+from tonnx._export.former_attributes import former_attributes
 from tonnx._export.functions import FunctionCall, TensorArgument
 from tonnx._export.program_values import DTYPE_CODES, Json, float_json, is_tensor_list
 
@@ -22,7 +23,16 @@ if TYPE_CHECKING:
 
 Symbolic = Callable[..., Any]
 
+PYTHON_OP = "aten::prim_PythonOp"  # what torch.onnx makes of "::prim_PythonOp": all autograd.Functions
+
 _symbolics: dict[str, dict[int, Symbolic]] = {}
+
+
+def _whole_name(symbolic_name: str) -> str:
+    """`::op` is one of aten, as for torch.onnx."""
+    if symbolic_name == "prim::PythonOp":
+        return PYTHON_OP
+    return f"aten{symbolic_name}" if symbolic_name.startswith("::") else symbolic_name
 
 
 def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Symbolic, opset_version: int) -> None:
@@ -30,11 +40,14 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Symbolic, opset
 
     `symbolic_name` is "namespace::operator". `symbolic_fn(g, *inputs)` gets a value for each argument of the operator,
     and returns what `g.op("domain::Op", x, alpha_f=1.0)` gives; `torch.onnx.symbolic_helper.parse_args` works on it.
+    "::prim_PythonOp" stands for every autograd.Function: `symbolic_fn(g, node, *args, name=...)` gets the name of its
+    class; where it returns None, the Function is traced like other code.
     """
+    symbolic_name = _whole_name(symbolic_name)
     if not re.fullmatch(r"[a-zA-Z0-9_]+::[a-zA-Z0-9_.]+", symbolic_name):
         raise ValueError(f"'{symbolic_name}' is not the name of an operator: it has the form namespace::operator")
     namespace, _, operator = symbolic_name.partition("::")
-    if namespace == "aten" and not torch._C._jit_get_schemas_for_operator(symbolic_name):
+    if namespace == "aten" and symbolic_name != PYTHON_OP and not torch._C._jit_get_schemas_for_operator(symbolic_name):
         known = [
             n.partition("::")[2].partition(".")[0] for n in torch._C._dispatch_get_all_op_names() if n[:6] == "aten::"
         ]
@@ -47,6 +60,7 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Symbolic, opset
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
     """Takes back what register_custom_op_symbolic did."""
+    symbolic_name = _whole_name(symbolic_name)
     versions = _symbolics.get(symbolic_name, {})
     if opset_version not in versions:
         raise ValueError(f"no symbolic of {symbolic_name} is registered for opset {opset_version}")
@@ -86,19 +100,40 @@ def _exporter_module(name: str) -> Any:
 def _torch_globals(opset: int) -> Iterator[None]:
     """symbolic_helper asks torch.onnx for the opset that is being written."""
     exporter_globals = _exporter_module("_globals").GLOBALS
-    before = exporter_globals._export_onnx_opset_version
+    symbolic_helper = _exporter_module("symbolic_helper")
+    before = exporter_globals._export_onnx_opset_version, symbolic_helper._scalar
     exporter_globals._export_onnx_opset_version = opset
+    symbolic_helper._scalar = lambda value: _scalar(value, before[1])
     try:
         yield
     finally:
-        exporter_globals._export_onnx_opset_version = before
+        exporter_globals._export_onnx_opset_version, symbolic_helper._scalar = before
+
+
+def _scalar(value: Any, of_torch: Callable[[Any], Any]) -> Any:
+    """The number of a constant in the graph too: torch's own gives None for it, and the attribute would be lost."""
+    if isinstance(value, torch._C.Value) and value.node().kind() == "onnx::Constant":
+        constant = value.node().t("value") if value.node().hasAttribute("value") else None
+        return constant.item() if isinstance(constant, torch.Tensor) and constant.numel() == 1 else None
+    return of_torch(value)
 
 
 def write_operator(graph: ProgramGraph, node: Node, symbolic: Symbolic, opset: int) -> None:
     """Writes the nodes that a symbolic gives for a call of an operator."""
     target: Any = node.target
-    call = _SymbolicCall(graph, node, opset, str(target._schema.name))
-    values = []
+    call = SymbolicCall(graph, node, opset, str(target._schema.name))
+    kinds = [argument.type for argument in target._schema.arguments]
+    values = [
+        call.list_of([]) if value == [] and is_tensor_list(kind) else call.value_of(value)
+        for kind, (_, value) in zip(kinds, arguments_of(node))
+    ]
+    call.write(symbolic, values)
+
+
+def arguments_of(node: Node) -> list[tuple[str, Any]]:
+    """All arguments of a call of an operator by their names, those that were not given too."""
+    target: Any = node.target
+    found = []
     for i, argument in enumerate(target._schema.arguments):
         if argument.name in node.kwargs:
             value = node.kwargs[argument.name]
@@ -106,19 +141,34 @@ def write_operator(graph: ProgramGraph, node: Node, symbolic: Symbolic, opset: i
             value = node.args[i]
         else:
             value = argument.default_value
-        values.append(call.list_of([]) if value == [] and is_tensor_list(argument.type) else call.value_of(value))
-    call.write(symbolic, values)
+        found.append((argument.name, value))
+    return found
 
 
 def write_function(graph: ProgramGraph, node: Node, function: FunctionCall, opset: int) -> None:
     """Writes the nodes that the symbolic of an autograd.Function gives; what is no tensor is passed as it is."""
-    call = _SymbolicCall(graph, node, opset, function.title)
+    call = SymbolicCall(graph, node, opset, function.title)
     tensors = [call.value_of(a) for a in node.args]
     filled = [tensors[a.index] if isinstance(a, TensorArgument) else a for a in function.arguments]
-    call.write(function.symbolic, filled)
+    if function.symbolic is not None:
+        call.write(function.symbolic, filled)
+        return
+    symbolic = find_symbolic(PYTHON_OP, opset)
+    assert symbolic is not None
+    original = call.original(function.name, tensors)
+    if not call.write(lambda g, *args: symbolic(g, original, *args, name=function.name), filled, may_decline=True):
+        raise Declined(function.function)
 
 
-class _SymbolicCall:
+class Declined(Exception):
+    """The symbolic of all Functions says nothing of this one, which is then traced like other code."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self.function = function
+
+
+class SymbolicCall:
     """One call of a symbolic: the graph of torch that it writes into, and the way of its nodes into the program."""
 
     def __init__(self, graph: ProgramGraph, node: Node, opset: int, title: str) -> None:
@@ -131,23 +181,63 @@ class _SymbolicCall:
         self.context = context_type(self.torch_graph, self.torch_graph, opset, None, {}, {}, set())
         self.arguments: dict[str, Json] = {}
 
-    def write(self, symbolic: Symbolic, arguments: Sequence[Any]) -> None:
+    def write(self, symbolic: Symbolic, arguments: Sequence[Any], *, may_decline: bool = False) -> bool:
+        """Writes what the symbolic gives; false where it gives nothing, and may."""
         with _torch_globals(self.opset):
             try:
-                result = symbolic(self.context, *arguments)
+                result = self._called(symbolic, arguments)
             except Error:
                 raise
             except Exception as e:
-                raise Error(f"the symbolic of {self.title} failed: {type(e).__name__}: {e}", "unsupported") from e
+                raise Error(self._failure(e), "unsupported") from e
+        if result is None and may_decline:
+            return False
         results = list(result) if isinstance(result, list | tuple) else [result]
-        outputs = self.graph.outputs_of(self.node)
-        values = [o for o in _flat_outputs(outputs) if o is not None]
+        values = self.outputs()
         if len(results) != len(values) or not all(isinstance(r, torch._C.Value) for r in results):
             raise Error(
                 f"the symbolic of {self.title} gives {len(results)} values, but the operator returns {len(values)}",
                 "unsupported",
             )
         self._write_nodes(results, values)
+        return True
+
+    def _called(self, symbolic: Symbolic, arguments: Sequence[Any]) -> Any:
+        try:
+            return symbolic(self.context, *arguments)
+        except (IndexError, RuntimeError) as e:
+            if "_M_range_check" not in str(e):
+                raise
+        # torch infers no shapes of nodes as older opsets had them: the core does
+        exporter_globals = _exporter_module("_globals").GLOBALS
+        before, exporter_globals.onnx_shape_inference = exporter_globals.onnx_shape_inference, False
+        try:
+            return symbolic(self.context, *arguments)
+        finally:
+            exporter_globals.onnx_shape_inference = before
+
+    def _failure(self, problem: Exception) -> str:
+        """What went wrong in the symbolic; values where attributes want numbers are the mistake of most people."""
+        if not isinstance(problem, TypeError) or "incompatible function arguments" not in str(problem):
+            return f"the symbolic of {self.title} failed: {type(problem).__name__}: {problem}"
+        kinds = ", ".join(f'"{kind}"' for kind in _parse_kinds(self.node.target))
+        return (
+            f"the symbolic of {self.title} gives a value of the graph where an attribute wants a number: put "
+            f"@torch.onnx.symbolic_helper.parse_args({kinds}) above it"
+        )
+
+    def outputs(self) -> list[Json]:
+        """Enters what the call returns into the graph; results that nobody can use are left out."""
+        return [o for o in _flat_outputs(self.graph.outputs_of(self.node)) if o is not None]
+
+    def original(self, name: str, inputs: Sequence[Any]) -> Any:
+        """The call as a node of torch, for a symbolic that looks at its inputs and outputs."""
+        value = self.node.meta.get("val")
+        values = list(value) if isinstance(value, list | tuple) else [value]
+        made = self.torch_graph.create(f"python::{name}", list(inputs), len(values))
+        for output, one in zip(made.outputs(), values):
+            output.setType(_type_of(one))
+        return made
 
     def value_of(self, argument: Any) -> Any:
         """An argument as the symbolic sees it: constants are Constant nodes, which parse_args reads."""
@@ -173,18 +263,14 @@ class _SymbolicCall:
     def _input(self, node: Node) -> Any:
         name = f"input_{len(self.arguments)}"
         value = self.torch_graph.addInput(name)
-        meta = node.meta.get("val")
-        argument = self.graph.argument(node)
-        kind: Any = torch._C.TensorType.get()
-        if isinstance(meta, torch.Tensor):
-            sizes = [s if isinstance(s, int) else None for s in meta.shape]
-            kind = kind.with_dtype(meta.dtype).with_sizes(sizes)
-        else:
-            argument = self._as_tensor(argument, node)
-            kind = kind.with_dtype(torch.int64 if isinstance(meta, torch.SymInt) else torch.float32).with_sizes([])
-        value.setType(kind)
-        self.arguments[name] = argument
+        value.setType(_type_of(node.meta.get("val")))
+        self.arguments[name] = self.operand(node)
         return value
+
+    def operand(self, node: Node) -> Json:
+        """A value of the program as an input of a node: a size is a tensor of rank 0 there."""
+        argument = self.graph.argument(node)
+        return argument if isinstance(node.meta.get("val"), torch.Tensor) else self._as_tensor(argument, node)
 
     def _as_tensor(self, argument: Json, node: Node) -> Json:
         """A size as the tensor of rank 0 that ONNX knows instead."""
@@ -216,7 +302,7 @@ class _SymbolicCall:
             self._write_node(torch_node, names)
         for name, value in copies:
             source = names.get(name) or self.arguments[name]
-            self._add("Identity", [source], {}, [value])
+            self.add("Identity", [source], {}, [value])
 
     def _write_node(self, torch_node: Any, names: dict[str, Json]) -> None:
         kind = torch_node.kind()
@@ -228,15 +314,18 @@ class _SymbolicCall:
             raise Error(f"the symbolic of {self.title} writes {kind}, which is no operator of ONNX", "unsupported")
         inputs = [self.arguments[i.debugName()] for i in torch_node.inputs()]
         attributes = dict(self._attribute(torch_node, a, op) for a in torch_node.attributeNames())
+        if domain == "onnx":
+            former = former_attributes(op, attributes, len(inputs), _dtype_of_first(torch_node))
+            inputs += [{"as_none": True} if value is None else self._constant(value) for value in former]
         outputs = []
         for output in torch_node.outputs():
             name = output.debugName()
             value = names.get(name) or self._define_intermediate(output)
             self.arguments[name] = value
             outputs.append(value)
-        self._add(op if domain == "onnx" else f"{domain}::{op}", inputs, attributes, outputs)
+        self.add(op if domain == "onnx" else f"{domain}::{op}", inputs, attributes, outputs)
 
-    def _add(self, op: str, inputs: list[Json], attributes: Json, outputs: list[Json]) -> None:
+    def add(self, op: str, inputs: list[Json], attributes: Json, outputs: list[Json]) -> None:
         arguments = [
             {"name": "op", "arg": {"as_string": op}, "kind": 1},
             {"name": "inputs", "arg": {"as_optional_tensors": inputs}, "kind": 1},
@@ -244,11 +333,21 @@ class _SymbolicCall:
         ]
         self.graph.add_node("tonnx.onnx_op", self._fresh_name(), arguments, outputs, self.node)
 
+    def _constant(self, value: torch.Tensor) -> Json:
+        name = self._fresh_name()
+        self.graph.program.add_constant(f"{name}.value", value)
+        output = self.graph.define(name, value)
+        self.add("Constant", [], {"value": {"kind": "t", "value": f"{name}.value"}}, [output])
+        return output
+
     def _define_intermediate(self, output: Any) -> Json:
         name = self._fresh_name()
         kind = output.type()
         sizes: Any = kind.varyingSizes() if isinstance(kind, torch._C.TensorType) else None
-        dtype = kind.dtype() if sizes is not None else None
+        try:
+            dtype = kind.dtype() if sizes is not None else None
+        except ValueError:  # a text
+            dtype = None
         if sizes is None or dtype is None or None in sizes:
             return {"as_tensor": {"name": name}}  # the core infers what torch does not know
         return self.graph.define(name, torch.empty(sizes, dtype=dtype, device="meta"))
@@ -269,6 +368,31 @@ class _SymbolicCall:
                 name = {"i": "value_int", "s": "value_string", "is": "value_ints", "ss": "value_strings"}[kind]
             return name, {"kind": kind, "value": value}
         raise Error(f"the symbolic of {self.title} gives '{name}' as a graph, which tonnx does not take", "unsupported")
+
+
+_PARSE_KINDS = {"int": "i", "bool": "b", "float": "f", "number": "f", "Scalar": "f", "str": "s", "int[]": "is"}
+
+
+def _parse_kinds(target: Any) -> list[str]:
+    """What parse_args is told of each argument of an operator."""
+    arguments = target._schema.arguments if isinstance(target, torch._ops.OpOverload) else []
+    kinds = [str(a.type).removeprefix("Optional[").rstrip("]?").replace("List[int", "int[]") for a in arguments]
+    return [_PARSE_KINDS.get(kind, "v") for kind in kinds] or ["v", "f"]
+
+
+def _type_of(meta: Any) -> Any:
+    """The type of a value as torch.onnx has it."""
+    kind: Any = torch._C.TensorType.get()
+    if isinstance(meta, torch.Tensor):
+        return kind.with_dtype(meta.dtype).with_sizes([s if isinstance(s, int) else None for s in meta.shape])
+    return kind.with_dtype(torch.int64 if isinstance(meta, torch.SymInt) else torch.float32).with_sizes([])
+
+
+def _dtype_of_first(torch_node: Any) -> torch.dtype:
+    """The element type of a node's first input, where torch knows it."""
+    kind = next((i.type() for i in torch_node.inputs()), None)
+    found = kind.dtype() if isinstance(kind, torch._C.TensorType) else None
+    return found if isinstance(found, torch.dtype) else torch.float32
 
 
 def _flat_outputs(outputs: Sequence[Json]) -> list[Json]:

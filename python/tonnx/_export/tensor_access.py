@@ -15,7 +15,11 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 
+from tonnx._export.composed_functions import COMPOSED_FUNCTIONS
 from tonnx._export.open_functions import OPEN_FUNCTIONS
+from tonnx._export.run_time_axes import reduced
+
+_REPLACED = OPEN_FUNCTIONS | COMPOSED_FUNCTIONS
 
 _DATA: Any = torch.Tensor.data
 
@@ -108,8 +112,10 @@ class TensorAccessFollowed(TorchFunctionMode):
         elif getattr(func, "__self__", None) is _DATA and func.__name__ == "__get__":
             if isinstance(args[0], FakeTensor):
                 return args[0].detach()
-        elif func in OPEN_FUNCTIONS:
-            made = OPEN_FUNCTIONS[func](*args, **(kwargs or {}))
+        elif (result := reduced(func, args, kwargs)) is not None:
+            return result
+        elif func in _REPLACED:
+            made = _REPLACED[func](*args, **(kwargs or {}))
             if made is not None:
                 return made
         elif func in (torch.take_along_dim, torch.Tensor.take_along_dim) and len({t.dim() for t in args[:2]}) == 1:

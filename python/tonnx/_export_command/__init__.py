@@ -1,24 +1,31 @@
-"""`tonnx export`: a class or a function of Python code, and its weights, to ONNX."""
+"""`tonnx export`: a class or a function of Python code, and its weights, to ONNX and the other forms."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import sys
+import tempfile
+import time
 from collections.abc import Sequence
 
 from tonnx._command import Parser, run_command
 from tonnx._error import Error
 from tonnx._literal import visible
 
+_TARGETS = (".onnx", ".py", ".pt2", ".pt")
+
 
 def parser() -> argparse.ArgumentParser:
     made = Parser(
         prog="tonnx export",
-        description="Build a model of PyTorch code, load its weights, and write it as ONNX. The code is run.",
+        description="Build a model of PyTorch code, load its weights, and write it as ONNX, as code, or as a program "
+        "of PyTorch. The code is run.",
         epilog="Exit codes: 0 done, 1 bad input, 2 not supported, 3 outputs differ, 70 internal error.",
     )
     made.add_argument("model", help="my_net.py:Net or torchvision.models:resnet18: a class, a function, or a model")
-    made.add_argument("target", help="model.onnx")
+    made.add_argument("target", help="model.onnx, model.py, model.pt2 or model.pt (TorchScript)")
     made.add_argument("--weights", metavar="net.pth", help="weights.pth or .safetensors; nothing of it is executed")
     made.add_argument(
         "--part", metavar="NAME", help="which dict of a checkpoint has the weights: model; . is all of it"
@@ -33,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
     where.add_argument("--external-data", action="store_true", default=None, help="weights in a file of their own")
     where.add_argument("--no-external-data", action="store_false", dest="external_data", help="weights in the file")
     made.add_argument("--no-source-lines", action="store_true", help="leave out which line each node comes from")
+    made.add_argument("--quiet", "-q", action="store_true", help="print nothing but errors")
     made.add_argument("--verify", action="store_true", help="run the result in ONNX Runtime beside PyTorch")
     return made
 
@@ -42,36 +50,54 @@ def _add_list(made: argparse.ArgumentParser, option: str, form: str, text: str) 
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if not arguments.target.endswith(".onnx"):
-        raise Error(f"cannot write '{arguments.target}': export writes .onnx", "unsupported")
+    target = arguments.target
+    if not target.endswith(_TARGETS):
+        raise Error(f"cannot write '{visible(target)}': export writes {', '.join(_TARGETS)}", "unsupported")
+    of_onnx = {"--opset": arguments.opset, "--external-data": arguments.external_data, "--verify": arguments.verify}
+    given = [option for option, value in of_onnx.items() if value not in (None, False)]
+    if given and not target.endswith(".onnx"):
+        raise Error(f"{given[0]} is for a target in ONNX, not for '{visible(target)}'", "invalid_model")
     if arguments.part is not None and arguments.weights is None:
         raise Error("--part says which part of a file has the weights, and --weights gives none", "invalid_model")
     try:
         import torch  # noqa: F401
     except ImportError:
         raise Error("export runs PyTorch, which is not installed: pip install tonnx[torch]", "unsupported") from None
+    from tonnx._convert import convert
     from tonnx._export import export
     from tonnx._export_command.build import build_model
     from tonnx._export_command.inputs import make_example
     from tonnx._export_command.weights import load_weights
 
-    print(f"note: '{visible(arguments.model)}' is code, and is run", file=sys.stderr)
+    start = time.perf_counter()
+    if not arguments.quiet:
+        print(f"note: '{visible(arguments.model)}' is code, and is run", file=sys.stderr)
     model = build_model(arguments.model, arguments.arg)
     if arguments.weights is not None:
         load_weights(model, arguments.weights, arguments.part)
     example = make_example(model, arguments.input, arguments.input_type, arguments.dynamic)
-    export(
-        model,
-        example.args,
-        arguments.target,
-        kwargs=example.kwargs,
-        dynamic_axes=example.dynamic_axes,
-        output_names=arguments.output_name or None,
-        opset_version=arguments.opset,
-        external_data=arguments.external_data,
-        source_lines=not arguments.no_source_lines,
-        verify=arguments.verify,
-    )
+    with contextlib.ExitStack() as stack:
+        path = target
+        if not target.endswith(".onnx"):
+            path = os.path.join(stack.enter_context(tempfile.TemporaryDirectory()), "model.onnx")
+        export(
+            model,
+            example.args,
+            path,
+            kwargs=example.kwargs,
+            dynamic_axes=example.dynamic_axes,
+            output_names=arguments.output_name or None,
+            opset_version=arguments.opset,
+            external_data=arguments.external_data,
+            source_lines=not arguments.no_source_lines,
+            verify=arguments.verify,
+            do_constant_folding=path == target,  # other forms have every weight as the model has it
+        )
+        if path != target:
+            convert(path, target)
+    if not arguments.quiet and sys.stdout.isatty():
+        size = os.path.getsize(target)
+        print(f"wrote {visible(target)} ({size / 1e6:.1f} MB) in {time.perf_counter() - start:.1f} s")
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
 from tonnx._verify.coverage import Coverage
 from tonnx._verify.measure import Tolerance
@@ -15,16 +15,18 @@ from tonnx._verify.runners import open_model
 
 if TYPE_CHECKING:
     import numpy as np
+    from torch import nn
 
 __all__ = ["CannotRun", "Coverage", "LayerComparison", "OutputComparison", "VerifyReport", "judged", "verify"]
 
 Inputs = Mapping[str, "np.ndarray"] | Sequence["np.ndarray"] | str | os.PathLike[str] | None
 Path = str | os.PathLike[str]
+Model = Union[Path, "nn.Module"]
 
 
 def verify(
-    a: Path,
-    b: Path,
+    a: Model,
+    b: Model,
     inputs: Inputs = None,
     layers: bool = False,
     *,
@@ -35,15 +37,16 @@ def verify(
     allow_ops: Sequence[str] = (),
     outputs_only: bool = False,
 ) -> VerifyReport:
-    """Runs two model files on the same inputs and says whether they do the same.
+    """Runs two models on the same inputs and says whether they do the same.
 
     Each of `a` and `b` is an .onnx, .pt2, TorchScript .pt, or a .py that tonnx wrote, with its weights beside it; code
-    in a .py is run. `inputs` are arrays by name or in order, or the path of an .npz file; random ones are made where
-    there are none, of the shapes that the models declare or `shapes` gives by name. They are drawn until the outputs
-    depend on all weights, and values inside are compared for the weights that still hide: a difference there counts,
-    though no output shows it. `outputs_only` leaves that out. `layers` compares every value inside the models that has
-    a counterpart, and finds the first layer that differs. Tolerances fit the types of the models and the lengths of
-    their sums unless `rtol` or `atol` is given, which are used for the outputs as numpy.isclose does.
+    in a .py is run. Or it is an nn.Module in memory, which runs in eval mode on inputs of the other model's shapes.
+    `inputs` are arrays by name or in order, or the path of an .npz file; random ones are made where there are none, of
+    the shapes that the models declare or `shapes` gives by name. They are drawn until the outputs depend on all
+    weights, and values inside are compared for the weights that still hide: a difference there counts, though no output
+    shows it. `outputs_only` leaves that out. `layers` compares every value inside the models that has a counterpart,
+    and finds the first layer that differs. Tolerances fit the types of the models and the lengths of their sums unless
+    `rtol` or `atol` is given, which are used for the outputs as numpy.isclose does.
     `allow_ops` names operators of other libraries than PyTorch's, as `library::name`, that a .pt2 may call.
     """
     tolerances = rtol, atol
@@ -51,8 +54,8 @@ def verify(
 
 
 def judged(
-    a: Path,
-    b: Path,
+    a: Model,
+    b: Model,
     inputs: Inputs = None,
     shapes: Mapping[str, Sequence[int | None]] | None = None,
     seed: int = 0,
@@ -79,7 +82,7 @@ def judged(
     plan.find_sizes()
     tolerance = Tolerance(*tolerances, (first.precision, second.precision))
     kinds = described(plan.draw(0)[0], plan)
-    report = VerifyReport(os.fspath(a), os.fspath(b), kinds, seed if plan.is_random else None)
+    report = VerifyReport(first.path, second.path, kinds, seed if plan.is_random else None)
     judge = Judge(first, second, plan, tolerance, report, may_drop_outputs=may_drop_outputs)
     judge.compare(layers=layers, outputs_only=outputs_only, draws=draws)
     report.seconds = time.perf_counter() - start

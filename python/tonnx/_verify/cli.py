@@ -15,6 +15,7 @@ from tonnx._command import DIFFERS, Parser, run_command
 from tonnx._compare import parse_shapes
 from tonnx._error import translated
 from tonnx._literal import visible
+from tonnx._progress import bar_on_terminal
 from tonnx._verify import VerifyReport, verify
 
 
@@ -80,18 +81,19 @@ def _run(arguments: argparse.Namespace) -> int:
     for path in dict.fromkeys((arguments.a, arguments.b)):
         if path.lower().endswith((".py", ".pt")) and not arguments.quiet:
             print(f"note: '{visible(path)}' is code, and is run", file=sys.stderr)
-    report = verify(
-        arguments.a,
-        arguments.b,
-        inputs=arguments.inputs,
-        layers=arguments.layers,
-        shapes=parse_shapes(arguments.shape),
-        seed=arguments.seed,
-        rtol=arguments.rtol,
-        atol=arguments.atol,
-        allow_ops=arguments.allow_op,
-        outputs_only=arguments.outputs_only,
-    )
+    with bar_on_terminal(arguments.quiet):
+        report = verify(
+            arguments.a,
+            arguments.b,
+            inputs=arguments.inputs,
+            layers=arguments.layers,
+            shapes=parse_shapes(arguments.shape),
+            seed=arguments.seed,
+            rtol=arguments.rtol,
+            atol=arguments.atol,
+            allow_ops=arguments.allow_op,
+            outputs_only=arguments.outputs_only,
+        )
     if not arguments.quiet:
         print(visible(str(report)))
     if arguments.json:

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from tonnx._verify.runners import Tolerances
+from tonnx._verify.runners import Influence, Tolerances
+from tonnx._verify.torch_work import Counting
 
 PROBE = 0.01  # the relative change of a weight that is to be seen
 
@@ -30,7 +31,7 @@ class Sum:
         if value.is_complex():
             value = torch.view_as_real(value)
         rtol, atol = tolerances
-        signs = torch.randint(0, 2, value.shape, generator=self._generator).to(torch.float32) * 2 - 1
+        signs = torch.randint(0, 2, value.shape, generator=self._generator, dtype=torch.int8).float().mul_(2).sub_(1)
         with torch.no_grad():
             allowed = (atol + rtol * value.abs().float()).clamp(min=1e-30)
             factor = signs / allowed / (value.numel() ** 0.5 / 4)
@@ -39,7 +40,7 @@ class Sum:
         self.total = part if self.total is None else self.total + part
 
 
-def influence(weights: Mapping[str, torch.Tensor], run: Callable[[Sum], Any]) -> dict[str, float | None] | None:
+def influence(weights: Mapping[str, torch.Tensor], run: Callable[[Sum], Any]) -> Influence | None:
     """For each weight how far a change by `PROBE` of all its elements moves what `run` adds up, 1 being what is seen.
 
     None for a weight that had no part in it; None for all where PyTorch cannot differentiate the model.
@@ -50,10 +51,10 @@ def influence(weights: Mapping[str, torch.Tensor], run: Callable[[Sum], Any]) ->
     try:
         for tensor in floats.values():
             tensor.requires_grad_(True)
-        with torch.enable_grad():
+        with torch.enable_grad(), Counting() as counting:
             run(found)
             if found.total is None:
-                return dict.fromkeys(floats)
+                return Influence(dict.fromkeys(floats), counting.seconds)
             gradients = torch.autograd.grad(found.total, list(floats.values()), allow_unused=True)
     except Exception:  # operators without a derivative, values changed in place
         return None
@@ -68,7 +69,7 @@ def influence(weights: Mapping[str, torch.Tensor], run: Callable[[Sum], Any]) ->
         with torch.no_grad():
             product = torch.nan_to_num(tensor.float() * gradient.float(), nan=0.0, posinf=0.0, neginf=0.0)
             moved[name] = PROBE * float(torch.linalg.vector_norm(product))
-    return moved
+    return Influence(moved, counting.seconds)
 
 
 def _counts(name: str, tensor: torch.Tensor) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tonnx._error import Error
+from tonnx._progress import tell
 from tonnx._verify.coverage import Coverage
 from tonnx._verify.draws import title
 from tonnx._verify.inputs import perturbed
@@ -16,12 +15,16 @@ from tonnx._verify.measure import Tolerance, measure
 from tonnx._verify.plan import Feeds, Plan
 from tonnx._verify.report import LayerComparison, OutputComparison, VerifyReport
 from tonnx._verify.runners import Depth, Runner, Tolerances, Value, identifier
+from tonnx._verify.work import Work
 
 if TYPE_CHECKING:
     import numpy as np
 
 DRAWS = 6
-_SECONDS = 20.0  # for draws after the first, and as long again for values inside
+_DRAWS_WORK = 15.0  # in seconds of a usual processor, as all work is counted
+_LOOK_WORK = 40.0  # to look into one draw
+_INSIDE_WORK = 10.0  # past which no other draw is looked into
+_RECHECK_WORK = 20.0  # to judge the layers of one draw by themselves
 _IDLE = 2  # draws in a row that show no other weight: more of them are in vain
 _LEAST = 4  # draws, whatever they show
 _MAGNIFIED = 1000.0  # times what is allowed: a model that magnifies rounding by more says nothing at these inputs
@@ -75,12 +78,13 @@ class Judge:
             self._compare_inside(is_asked=layers)
 
     def _compare_draws(self, least: int, most: int) -> None:
-        end = time.monotonic() + _SECONDS
+        work = Work(_DRAWS_WORK)
         idle = 0  # draws that showed nothing new
         for number in range(most):
             is_idle = idle >= _IDLE and number >= _LEAST
-            if number >= least and (time.monotonic() > end or is_idle or self._is_complete()):
+            if number >= least and (work.is_spent or is_idle or self._is_complete()):
                 break
+            tell("draws of inputs", number, most)
             try:
                 feeds, found = self._compare_draw(number)
             except Error:
@@ -93,7 +97,7 @@ class Judge:
             if not self.report.is_same_outside and not self._is_rounding(feeds):
                 break
             seen = self.report.coverage.outputs if self.report.coverage else 0
-            self._reach[number] = self._note_influence(feeds, found)
+            self._reach[number] = self._note_influence(feeds, found, work)
             idle = 0 if self.report.coverage and self.report.coverage.outputs > seen else idle + 1
 
     def _compare_draw(self, number: int) -> tuple[Feeds, list[OutputComparison]]:
@@ -141,7 +145,7 @@ class Judge:
         if any(not output.max_abs <= _MAGNIFIED * max(output.atol, output.rtol) for output in wrong):
             return False
         try:
-            inside = self._look_inside(feeds, one_by_one=True)
+            inside = self._look_inside(feeds, one_by_one=True, work=Work(_LOOK_WORK))
         except Error:
             return False
         judged = {layer.name for layer in inside.sure() if layer.ok}
@@ -151,27 +155,28 @@ class Judge:
             output.ok, output.is_rounding = True, True
         return True
 
-    def _note_influence(self, feeds: Feeds, found: Sequence[OutputComparison]) -> int:
+    def _note_influence(self, feeds: Feeds, found: Sequence[OutputComparison], work: Work) -> int:
         by_pair = list(zip(self._pairs, found))
-        moved = self.b.influence(feeds[1], {j: (o.rtol, o.atol) for (_, j), o in by_pair}, {})
-        if moved is None:
-            moved = self.a.influence(feeds[0], {i: (o.rtol, o.atol) for (i, _), o in by_pair}, {})
-        if moved is None:
+        influence = self.b.influence(feeds[1], {j: (o.rtol, o.atol) for (_, j), o in by_pair}, {})
+        if influence is None:
+            influence = self.a.influence(feeds[0], {i: (o.rtol, o.atol) for (i, _), o in by_pair}, {})
+        if influence is None:
             return 0
+        work.take(influence.work)
         self.report.coverage = self.report.coverage or Coverage()
-        self.report.coverage.note(moved)
-        return sum(size is not None and size >= 1 for size in moved.values())
+        self.report.coverage.note(influence.moved)
+        return sum(size is not None and size >= 1 for size in influence.moved.values())
 
     def _compare_inside(self, *, is_asked: bool) -> None:
         """At the draw where the outputs differ, or at all until every weight has been seen."""
-        end = time.monotonic() + _SECONDS
+        all_draws = Work(_INSIDE_WORK)
         report = self.report
         telling = sorted(self._draws, key=lambda number: -self._reach.get(number, 0))
         for number in self._draws[-1:] if not report.is_same_outside else telling:
             feeds = self.plan.draw(number)
             try:
-                seconds = math.inf if is_asked else 2 * _SECONDS
-                inside = self._look_inside(feeds, one_by_one=report.is_same_outside, seconds=seconds)
+                work = Work() if is_asked else Work(_LOOK_WORK)
+                inside = self._look_inside(feeds, one_by_one=report.is_same_outside, work=work)
             except TooLong:
                 break
             hidden = self._hidden_difference(feeds, inside) if report.is_same_outside else None
@@ -184,38 +189,44 @@ class Judge:
                 report.first_difference, report.is_hidden_difference = hidden, True
                 if hidden not in report.layers:
                     report.layers = sorted([*report.layers, hidden], key=lambda layer: layer.index)
-            if hidden is not None or not report.is_same_outside or not self._note_inside(feeds, inside.layers):
+            if (
+                hidden is not None
+                or not report.is_same_outside
+                or not self._note_inside(feeds, inside.layers, all_draws)
+            ):
                 break
-            if time.monotonic() > end:
+            all_draws.take(work.taken)
+            if all_draws.is_spent:
                 break
 
-    def _look_inside(self, feeds: Feeds, *, one_by_one: bool, seconds: float = 2 * _SECONDS) -> Inside:
+    def _look_inside(self, feeds: Feeds, *, one_by_one: bool, work: Work) -> Inside:
         """Compares values inside. One by one, a layer differs where it does so by itself: that is asked of those that
         differ, and of all in a quantised model, where a step that falls the other way goes on from layer to layer."""
         numbers = {-1 - j: -1 - i for j, i in enumerate(self.plan.pairs) if i is not None}
-        inside = Inside(self.a, self.b, feeds, numbers, self.tolerance, seconds)
+        inside = Inside(self.a, self.b, feeds, numbers, self.tolerance, work)
         if self.tolerance.is_given or not one_by_one:
             return inside
         is_quantised = "int8" in self.tolerance.precisions
         suspects = [layer for layer in inside.sure() if is_quantised or not layer.ok]
         strict = Tolerance(None, None, ("float32", "float32")) if is_quantised else self.tolerance
         try:
-            inside.recheck(suspects, strict, _SECONDS)
+            inside.recheck(suspects, strict, Work(_RECHECK_WORK))
         except Error:  # the first model cannot take other values: what was found before holds
             pass
         return inside
 
-    def _note_inside(self, feeds: Feeds, found: Sequence[LayerComparison]) -> bool:
+    def _note_inside(self, feeds: Feeds, found: Sequence[LayerComparison], work: Work) -> bool:
         """Which weights the values inside depend on; says whether others are left that another draw may reach."""
         coverage = self.report.coverage
         if coverage is None or coverage.is_complete:
             return False
-        moved = self.b.influence(feeds[1], {}, _tolerances(found, "counterpart_index"))
-        if moved is None or moved.keys().isdisjoint(coverage.hidden):
-            moved = self.a.influence(feeds[0], {}, _tolerances(found, "index"))
-        if moved is None:
+        influence = self.b.influence(feeds[1], {}, _tolerances(found, "counterpart_index"))
+        if influence is None or influence.moved.keys().isdisjoint(coverage.hidden):
+            influence = self.a.influence(feeds[0], {}, _tolerances(found, "index"))
+        if influence is None:
             return False
-        coverage.note(moved, inside=True)
+        work.take(influence.work)
+        coverage.note(influence.moved, inside=True)
         return not coverage.is_complete
 
     def _hidden_difference(self, feeds: Feeds, inside: Inside) -> LayerComparison | None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tonnx._error import Error
+from tonnx._progress import tell
 from tonnx._verify import runners
 from tonnx._verify.inputs import perturbed
 from tonnx._verify.match import Matcher, Pair, Print, Sketcher, distance
 from tonnx._verify.measure import Tolerance, measure
 from tonnx._verify.report import LayerComparison
 from tonnx._verify.runners import Depth, Runner, Step, Value, depths, operator_class, own_depth
+from tonnx._verify.work import COMPARED, ELEMENT, VALUE, Work
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,13 +28,13 @@ Feeds = tuple[list["np.ndarray"], list["np.ndarray"]]
 
 
 class TooLong(Error):
-    """Nobody asked for the values inside, and to look at all of them takes longer than the rest did."""
+    """Nobody asked for the values inside, and to look at all of them is more work than the rest was."""
 
 
 class Traced:
     """What is kept of all values of a model: a sketch of each, and the values themselves while there is room."""
 
-    def __init__(self, runner: Runner, feeds: Sequence[np.ndarray], sketcher: Sketcher, end: float) -> None:
+    def __init__(self, runner: Runner, feeds: Sequence[np.ndarray], sketcher: Sketcher, work: Work) -> None:
         self.runner, self.feeds = runner, feeds
         self.prints: dict[int, Print] = {}
         self._kept: dict[int, Value] = {}
@@ -41,7 +42,8 @@ class Traced:
 
         def visit(index: int, value: Value) -> None:
             nonlocal room
-            if time.monotonic() > end:
+            work.take(VALUE + ELEMENT * value.array.size)
+            if work.is_spent:
                 raise TooLong(f"the values inside of '{runner.path}' take too long", "unsupported")
             self.prints[index] = sketcher(value)
             if (room := room - value.array.nbytes) >= 0:
@@ -93,12 +95,12 @@ class Inside:
         feeds: Feeds,
         inputs: dict[int, int],
         tolerance: Tolerance,
-        seconds: float = math.inf,
+        work: Work,
     ) -> None:
-        self._end = time.monotonic() + seconds
+        self._work = work
         self.a, self.b, self.feeds, self.tolerance = a, b, feeds, tolerance
         sketcher = Sketcher()
-        self._in_a, self._in_b = (Traced(runner, arrays, sketcher, self._end) for runner, arrays in zip((a, b), feeds))
+        self._in_a, self._in_b = (Traced(runner, arrays, sketcher, work) for runner, arrays in zip((a, b), feeds))
         pairs = Matcher(a.steps, b.steps, self._in_a.prints, self._in_b.prints, inputs).run()
         self.layers = self._compared(pairs)
         compared = {layer.index: layer for layer in self.layers}
@@ -115,12 +117,14 @@ class Inside:
         noises = noise_of(a.steps, self._in_a.prints)
         found: list[LayerComparison] = []
         for chunk in chunks(pairs, self._in_a.prints, self._in_b.prints):
-            if time.monotonic() > self._end:
+            if self._work.is_spent:
                 break  # what is left stays unseen
+            self._work.take(COMPARED * sum(math.prod(self._in_a.prints[pair.a].shape) for pair in chunk))
             values_a = self._in_a.fetch([pair.a for pair in chunk])
             values_b = self._in_b.fetch([pair.b for pair in chunk])
             left: list[tuple[Pair, Depth]] = []
             for pair in chunk:
+                tell("layers compared", len(found) + len(left), len(pairs))
                 if pair.a not in values_a or pair.b not in values_b:
                     continue
                 values_b[pair.b] = alike(values_a[pair.a], values_b[pair.b])
@@ -162,18 +166,25 @@ class Inside:
         value = self._in_b.fetch([layer.counterpart_index]).get(layer.counterpart_index)
         if value is None or value.array.size != int(np.prod(print_.shape)):
             return None
-        return value.array.reshape(print_.shape).astype(print_.dtype)
+        array = value.array.reshape(print_.shape)
+        if print_.dtype in ("int8", "uint8"):
+            array = array.clip(np.iinfo(print_.dtype).min, np.iinfo(print_.dtype).max)
+        return array.astype(print_.dtype)
 
-    def recheck(self, layers: Sequence[LayerComparison], tolerance: Tolerance, seconds: float) -> None:
+    def recheck(self, layers: Sequence[LayerComparison], tolerance: Tolerance, work: Work) -> None:
         """Judges layers by themselves: the first model computes them from the values that the second has before them.
 
-        So no rounding is carried on from layer to layer, and what a layer does is all that can differ. What there is no
-        time for stays as it was judged before.
+        So no rounding is carried on from layer to layer, and what a layer does is all that can differ. What is too much
+        work stays as it was judged before.
         """
-        end = time.monotonic() + seconds
+        judged = 0
         for chunk in self._parts(layers):
-            if time.monotonic() > end:
+            if work.is_spent:
                 break
+            tell("layers judged by themselves", judged, len(layers))
+            judged += len(chunk)
+            elements = sum(math.prod(self._in_a.prints[layer.index].shape) for layer in chunk)
+            work.take(VALUE * len(chunk) + COMPARED * elements)
             given: dict[int, np.ndarray] = {}
             for index in {i for layer in chunk for i in self._before(layer.index)}:
                 array = self.counterpart(self._at[index])
@@ -193,11 +204,11 @@ class Inside:
                     if near is None:
                         moved = dict(zip(given, perturbed(list(given.values()))))
                         near = self.a.recompute(perturbed(self.feeds[0]), moved, wanted)
-                    steps = self._quantisations(layer.index)
-                    coarse = Tolerance(None, None, ("int8", "int8")) if steps else tolerance
+                    steps = self._quantisations(layer)
+                    coarse = Tolerance(None, None, ("int8", "int8")) if any(steps) else tolerance
                     numbers = measure(*pair, coarse, depth, near=near.get(layer.index), steps=steps)
                     # steps that fell the other way before it may add up in a few of its elements
-                    if steps and not numbers["why"] and int(str(numbers["wrong"])) * _FEW <= pair[0].array.size:
+                    if any(steps) and not numbers["why"] and int(str(numbers["wrong"])) * _FEW <= pair[0].array.size:
                         numbers["ok"] = True
                 for name, number in numbers.items():
                     setattr(layer, name, number)
@@ -215,33 +226,43 @@ class Inside:
         if part:
             yield part
 
-    def _segment(self, index: int) -> tuple[list[int], list[int]]:
-        """The steps from the nearest values before it that were compared, and these."""
-        steps, inside, before = self.a.steps, [index], set[int]()
-        seen, waiting = {index}, list(self.a.steps[index].parents)
-        while waiting:
-            at = waiting.pop()
-            if at < 0 or at in seen:
-                continue
-            seen.add(at)
-            if at in self._at:
-                before.add(at)
-            else:
-                inside.append(at)
-                waiting.extend(steps[at].parents)
-        return inside, sorted(before)
-
     def _before(self, index: int) -> list[int]:
-        return self._segment(index)[1]
+        return _segment(self.a.steps, self._at, index)[1]
 
     def _depth_of(self, index: int) -> Depth:
         found = Depth()
-        for at in self._segment(index)[0]:
+        for at in _segment(self.a.steps, self._at, index)[0]:
             found = found.over(own_depth(self.a.steps[at]))
         return found
 
-    def _quantisations(self, index: int) -> int:
-        return sum(bool(_ROUNDS.search(self.a.steps[at].op)) for at in self._segment(index)[0])
+    def _quantisations(self, layer: LayerComparison) -> tuple[int, int]:
+        """How often each of the two was rounded behind what both were computed from. A value before it is quantised may
+        have that behind it as its counterpart, where one model has both in one layer."""
+        places = layer.index, layer.counterpart_index
+        compared = self._at, {other.counterpart_index for other in self._at.values()}
+        steps = self.a.steps, self.b.steps
+        counts = [
+            sum(bool(_ROUNDS.search(of[at].op)) for at in _segment(of, known, place)[0])
+            for of, known, place in zip(steps, compared, places)
+        ]
+        return counts[0], counts[1]
+
+
+def _segment(steps: Sequence[Step], compared: Container[int], index: int) -> tuple[list[int], list[int]]:
+    """The steps from the nearest values before one that were compared, itself among them; and these."""
+    inside, before = [index], set[int]()
+    seen, waiting = {index}, list(steps[index].parents)
+    while waiting:
+        at = waiting.pop()
+        if at < 0 or at in seen:
+            continue
+        seen.add(at)
+        if at in compared:
+            before.add(at)
+        else:
+            inside.append(at)
+            waiting.extend(steps[at].parents)
+    return inside, sorted(before)
 
 
 def alike(one: Value, other: Value) -> Value:
@@ -307,9 +328,12 @@ def sorted_out(
 
 
 def foremost(steps: Sequence[Step], layers: Sequence[LayerComparison]) -> list[LayerComparison]:
-    """The layers that differ though nothing does that they are computed from."""
+    """The layers that differ though nothing does that they are computed from. Behind one that is the same again nothing
+    is left of a difference."""
     wrong = {layer.index for layer in layers if not layer.ok}
+    right = {layer.index for layer in layers if layer.ok}
     is_behind: list[bool] = []
-    for step in steps:
-        is_behind.append(any(parent >= 0 and (parent in wrong or is_behind[parent]) for parent in step.parents))
+    for index, step in enumerate(steps):
+        differs = any(parent >= 0 and (parent in wrong or is_behind[parent]) for parent in step.parents)
+        is_behind.append(differs and index not in right)
     return [layer for layer in layers if layer.index in wrong and not is_behind[layer.index]]

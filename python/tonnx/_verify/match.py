@@ -6,6 +6,7 @@ sketches is about that of the values, so that all pairs can be compared without 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 GROUPS = 64
+_RANGES = {"int8": (-128, 127), "uint8": (0, 255)}  # of what is quantised
+_NEAR = 8  # steps that one value may be behind another it is like
 _SAMPLE = 1 << 17  # elements that a sketch is made of, at most
 _SAME = {"float16": 2e-2, "bfloat16": 5e-2}  # values that are as close as this are taken for the same
 _SAME_OTHERWISE = 1e-3
@@ -32,12 +35,23 @@ class Print:
     bytes: int
     sketch: np.ndarray
     norm: float
-    largest: float
-    is_telling: bool  # many values of zeros or ones look the same
+    lowest: float
+    highest: float
+    is_whole: bool  # holds nothing but whole numbers
+
+    @property
+    def largest(self) -> float:
+        return max(-self.lowest, self.highest)
+
+    @property
+    def is_telling(self) -> bool:
+        """Many values of zeros or ones look the same."""
+        return self.lowest < self.highest
 
     def kind(self) -> tuple[tuple[int, ...], str]:
-        """Only values of the same kind are compared. Sizes of one come and go, and types may be wider."""
-        sort = "float" if "float" in self.dtype else "bool" if self.dtype == "bool" else "int"
+        """Only values of the same kind are compared. Sizes of one come and go, types may be wider, what is quantised
+        may be floats."""
+        sort = "float" if "float" in self.dtype or self.dtype in _RANGES else "bool" if self.dtype == "bool" else "int"
         return tuple(size for size in self.shape if size != 1), sort
 
 
@@ -55,12 +69,13 @@ class Sketcher:
         part = flat[:: -(-flat.size // _SAMPLE) | 1].astype(np.float64)
         if not np.isfinite(part).all():
             part = np.nan_to_num(part, nan=0.0, posinf=1e30, neginf=-1e30)
-        is_telling = part.size > 1 and bool(part.min() < part.max())
-        norm, largest = float(np.linalg.norm(part)), float(np.abs(part).max(initial=0.0))
+        is_whole = bool((part == np.rint(part)).all())
+        lowest, highest = (float(part.min()), float(part.max())) if part.size else (0.0, 0.0)
+        norm = math.sqrt(float(np.square(part).sum()))
         whole = np.zeros(-(-part.size // GROUPS) * GROUPS)
         whole[: part.size] = part * self._signs[: part.size]
         sketch = whole.reshape(-1, GROUPS).sum(axis=0)
-        return Print(tuple(value.array.shape), value.dtype, value.array.nbytes, sketch, norm, largest, is_telling)
+        return Print(tuple(value.array.shape), value.dtype, value.array.nbytes, sketch, norm, lowest, highest, is_whole)
 
 
 def distance(a: Print, b: Print) -> float:
@@ -104,6 +119,7 @@ class Matcher:
             for i, j in sorted(self._named, key=lambda pair: round(self._distance(*pair), 1)):
                 self._add(i, j, "name")
         self._take(close)
+        self._uncross()
         self._follow_structure()
         self._move_on()
         return [self.of_a[i] for i in sorted(self.of_a)]
@@ -140,7 +156,15 @@ class Matcher:
                 print_ = self.prints_a[i]
                 distances = np.linalg.norm(sketches - print_.sketch, axis=1) / np.maximum(norms, print_.norm)
                 for at in np.flatnonzero(distances <= _SIMILAR):
-                    yield float(distances[at]), i, telling_b[int(at)]
+                    if self._may_be_one(i, telling_b[int(at)]):
+                        yield float(distances[at]), i, telling_b[int(at)]
+
+    def _may_be_one(self, i: int, j: int) -> bool:
+        """What is quantised may be floats elsewhere, but not those that have yet to be rounded and cut off."""
+        prints = self.prints_a[i], self.prints_b[j]
+        low, high = next((_RANGES[print_.dtype] for print_ in prints if print_.dtype in _RANGES), (-math.inf, math.inf))
+        fits = all(print_.is_whole and low <= print_.lowest and print_.highest <= high for print_ in prints)
+        return fits or high == math.inf
 
     def _take(self, close: Sequence[tuple[float, int, int]]) -> None:
         """The closest pairs first; among those as close as rounding makes them, names, operators and order decide."""
@@ -209,6 +233,27 @@ class Matcher:
         )
         return wrong * 5 <= len(self._named)
 
+    def _uncross(self) -> None:
+        """What is one behind the other in one model is so in the other too: a value is like what it is rounded to.
+
+        Where they cannot change places, the two that are less alike are no counterparts.
+        """
+        for behind in sorted(self.of_a):
+            for before in _ancestors(self.a, behind):
+                if behind not in self.of_a or before not in self.of_a:
+                    continue
+                first, last = self.of_a[before], self.of_a[behind]
+                if "name" in (first.how, last.how) or last.b not in _ancestors(self.b, first.b):
+                    continue
+                swapped = (before, last.b), (behind, first.b)
+                if all(self._may_be_one(*pair) and self._distance(*pair) <= _SIMILAR for pair in swapped):
+                    self.of_a[before] = self.of_b[last.b] = Pair(before, last.b, "value")
+                    self.of_a[behind] = self.of_b[first.b] = Pair(behind, first.b, "value")
+                    continue
+                worse = max((first, last), key=lambda pair: self._distance(pair.a, pair.b))
+                if self._distance(worse.a, worse.b) > self._threshold(worse.a):
+                    del self.of_a[worse.a], self.of_b[worse.b]
+
     def _move_on(self) -> None:
         """A layer whose bias is added behind it looks like one that has it inside where the bias is small: what comes
         behind it is closer by far."""
@@ -224,7 +269,7 @@ class Matcher:
                     if user in matched or user not in prints or prints[user].kind() != prints[at].kind():
                         continue
                     moved = Pair(user, pair.b, "value") if is_a else Pair(pair.a, user, "value")
-                    if 10 * self._distance(moved.a, moved.b) < apart:
+                    if self._may_be_one(moved.a, moved.b) and 10 * self._distance(moved.a, moved.b) < apart:
                         del self.of_a[pair.a], self.of_b[pair.b]
                         self.of_a[moved.a] = self.of_b[moved.b] = moved
                         break
@@ -262,3 +307,12 @@ class Matcher:
             fitting = [j for j in candidates if before and self._frontier(self.b, self.of_b, j) == before]
             if fitting:
                 self._add(i, min(fitting, key=lambda j: (round(self._distance(i, j), 1), j)), "place")
+
+
+def _ancestors(steps: Sequence[Step], index: int) -> set[int]:
+    """Steps not far before one."""
+    found, waiting = set[int](), [index]
+    for _ in range(_NEAR):
+        waiting = [p for at in waiting for p in steps[at].parents if p >= 0 and p not in found]
+        found.update(waiting)
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tonnx._difference import apart, wide
 from tonnx._verify.runners import Depth, Value
@@ -70,13 +70,13 @@ def measure(
     *,
     noise: float = 1.0,
     near: Value | None = None,
-    steps: int = 0,
+    steps: tuple[int, int] = (0, 0),
 ) -> dict[str, object]:
     """The numbers of an OutputComparison, but for the names.
 
     `noise` is how much more rounding has to be expected than in a value of this size; `near` what the first model makes
-    of inputs that are as far off as rounding could make them; `steps` how often it was
-    quantised on the way, each time off by a step at most.
+    of inputs that are as far off as rounding could make them; `steps` how often each of
+    the two was quantised on the way, each time off by a step at most.
     """
     import numpy as np
 
@@ -93,6 +93,7 @@ def measure(
             "wrong": int(x.size),
             "max_abs": np.inf,
             "max_rel": np.inf,
+            "mse": np.inf,
             "cosine": 0.0,
         }
     if x.size == 0:
@@ -102,29 +103,50 @@ def measure(
         return found | {"ok": same, "why": "" if same else f"holds other {a.dtype}s"}
     with np.errstate(all="ignore"):
         x, y = wide(x), wide(y)
+        sizes = np.abs(x)
+        finite = _indices_of_finite(x)
         if a.array.dtype.kind == "f" or b.array.dtype.kind == "f":
-            plain = np.abs(x[np.isfinite(x) & (np.abs(x) < _MASK)])
-            scale = noise * float(plain.max()) if plain.size else 0.0
-            rtol, atol = tolerance.of((a.dtype, b.dtype), depth, scale)
-            if steps:
-                atol = max(atol, steps * step_of(x))  # rounding may fall either way
+            plain = sizes[finite]
+            largest = float(plain.max(initial=0.0))
+            if largest >= _MASK:
+                largest = float(plain[plain < _MASK].max(initial=0.0))
+            rtol, atol = tolerance.of((a.dtype, b.dtype), depth, noise * largest)
+            for count, quantised in zip(steps, (x, y)):
+                if count:
+                    atol = max(atol, count * step_of(quantised))  # rounding may fall either way
             if near is not None and near.array.shape == a.array.shape:
-                moved = np.abs(near.array.astype(np.float64) - x)[np.isfinite(x)]
+                moved = np.abs(near.array.astype(np.float64) - x)[finite]
                 atol += 4 * float(np.nan_to_num(moved, nan=0.0, posinf=0.0).max(initial=0.0))
         elif a.dtype in ("int8", "uint8") and tolerance.atol is None:
             rtol, atol = 0.0, 1.0  # rounding may fall either way
         else:
             rtol, atol = 0.0, tolerance.atol or 0.0
         error, wrong = apart(x, y, rtol, atol)
-        size = np.abs(x)
-        finite = np.isfinite(size)
-        floor = 1e-3 * float(size[finite].max()) if finite.any() else 0.0
-        relative = error / np.maximum(size, max(floor, 1e-30))
-        both = finite & np.isfinite(y)
-        left, right = x[both].ravel(), y[both].ravel()
-        lengths = float(np.linalg.norm(left) * np.linalg.norm(right))
-        cosine = float(left @ right) / lengths if lengths > 0 else float(np.array_equal(left, right))
+        floor = 1e-3 * float(sizes[finite].max(initial=0.0))
+        relative = error / np.maximum(sizes, max(floor, 1e-30))
+        cosine = _cosine(x, y)
     count = int(wrong.sum())
-    numbers = {"max_abs": float(error.max()), "max_rel": float(np.nan_to_num(relative, nan=np.inf).max())}
-    found |= numbers | {"cosine": min(cosine, 1.0), "rtol": rtol, "atol": atol, "wrong": count, "ok": count == 0}
+    with np.errstate(all="ignore"):
+        mse = float(np.mean(np.square(error)))
+    numbers = {"max_abs": float(error.max()), "mse": mse, "max_rel": float(np.nan_to_num(relative, nan=np.inf).max())}
+    found |= numbers | {"cosine": cosine, "rtol": rtol, "atol": atol, "wrong": count, "ok": count == 0}
     return found
+
+
+def _indices_of_finite(x: np.ndarray) -> Any:
+    """What chooses the finite elements; usually that is all of them, and nothing need be copied."""
+    import numpy as np
+
+    finite = np.isfinite(x)
+    return ... if finite.all() else finite
+
+
+def _cosine(x: np.ndarray, y: np.ndarray) -> float:
+    """Of the angle between two values. By sums, for the threads of BLAS wait for one another on a busy machine."""
+    import numpy as np
+
+    finite = _indices_of_finite(x + y)
+    left, right = x[finite], y[finite]
+    lengths = math.sqrt(float(np.square(left).sum())) * math.sqrt(float(np.square(right).sum()))
+    cosine = float((left * right).sum()) / lengths if lengths > 0 else float(np.array_equal(left, right))
+    return min(cosine, 1.0)

@@ -49,10 +49,12 @@ class OnnxRunner(ChunkRunner):
         self._watched: Any = None  # the model whose values are looked at: bodies are open in it
         self._depth: Depth | None = None
         self._places: dict[int, str] = {}
+        shapeless = {v.name for v in self._graph().input if not v.type.tensor_type.HasField("shape")}
         for value in self._session.get_inputs():
             if value.type not in ONNX_TYPES:
                 raise Error(f"input '{value.name}' of '{path}' is a {value.type}", "unsupported")
-            shape = [size if isinstance(size, int) or size else None for size in value.shape]
+            sizes = [size if isinstance(size, int) or size else None for size in value.shape]
+            shape = None if value.name in shapeless else sizes  # the runtime says of both that they have none
             self.inputs.append(Input(value.name, ONNX_TYPES[value.type], shape))
         self._find_hints()
         if _orders_chosen(all_nodes(self._graph())):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _LARGEST = 1 << 31  # elements of a made-up input
-_SECONDS = 60.0  # to look for sizes
+_SECONDS = 60.0  # that this thread may compute, to look for sizes
 _SECONDS_LATER = 5.0  # the same for a draw after the first
 _TRIES_OF_SECOND = 4  # sizes at which only the first model runs, before the second is to blame
 
@@ -150,7 +150,7 @@ class Plan:
         """Settles on the first sizes with which both models can run a draw."""
         if not self.is_random:
             return
-        end = time.monotonic() + (_SECONDS if number == 0 else _SECONDS_LATER)
+        end = time.thread_time() + (_SECONDS if number == 0 else _SECONDS_LATER)
         problems: list[Error] = []
         of_second: list[Error] = []
         tried = list(candidates(open_names(self.a.inputs), self._needs(), self._known()))
@@ -173,7 +173,7 @@ class Plan:
                         return
                     except Error as e:
                         of_second.append(e)
-                if len(of_second) >= _TRIES_OF_SECOND or time.monotonic() > end:
+                if len(of_second) >= _TRIES_OF_SECOND or time.thread_time() > end:
                     raise _problem(problems, of_second)
         raise _problem(problems, of_second)
 

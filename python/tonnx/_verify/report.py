@@ -24,6 +24,7 @@ class OutputComparison:
     elements: int
     ok: bool
     why: str = ""  # other shapes, other types
+    mse: float = 0.0  # the mean of the squared differences
     is_rounding: bool = False  # off by more than is allowed, though every layer does the same where it gets the same
 
     def __bool__(self) -> bool:
@@ -34,7 +35,9 @@ class OutputComparison:
         if self.why:
             return f"{head}  {self.why}"
         verdict = "same" if self.ok else f"DIFFERS in {self.wrong} of {self.elements}"
-        numbers = f"max abs {self.max_abs:.3g}  max rel {self.max_rel:.3g}  cosine {self.cosine:.8f}"
+        numbers = (
+            f"max abs {self.max_abs:.3g}  mse {self.mse:.2g}  max rel {self.max_rel:.3g}  cosine {self.cosine:.8f}"
+        )
         if self.is_rounding:
             verdict = f"same but for rounding, which the model magnifies in {self.wrong} of {self.elements}"
         return f"{head}  {numbers}  {verdict} (rtol {self.rtol:.2g}, atol {self.atol:.2g})"

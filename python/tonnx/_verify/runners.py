@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tonnx import _core
 from tonnx._error import Error
 from tonnx._verify.expression import Needs
 
 if TYPE_CHECKING:
     import numpy as np
+    from torch import nn
 
 FORMATS = {".onnx": "ONNX", ".pt2": "torch.export", ".pt": "TorchScript", ".py": "PyTorch module"}
 CHUNK_BYTES = 1 << 30  # values that are held at the same time
@@ -84,6 +86,13 @@ class Depth(NamedTuple):
         return Depth(max((d.layers for d in found), default=0), max((d.numbers for d in found), default=0))
 
 
+class Influence(NamedTuple):
+    """What weights do to what was compared."""
+
+    moved: dict[str, float | None]  # by each, in units of what may differ; None for one that had no part in it
+    work: float  # that it took to find out, as work.py counts it
+
+
 class Runner(ABC):
     """A model that is open. Feeds are the arrays of all inputs, in the model's own order."""
 
@@ -125,9 +134,8 @@ class Runner(ABC):
 
     def influence(
         self, feeds: Sequence[np.ndarray], outputs: Mapping[int, Tolerances], inside: Mapping[int, Tolerances]
-    ) -> dict[str, float | None] | None:
-        """How far outputs and values of steps move with each weight, in units of what they may differ by; None where
-        nobody knows."""
+    ) -> Influence | None:
+        """How far outputs and values of steps move with each weight; None where nobody knows."""
         return None
 
     @abstractmethod
@@ -233,12 +241,15 @@ def own_depth(step: Step) -> Depth:
     return Depth(layers, max(numbers, _FUNCTION))
 
 
-def open_model(path: str | os.PathLike[str], allow_ops: Sequence[str] = ()) -> Runner:
-    """The model, by the ending of its name."""
-    name = os.fspath(path)
+def open_model(model: str | os.PathLike[str] | nn.Module, allow_ops: Sequence[str] = ()) -> Runner:
+    """The model, by the ending of its name, or as it is in memory."""
+    if not isinstance(model, str | os.PathLike):
+        return _open_live(model)
+    name = os.fspath(model)
     ending = os.path.splitext(name)[1].lower()
     if ending not in FORMATS:
-        raise Error(f"'{name}' is not one of {', '.join(FORMATS)}", "unsupported")
+        advice = _core.advice_on(name, "")
+        raise Error(advice or f"'{name}' is not one of {', '.join(FORMATS)}", "unsupported")
     if not os.path.isfile(name):
         raise Error(f"cannot open '{name}': there is no such file", "bad_file")
     if ending == ".onnx":
@@ -249,14 +260,24 @@ def open_model(path: str | os.PathLike[str], allow_ops: Sequence[str] = ()) -> R
         import torch  # noqa: F401
     except ImportError:
         raise Error(f"running '{name}' needs PyTorch: pip install torch", "unsupported") from None
-    from tonnx._verify import script_runner, torch_runner
+    from tonnx._verify import module_runner, script_runner, torch_runner
 
     runners: Mapping[str, Callable[[str], Runner]] = {
         ".pt2": lambda path: torch_runner.ProgramRunner(path, allow_ops),
-        ".py": torch_runner.ModuleRunner,
+        ".py": module_runner.ModuleRunner,
         ".pt": script_runner.ScriptRunner,
     }
     return runners[ending](name)
+
+
+def _open_live(model: Any) -> Runner:
+    from torch import nn
+
+    from tonnx._verify.module_runner import LiveRunner
+
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"a model is the path of a file or an nn.Module, not {type(model).__name__}")
+    return LiveRunner(model)
 
 
 def short(problem: BaseException) -> str:

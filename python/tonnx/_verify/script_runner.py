@@ -14,6 +14,7 @@ from tonnx._verify.influence import Sum, influence, leaves
 from tonnx._verify.runners import (
     ChunkRunner,
     Depth,
+    Influence,
     Input,
     Runner,
     Step,
@@ -169,7 +170,7 @@ class ScriptRunner(ChunkRunner):
 
     def influence(
         self, feeds: Sequence[np.ndarray], outputs: Mapping[int, Tolerances], inside: Mapping[int, Tolerances]
-    ) -> dict[str, float | None] | None:
+    ) -> Influence | None:
         if inside:
             return None
 

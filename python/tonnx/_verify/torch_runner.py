@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 import operator
-import os
-import re
-import sys
 import tempfile
 import zipfile
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import fx, nn
-from torch.overrides import TorchFunctionMode
+from torch import fx
 from torch.utils import _pytree as pytree
 
 from tonnx import _core
@@ -29,6 +21,7 @@ from tonnx._orders import choose_orders, orders_chosen
 from tonnx._verify.influence import Sum, influence, leaves
 from tonnx._verify.runners import (
     Depth,
+    Influence,
     Input,
     Runner,
     Step,
@@ -158,7 +151,7 @@ class TorchRunner(Runner):
 
     def influence(
         self, feeds: Sequence[np.ndarray], outputs: Mapping[int, Tolerances], inside: Mapping[int, Tolerances]
-    ) -> dict[str, float | None] | None:
+    ) -> Influence | None:
         count = 0
 
         def run(found: Sum) -> None:
@@ -336,105 +329,3 @@ class ProgramRunner(TorchRunner):
                 sources[node] = (len(steps),)
                 steps.append(step_of(node, parents))
         return Depth.deepest(depths(steps))
-
-
-class _Watch(TorchFunctionMode):
-    """Sees every function of PyTorch that is called; tensors carry the number of the step that made them."""
-
-    def __init__(self, see: See, weights: dict[int, str], path: Callable[[], str]) -> None:
-        super().__init__()
-        self.see, self.weights, self.path = see, weights, path
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        name = getattr(func, "__name__", "")
-        given = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
-        parents = tuple(dict.fromkeys(number for leaf in given if (number := step_number(leaf)) is not None))
-        if not parents or name == "__get__":
-            return result
-        weights = tuple(self.weights[id(leaf)] for leaf in given if id(leaf) in self.weights)
-        changes = name.endswith("_") and not name.endswith("__") or name.startswith("__i")
-        for tensor in pytree.tree_leaves(result):
-            if not is_plain(tensor) or (not changes and any(tensor is leaf for leaf in given)):
-                continue
-            layer = self.path() or (layer_of_weight(weights[0]) if weights else "")
-            paths = (layer_of_weight(weights[0]),) if weights else ()
-            step = lambda: Step(name, name.strip("_"), parents, layer, weights, paths)  # noqa: E731
-            tensor._tonnx_step = self.see(tensor, step)
-        return result
-
-
-def step_number(tensor: torch.Tensor) -> int | None:
-    return getattr(tensor, "_tonnx_step", None)
-
-
-_LINE = re.compile(r"(?P<name>\S+)\s\s+(?P<dtype>[a-z]+\d*)(?:\[(?P<shape>[^\]]*)\])?(?:\s\s+\((?P<original>.*)\))?$")
-
-
-def described(text: str, title: str) -> list[re.Match[str]]:
-    """The lines under `Inputs` or `Outputs` of the text at the top of generated code."""
-    found, inside = [], False
-    for line in text.splitlines():
-        inside = line.startswith(title) or (inside and line.startswith(" "))
-        if inside and (match := _LINE.match(line.removeprefix(title).strip())):
-            found.append(match)
-    return found
-
-
-class ModuleRunner(TorchRunner):
-    """A .py file that tonnx wrote: a class `Model` that loads its weights itself."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        name = f"_tonnx_verify_{len(sys.modules)}"
-        module: Any = ModuleType(name)
-        module.__file__ = os.path.abspath(path)
-        sys.modules[name] = module
-        try:
-            # not imported: that would leave a __pycache__ behind, and trust one that is there
-            code = Path(path).read_bytes()
-            exec(compile(code, module.__file__, "exec"), module.__dict__)
-            self.has_open_orders = b"sorted=False" in code
-            kind = module.Model
-            self._model: nn.Module = (kind.load() if hasattr(kind, "load") else kind()).eval()
-        except Exception as e:
-            raise Error(f"cannot load '{path}': {type(e).__name__}: {short(e)}", "bad_file") from None
-        self.precision = coarsest(self._model.state_dict().values())
-        self.output_names = [match["name"] for match in described(module.__doc__ or "", "Outputs")]
-        lines = {match["name"]: match for match in described(module.__doc__ or "", "Inputs")}
-        for parameter in inspect.signature(self._model.forward).parameters.values():
-            if parameter.name not in lines and parameter.default is not parameter.empty:
-                continue
-            self.inputs.append(_described_input(parameter.name, lines.get(parameter.name)))
-
-    def call(self, tensors: list[torch.Tensor]) -> Any:
-        return self._model(*tensors)
-
-    def weights(self) -> dict[str, torch.Tensor]:
-        return {**dict(self._model.named_parameters()), **dict(self._model.named_buffers())}
-
-    def walk(self, tensors: list[torch.Tensor], see: See) -> Any:
-        weights = {id(t): name for name, t in self.weights().items()}
-        stack: list[str] = []
-        for i, tensor in enumerate(tensors):
-            tensor._tonnx_step = -1 - i  # type: ignore[attr-defined]
-        with ExitStack() as undo:
-            for path, module in self._model.named_modules():
-                if not path:
-                    continue
-                undo.callback(module.register_forward_pre_hook(lambda *_, p=path: stack.append(p)).remove)
-                undo.callback(module.register_forward_hook(lambda *_: stack.pop() and None).remove)
-            undo.enter_context(_Watch(see, weights, lambda: stack[-1] if stack else ""))
-            return self._model(*tensors)
-
-    def depth(self) -> Depth:
-        return depth_of_weights(self._model.state_dict().values())
-
-
-def _described_input(name: str, line: re.Match[str] | None) -> Input:
-    if line is None:
-        return Input(name)
-    sizes = [size.strip() for size in (line["shape"] or "").split(",") if size.strip()]
-    shape: list[Any] = [int(size) if size.isdigit() else (None if size == "?" else size) for size in sizes]
-    dtype = {"float": "float32", "double": "float64"}.get(line["dtype"], line["dtype"])
-    return Input(line["original"] or name, dtype, shape, is_mask="mask" in name.lower())

@@ -1,0 +1,93 @@
+"""Reductions along axes that only the run tells: one operator of our own in a trace, which ONNX has as it is.
+
+PyTorch takes axes as numbers. Which they are, and so the shape of the result, would have to be known while tracing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+
+class Axes(list[Any]):
+    """The elements of a tensor that the run knows, and the tensor."""
+
+    tensor: torch.Tensor
+
+    @classmethod
+    def of(cls, tensor: torch.Tensor, numbers: list[Any]) -> Axes:
+        axes = cls(numbers)
+        axes.tensor = tensor
+        return axes
+
+
+_SPELLINGS = (
+    ("sum", "ReduceSum"),
+    ("mean", "ReduceMean"),
+    ("amax", "ReduceMax"),
+    ("amin", "ReduceMin"),
+    ("logsumexp", "ReduceLogSumExp"),
+)
+_REDUCTIONS: dict[str, Any] = {
+    "ReduceSum": torch.sum,
+    "ReduceMean": torch.mean,
+    "ReduceMax": torch.amax,
+    "ReduceMin": torch.amin,
+    "ReduceL2": lambda x, dim, keepdim: torch.linalg.vector_norm(x, dim=dim, keepdim=keepdim),
+    "ReduceLogSumExp": torch.logsumexp,
+}
+_NAMES: dict[Any, str] = {
+    **{getattr(torch, name): how for name, how in _SPELLINGS},
+    **{getattr(torch.Tensor, name): how for name, how in _SPELLINGS},
+    torch.linalg.vector_norm: "ReduceL2",
+}
+
+
+@torch.library.custom_op("tonnx_axes::reduced", mutates_args=())
+def _reduced(self: torch.Tensor, axes: torch.Tensor, how: str, keepdim: bool) -> torch.Tensor:
+    result: torch.Tensor = _REDUCTIONS[how](self, axes.tolist(), keepdim)
+    return result
+
+
+@_reduced.register_fake
+def _(self: torch.Tensor, axes: torch.Tensor, how: str, keepdim: bool) -> torch.Tensor:
+    context: Any = torch.library.get_ctx()
+    rank = self.dim() if keepdim else self.dim() - axes.shape[0]
+    return self.new_empty([context.new_dynamic_size() for _ in range(rank)])
+
+
+def reduced(func: Any, args: Any, kwargs: Any) -> torch.Tensor | None:
+    """The reduction, where it is one along such axes; None elsewhere."""
+    how = _NAMES.get(func)
+    names = ("input", "ord", "dim", "keepdim") if how == "ReduceL2" else ("input", "dim", "keepdim")
+    given = dict(zip(names, args)) | (kwargs or {})
+    axes = given.get("dim")
+    if given.get("ord", 2) == 2:
+        given.pop("ord", None)
+    if how is None or not isinstance(axes, Axes) or not set(given) <= {"input", "dim", "keepdim"}:
+        return None
+    if not given["input"].is_floating_point():  # sums of integers are wider in PyTorch
+        return None
+    result: torch.Tensor = torch.ops.tonnx_axes.reduced(given["input"], axes.tensor, how, given.get("keepdim", False))
+    return result
+
+
+@contextmanager
+def axes_kept() -> Iterator[None]:
+    """Inside, a list of a tensor's whole numbers still has the tensor."""
+    original: Any = FakeTensor.tolist
+
+    def tolist(self: Any) -> Any:
+        numbers = original(self)
+        is_list = self.dim() == 1 and self.dtype == torch.int64 and isinstance(self.shape[0], int)
+        return Axes.of(self, numbers) if is_list else numbers
+
+    FakeTensor.tolist = tolist  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        FakeTensor.tolist = original  # type: ignore[method-assign]
