@@ -4,6 +4,7 @@ PYTHON ?= python3
 JOBS ?= $(shell nproc)
 VENV := .venv
 BENCH_VENV := .venv-bench
+SITE_VENV := .venv-site
 PY := $(VENV)/bin/python
 RELEASE := build/release
 STAMPS := build/stamps
@@ -23,7 +24,7 @@ SOURCES := $(shell find src include python cmake CMakeLists.txt -type f -not -na
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help deps venv core build install wheel demo test test-cpp test-python test-heavy test-package test-wheel test-dev fuzz coverage \
-	bench format check tidy docs clean
+	bench format check tidy docs site clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## *(.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -164,6 +165,16 @@ docs: build  ## docs/operators.md and docs/passes.md from the tables
 	@$(RELEASE)/tonnx simplify --list-passes --markdown > build/docs/passes.md
 	@mv build/docs/operators.md build/docs/passes.md docs/
 	@echo "docs/operators.md and docs/passes.md are up to date"
+
+$(SITE_VENV)/.stamp: tools/site_requirements.txt
+	@echo "making $(SITE_VENV)"
+	@test -x $(SITE_VENV)/bin/python || $(PYTHON) -m venv $(SITE_VENV)
+	@$(SITE_VENV)/bin/python -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
+site: $(SITE_VENV)/.stamp  ## the documentation as a site, in build/site; a link that leads nowhere is an error
+	@NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/python -m mkdocs build -q --strict
+	@echo "build/site/index.html"
 
 clean:  ## removes what was built; keeps the virtual environments
 	@rm -rf build

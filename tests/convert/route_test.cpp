@@ -18,14 +18,12 @@ TEST(Route, EndingsSayTheFormat) {
   EXPECT_EQ(find_format("a.onnx/b"), std::nullopt);
   EXPECT_EQ(find_format(".onnx"), std::nullopt);
   EXPECT_EQ(find_format("dir/.py"), std::nullopt);
-  EXPECT_EQ(find_format("model.ONNX"), std::nullopt);
+  EXPECT_EQ(find_format("model.ONNX"), Format::Onnx);
 }
 
 TEST(Route, FilesThatAreNotReadOrWritten) {
-  EXPECT_ERROR(Unsupported, "cannot read 'a.pb': tonnx reads .onnx, .pt2, .pt, .pth and .safetensors",
-               route("a.pb", "a.onnx", Given{}));
-  EXPECT_ERROR(Unsupported, "cannot write 'a.onnx': tonnx writes .safetensors and .pth from weights alone",
-               route("a.pth", "a.onnx", Given{}));
+  EXPECT_ERROR(Unsupported, "cannot open 'a.pb': there is no such file", route("a.pb", "a.onnx", Given{}));
+  EXPECT_ERROR(Unsupported, "cannot open 'a.pth': there is no such file", route("a.pth", "a.onnx", Given{}));
   EXPECT_ERROR(Unsupported, "cannot write 'a.txt': tonnx writes .py, .pt2, .pt, .onnx, .safetensors and .pth",
                route("a.onnx", "a.txt", Given{}));
   EXPECT_ERROR(Unsupported, "cannot write 'b.pt2': tonnx writes .py, .pt, .onnx, .safetensors and .pth from .pt2",

@@ -123,14 +123,23 @@ def bound_names(tree: ast.AST, declared: Collection[ast.Name] = ()) -> set[str]:
 
 
 def attributes_set(tree: ast.AST) -> set[str]:
-    """Attributes that the code itself gives a value: `self.layer = ...`."""
-    return {n.attr for n in all_nodes(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    """Attributes that the code itself gives a value: `self.layer = ...`, `self.register_buffer("mask", ...)`."""
+    names = {n.attr for n in all_nodes(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    calls = (n for n in all_nodes(tree) if isinstance(n, ast.Call) and dotted(n.func) == "self.register_buffer")
+    return names | {str(call.args[0].value) for call in calls if call.args and isinstance(call.args[0], ast.Constant)}
+
+
+def methods_of(tree: ast.Module) -> set[str]:
+    """What modules do in a branch or loop: `forward_else`."""
+    functions = (part for each in tree.body if isinstance(each, ast.ClassDef) for part in each.body)
+    names = (part.name for part in functions if isinstance(part, ast.FunctionDef))
+    return {name for name in names if re.fullmatch(r"forward_(main|then|else|body)(_\d+)?", name, re.ASCII)}
 
 
 class Checker:
     def __init__(self, tree: ast.Module, allow_ops: frozenset[str] = frozenset()) -> None:
         self.bound = bound_names(tree)
-        self.attributes = attributes_set(tree)
+        self.attributes = attributes_set(tree) | methods_of(tree)
         self.allow_ops = allow_ops
         self.learned: set[str] | None = None  # names that are not on the list, where somebody asks for them
         for name in self.bound - {"__init__"}:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import functools
+import os
 import warnings
 from typing import Any
 
@@ -24,6 +26,17 @@ def node_tests() -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {case.name: case for case in collect_testcases(None) if case.model is not None and case.data_sets}
+
+
+def sample(per_operator: int = 2) -> list[str]:
+    """The names of the tests to be run: of each operator, alone and written in others, the first few."""
+    chosen, seen = [], collections.Counter[tuple[str, bool]]()
+    for name, case in sorted(node_tests().items()):
+        key = (case.model.graph.node[0].op_type, "_expanded" in name)
+        seen[key] += 1
+        if seen[key] <= per_operator or "TONNX_ALL_NODE_TESTS" in os.environ:
+            chosen.append(name)
+    return chosen
 
 
 def numpy_value(value: Any) -> Any:

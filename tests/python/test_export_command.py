@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+import safetensors.torch
 import torch
 from torch import Tensor, nn
 
@@ -143,6 +144,24 @@ def test_weights(code: str, tmp_path: Path, name: str, wrap: Any, options: list[
     np.testing.assert_allclose(run_onnx(target, x=x), model(x).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("target", ["net.py", "net.pt2", "net.pt"])
+def test_other_targets(code: str, tmp_path: Path, target: str) -> None:
+    model = module_of(code).small().eval()
+    weights = saved(model, tmp_path / "net.pth")
+    arguments = [f"{code}:small", str(tmp_path / target), "--weights", weights, "--input", "-1,3,8,8"]
+    assert _export_command.main(arguments) == 0
+    if target == "net.py":
+        made = module_of(str(tmp_path / target)).Model().eval()
+        made.load_state_dict(safetensors.torch.load_file(tmp_path / "net.safetensors"))
+    elif target == "net.pt2":
+        made = torch.export.load(tmp_path / target).module()
+    else:
+        made = torch.jit.load(tmp_path / target)
+    x = torch.randn(5, 3, 8, 8)
+    torch.testing.assert_close(made(x), model(x), rtol=1e-4, atol=1e-5)
+    assert _export_command.main([*arguments, "--opset", "17"]) == 1
+
+
 def test_safetensors_types_and_keywords(code: str, tmp_path: Path) -> None:
     from safetensors.torch import save_file
 
@@ -211,7 +230,7 @@ def test_errors_of_sources_and_targets(tmp_path: Path, capsys: pytest.CaptureFix
             "m.onnx",
             f"{tmp_path}/bad_import.py cannot be imported: ModuleNotFoundError",
         ),
-        ("torch.nn:ReLU", "m.pt2", "cannot write 'm.pt2': export writes .onnx"),
+        ("torch.nn:ReLU", "m.pth", "cannot write 'm.pth': export writes .onnx, .py, .pt2, .pt"),
     ]:
         assert _export_command.main([model, target]) in (1, 2)
         assert capsys.readouterr().err.splitlines()[-1].startswith(f"error: {text}")

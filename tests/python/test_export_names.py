@@ -93,7 +93,7 @@ def test_chosen_names_come_first_and_the_others_keep_theirs() -> None:
 
 def test_too_many_names_are_refused() -> None:
     text = outcome(lambda: tonnx.export(Arguments(), torch.rand(2), input_names=["a", "b"]))
-    assert text == "input_names has 2 names, but 1 inputs of the model are tensors: x"
+    assert text == "input_names has 2 names, but the model has 1 inputs that are tensors and 0 weights: x"
 
 
 def test_the_core_gets_a_name_for_each_leaf(recorded: type[RecordedProgram]) -> None:  # noqa: F811

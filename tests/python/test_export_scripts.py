@@ -247,7 +247,7 @@ class OfPair(nn.Module):
 
 
 class Forks(nn.Module):
-    """What is not read, and has a branch that a trace would leave out."""
+    """What runs beside, and a branch that a trace would leave out."""
 
     def forward(self, x: Tensor) -> Tensor:
         future = torch.jit.fork(torch.relu, x)
@@ -275,7 +275,23 @@ def test_errors(model: nn.Module, args: Any, options: dict[str, Any], text: str)
     assert "\n" not in str(failure.value)
 
 
+def test_what_runs_beside_is_run_in_its_place() -> None:
+    tonnx.export(torch.jit.script(Forks()), torch.ones(3), "m.onnx")
+    x = torch.tensor([1.0, -2.0, 3.0])
+    (got,) = onnxruntime.InferenceSession("m.onnx").run(None, {"x": x.numpy()})
+    np.testing.assert_allclose(got, Forks()(x))
+
+
+class OfEigenvalues(nn.Module):
+    """What is not read, and has a branch that a trace would leave out."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if bool(x.sum() > 0):
+            x = x + 1
+        return torch.linalg.eigvals(x).abs()
+
+
 def test_what_the_reader_refuses_has_its_place() -> None:
-    with pytest.raises(tonnx.Error, match=r"fork") as failure:
-        tonnx.export(torch.jit.script(Forks()), torch.ones(3))
+    with pytest.raises(tonnx.Error, match=r"eigvals") as failure:
+        tonnx.export(torch.jit.script(OfEigenvalues()), torch.ones(3, 3))
     assert ".py" in str(failure.value)

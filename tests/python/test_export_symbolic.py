@@ -278,5 +278,6 @@ def test_what_is_left_is_listed(recorded: type[RecordedProgram]) -> None:  # noq
         "2 operators have no conversion to ONNX:\n"
         "  tonnx_test::affine: 2 times, in block.0\n"
         "  tonnx_test::pair: once, in block.0\n"
-        "  register what they are in ONNX with tonnx.register_custom_op_symbolic"
+        '  tonnx.register_custom_op_symbolic("tonnx_test::affine", lambda g, x, scale, shifts, mode, weight, count: '
+        'g.op("tonnx_test::affine", x, weight), 9)  # or export(..., fallthrough=True)'
     )

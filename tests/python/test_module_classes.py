@@ -181,7 +181,56 @@ class WithNames(nn.Module):
         return self.layers(x)
 
 
+class Biased(nn.Module):
+    """The first of several layers has the table that all of them use."""
+
+    def __init__(self, has_table: bool) -> None:
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(16, 16, bias=False) for _ in range(3))
+        if has_table:
+            self.table = nn.Embedding(16, 3)
+
+    def forward(self, x: torch.Tensor, bias: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        if not bias.is_floating_point():
+            bias = self.table(bias).permute(2, 0, 1)
+        weights = torch.softmax(self.query(x) @ self.key(x).transpose(2, 3) + bias, -1)
+        return x + torch.tanh(weights @ self.value(x)), bias
+
+
+class Tables(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Biased(i == 0) for i in range(3))
+        self.register_buffer("distances", (torch.arange(16)[:, None] - torch.arange(16)).abs())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        bias = self.distances
+        for layer in self.layers:
+            x, bias = layer(x, bias)
+        return x
+
+
+class Named2d(nn.Sequential):
+    """Members with names that are no attributes, one behind the other."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        for i in range(3):
+            self.add_module(f"conv-{i}", nn.Conv2d(channels, channels, 3, padding=1))
+
+
+class Chains(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = Named2d(3), Named2d(3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(self.first(x)) + self.second(x)
+
+
 NETWORKS = {
+    "tables": Tables,
+    "chains": Chains,
     "names": WithNames,
     "mobile": Mobile,
     "repeating": Repeating,
@@ -254,6 +303,21 @@ def test_numbered_members_are_made_and_called_in_loops() -> None:
     assert 'self.add_module(f"layer{i + 1}", DenseLayer(channels + 4 * i))' in code
     assert "for layer in self.children():\n            x = torch.cat([x, layer(x)], 1)" in code
     assert "self.features = nn.Sequential(\n            OrderedDict(" in code
+
+
+def test_a_table_of_the_first_layer_is_looked_up_around_all() -> None:
+    code = code_of("tables")
+    assert classes_of(code) == ["Biased", "Model"]
+    assert "Biased(table=True), Biased(), Biased()" in code
+    assert "self.layers[0].table(" in code
+    assert re.search(r"for layer in self\.layers:\n +(\w+) = layer\(\1, \w+\)", code)
+
+
+def test_what_only_calls_its_members_is_a_sequential() -> None:
+    code = code_of("chains")
+    assert classes_of(code) == ["First", "Model"]
+    assert "class First(nn.Sequential):" in code
+    assert code.count("def forward") == 1
 
 
 def test_a_loop_has_a_step_beside_the_call() -> None:

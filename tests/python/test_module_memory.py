@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from models import feeds_of, floats, make_model, residual_net, runtime_run
+from models import feeds_of, floats, make_model, random_tensor, residual_net, runtime_run
 from onnx import TensorProto, helper
 
 import tonnx
@@ -166,3 +166,24 @@ def test_weights_are_released_one_by_one() -> None:
     for name in names[:3]:
         setattr(module, name, torch.nn.Parameter(torch.zeros(1)))
     assert resident() < before - 3 * 16 + 8
+
+
+def test_layers_of_equal_arguments_share_nothing() -> None:
+    """They are made as copies of one another, without their weights."""
+    rng = np.random.default_rng(0)
+    weights = [random_tensor(rng, name, 4, 4, 3, 3) for name in ("first", "second")]
+    nodes = [
+        helper.make_node("Conv", ["x", "first"], ["y"], pads=[1] * 4),
+        helper.make_node("Conv", ["y", "second"], ["z"], pads=[1] * 4),
+    ]
+    model = tonnx.convert(make_model(nodes, [floats("x", 1, 4, 6, 6)], [floats("z", 1, 4, 6, 6)], weights))
+    first, second = (layer for layer in model.modules() if isinstance(layer, torch.nn.Conv2d))
+    for name, value in vars(first).items():
+        assert name in vars(second)
+        assert not isinstance(value, dict | list | set | torch.Tensor) or value is not vars(second)[name]
+    assert [type(v) for v in vars(first).values()] == [type(v) for v in vars(torch.nn.Conv2d(4, 4, 3)).values()]
+    calls: list[Any] = []
+    first.register_forward_hook(lambda *_: calls.append(1))
+    model(torch.zeros(1, 4, 6, 6))
+    assert len(calls) == 1
+    assert not torch.equal(first.weight, second.weight)

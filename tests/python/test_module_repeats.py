@@ -230,3 +230,36 @@ def test_what_a_file_holds_once_for_many_modules_is_each_modules_own() -> None:
     x = torch.rand(2, 2, 4)
     want = onnxruntime.InferenceSession("m.onnx").run(None, {"x": x.numpy()})[0]
     np.testing.assert_allclose(module(x).detach(), want, rtol=1e-5)
+
+
+def test_arguments_are_in_one_order_whatever_the_file_computes_first() -> None:
+    random = np.random.default_rng(0)
+    weights, nodes, last = [], [], "x"
+    inputs = ["x", "table", *(f"cache{i}" for i in range(4))]
+    for i in range(4):
+        own, path = f"layers.{i}", f"/layers.{i}"
+        for name, dims in (("fc1.weight", (5, 5)), ("fc1.bias", (5,)), ("fc2.weight", (5, 5)), ("fc2.bias", (5,))):
+            weights.append(numpy_helper.from_array(random.random(dims, np.float32), f"{own}.{name}"))
+        of_cache = helper.make_node("Sin", [f"cache{i}"], [f"c{i}"], name=f"{path}/Sin")
+        of_table = helper.make_node("Exp", ["table"], [f"t{i}"], name=f"{path}/Exp")
+        nodes += [
+            helper.make_node(
+                "Gemm", [last, f"{own}.fc1.weight", f"{own}.fc1.bias"], [f"a{i}"], name=f"{path}/fc1/Gemm", transB=1
+            ),
+            *((of_cache, of_table) if i == 0 else (of_table, of_cache)),
+            helper.make_node("Sub", [f"c{i}", f"t{i}"], [f"d{i}"], name=f"{path}/Sub"),
+            helper.make_node("Mul", [f"a{i}", f"d{i}"], [f"m{i}"], name=f"{path}/Mul"),
+            helper.make_node(
+                "Gemm", [f"m{i}", f"{own}.fc2.weight", f"{own}.fc2.bias"], [f"y{i}"], name=f"{path}/fc2/Gemm", transB=1
+            ),
+        ]
+        last = f"y{i}"
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [3, 5]) for name in (*inputs, last)]
+    graph = helper.make_graph(nodes, "g", values[:-1], values[-1:], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), "m.onnx")
+    tonnx.convert("m.onnx", "m.py")
+    assert classes_of(Path("m.py").read_text()) == ["Layers", "Model"]
+    given = {name: random.random((3, 5), np.float32) for name in inputs}
+    want = onnxruntime.InferenceSession("m.onnx").run(None, given)[0]
+    got = tonnx.convert("m.onnx")(*map(torch.from_numpy, given.values()))
+    np.testing.assert_allclose(got.detach(), want, rtol=1e-4)

@@ -298,3 +298,19 @@ def test_an_option_for_code_alone() -> None:
     onnx.save(dotted_model(["a.weight"]), "m.onnx")
     with pytest.raises(tonnx.Error, match="asked of code"):
         tonnx.convert("m.onnx", "m.pt2", flat=True)
+
+
+def test_what_an_exporter_computed_is_no_parameter() -> None:
+    random = np.random.default_rng(0)
+    names = ("masked_fill_1", "full_like", "layer.gamma", "mean", "scale_1")
+    weights = [numpy_helper.from_array(random.random((2, 3), np.float32), name) for name in names]
+    nodes, last = [], "x"
+    for i, name in enumerate(names):
+        nodes.append(helper.make_node("Mul" if i % 2 else "Add", [last, name], [f"y{i}"]))
+        last = f"y{i}"
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in ("x", last)]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), "m.onnx")
+    module = tonnx.convert("m.onnx")
+    assert set(dict(module.named_buffers())) == {"masked_fill_1", "full_like"}
+    assert set(dict(module.named_parameters())) == {"layer.gamma", "mean", "scale_1"}

@@ -8,18 +8,12 @@ from typing import Any
 import pytest
 import torch
 from conftest import KNOWN_FAILURES, NODE_TEST
-from known_failures import read
+from known_failures import first_line, judge, read
 from node_tests import from_torch, node_tests, numpy_value, outputs_difference, to_torch
 
 import tonnx
 
 KNOWN = read(KNOWN_FAILURES)
-
-
-def first_line(error: BaseException) -> str:
-    text = (str(error).strip() or type(error).__name__).splitlines()[0]
-    text = text.removeprefix("error: ").replace("\t", " ")
-    return text[:160] if isinstance(error, tonnx.Error) else f"{type(error).__name__}: {text}"[:160]
 
 
 def why_it_fails(case: Any) -> str | None:
@@ -45,12 +39,7 @@ def test_node(name: str, record_property: Any, request: pytest.FixtureRequest) -
     record_property(NODE_TEST, (name, why))
     if request.config.getoption("--update-known-failures"):
         return
-    if name not in KNOWN:
-        assert why is None, why
-    elif why is None:
-        pytest.fail("now passes: remove it from known_failures.txt (pytest --update-known-failures)")
-    else:
-        pytest.xfail(KNOWN[name])
+    judge(why, KNOWN.get(name))
 
 
 def test_list_names_only_tests_that_exist() -> None:

@@ -5,8 +5,6 @@ A few tests of each operator; all of them with TONNX_ALL_NODE_TESTS=1.
 
 from __future__ import annotations
 
-import collections
-import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -14,26 +12,14 @@ from typing import Any
 import pytest
 import torch
 from conftest import KNOWN_FAILURES
-from known_failures import read
-from node_tests import from_torch, node_tests, numpy_value, outputs_difference, to_torch
+from known_failures import first_line, judge, read
+from node_tests import from_torch, node_tests, numpy_value, outputs_difference, sample, to_torch
 from pt2_files import load, wrong_types
 
 import tonnx
 
 KNOWN_PT2 = Path(__file__).with_name("known_failures_pt2.txt")
 KNOWN = read(KNOWN_FAILURES) | read(KNOWN_PT2)
-PER_OPERATOR = 2
-
-
-def sample() -> list[str]:
-    """The names of the tests to be run: of each operator, alone and written in others, the first few."""
-    chosen, seen = [], collections.Counter[tuple[str, bool]]()
-    for name, case in sorted(node_tests().items()):
-        key = (case.model.graph.node[0].op_type, "_expanded" in name)
-        seen[key] += 1
-        if seen[key] <= PER_OPERATOR or "TONNX_ALL_NODE_TESTS" in os.environ:
-            chosen.append(name)
-    return chosen
 
 
 def why_it_fails(case: Any) -> str | None:
@@ -53,19 +39,14 @@ def why_it_fails(case: Any) -> str | None:
                 if wrong := wrong_types(program, args):
                     return "; ".join(wrong)
     except Exception as error:
-        return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        return first_line(error)
     return None
 
 
 @pytest.mark.parametrize("name", sample())
 def test_node(name: str) -> None:
     why = why_it_fails(node_tests()[name])
-    if name not in KNOWN:
-        assert why is None, why
-    elif why is None:
-        pytest.fail("now passes: remove it from the list of known failures")
-    else:
-        pytest.xfail(KNOWN[name])
+    judge(why, KNOWN.get(name))
 
 
 def test_list_names_only_tests_that_exist() -> None:

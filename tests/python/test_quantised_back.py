@@ -183,3 +183,34 @@ def test_pixels_are_filtered_as_floats() -> None:
 
     tonnx.export(Sobel(), (torch.zeros(1, 1, 8, 8, dtype=torch.uint8),), "net.onnx")
     assert ops(onnx.load("net.onnx").graph) == {"Cast": 1, "Conv": 1}
+
+
+STEP, OTHER_STEP = ["s", "z"], ["t", "u"]
+MICROSOFT: dict[str, tuple[list[str], dict[str, object]]] = {
+    "QLinearAdd": (["q", *STEP, "q", *STEP, *OTHER_STEP], {}),
+    "QLinearMul": (["q", *STEP, "q", *STEP, *OTHER_STEP], {}),
+    "QLinearSigmoid": (["q", *STEP, *OTHER_STEP], {}),
+    "QLinearLeakyRelu": (["q", *STEP, *OTHER_STEP], {"alpha": 0.1}),
+    "QLinearConcat": ([*OTHER_STEP, "q", *STEP, "q", *STEP], {"axis": 1}),
+    "QLinearGlobalAveragePool": (["q", *STEP, *OTHER_STEP], {}),
+    "QLinearAveragePool": (["q", *STEP, *OTHER_STEP], {"kernel_shape": [2, 2], "strides": [2, 2]}),
+}
+# these round once the zero point has been added, which QuantizeLinear does not
+ROUND_LATER = ("QLinearAdd", "QLinearMul", "QLinearAveragePool")
+
+
+@pytest.mark.parametrize("op", MICROSOFT)
+@pytest.mark.parametrize("zero", [100, 101])
+def test_quantised_operators_of_microsoft(op: str, zero: int) -> None:
+    inputs, attributes = MICROSOFT[op]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node(op, inputs, ["r"], domain="com.microsoft", **attributes),
+        helper.make_node("DequantizeLinear", ["r", "t", "u"], ["y"]),
+    ]
+    weights = [constant("s", 0.02), constant("z", 120, np.uint8), constant("t", 0.03), constant("u", zero, np.uint8)]
+    result = floats("y", None, None, None, None)
+    model = make_model(nodes, [floats("x", 1, 4, 6, 6)], [result], weights, domains=[("com.microsoft", 1)])
+    back = check(model, *({"x": array(1, 4, 6, 6, scale=scale)} for scale in (0.5, 1.0, 3.0)))
+    found = ops(back.graph)
+    assert op in ROUND_LATER or (found["QuantizeLinear"] >= 2 and found["DequantizeLinear"] >= 1)

@@ -56,6 +56,29 @@ def test_reductions_to_one_shape(op: str) -> None:
     check(model, x, [np.array([a]) for a in (1, 2, -1, -2)])
 
 
+SHAPED = ["Sum", "Mean", "Max", "Min", "SumSquare", "L1", "L2", "LogSum", "LogSumExp"]
+
+
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("op", SHAPED)
+def test_axes_that_decide_on_the_shape(op: str, keepdims: int) -> None:
+    """What comes back is the reduction that it was, for other axes than those of the example too."""
+    x = RNG.uniform(0.5, 2, (2, 3, 4)).astype(np.float32)
+    node = helper.make_node(f"Reduce{op}", ["x", "axes"], ["y"], keepdims=keepdims)
+    given = helper.make_tensor_value_info("axes", TensorProto.INT64, [2])
+    result = floats("y", *[None] * (3 if keepdims else 1))
+    model = make_model([node], [floats("x", 2, 3, 4), given], [result])
+    tonnx.export(tonnx.convert(model), (torch.from_numpy(x), torch.tensor([0, 1])), "back.onnx")
+    back = onnx.load("back.onnx")
+    names = [value.name for value in back.graph.input]
+    for axes in ([0, 1], [2, 0], [-1, 1]):
+        feeds = x, np.array(axes)
+        (wanted,) = runtime_run(model, dict(zip(("x", "axes"), feeds, strict=True)))
+        (found,) = runtime_run(back, dict(zip(names, feeds, strict=True)))
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    assert len(back.graph.node) <= 2
+
+
 def test_several_axes() -> None:
     x = RNG.standard_normal((2, 2, 2)).astype(np.float32)
     model = along("ReduceSum", [2, 2, 2], [2], [2], keepdims=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import subprocess
+import sys
 import warnings
 import zipfile
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
+from conftest import cli_command
 from torch import Tensor, nn
 
 import tonnx
@@ -193,10 +195,58 @@ class Chosen(nn.Module):
         return x * scale, count, scale
 
 
+class Forks(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        other = torch.jit.fork(self.layer, x)
+        more = torch.jit.fork(torch.relu, x * 2)
+        return torch.jit.wait(other) + torch.jit.wait(more)
+
+
+class Scales(nn.Module):
+    """A factor that follows from sizes in small tensors, dicts of pairs, and a way of its own for what is empty."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        sizes = torch.tensor(x.shape[-2:])
+        low, high = torch.min(sizes).to(torch.float32), torch.max(sizes).to(torch.float32)
+        factor = torch.min(torch.reciprocal(low) * 8.0, 20.0 / high).item()
+        large = nn.functional.interpolate(x, scale_factor=float(factor), mode="bilinear", recompute_scale_factor=True)
+        parts = {str(i): part for i, part in enumerate(large.unbind(1))}
+        parts.update({"last": large[:, 0]})
+        places = torch.where(parts["1"].flatten() > 0)[0]
+        rows = places.reshape(-1, 1)
+        if rows.size(0) > 0:
+            rows = rows.reshape(rows.size(0), 1, 1)
+        return parts["last"] + len(parts), rows
+
+
+class Written(nn.Module):
+    """A tensor that was known, and is written to before it is asked."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        count = torch.tensor([1.0, 2.0])
+        count[0] = 7.0
+        return x * count.max() + torch.min(count, torch.tensor([3.0, 3.0]))
+
+
+class Bits(nn.Module):
+    """Integers of 64 bits without a sign, the smallest with one, float8 past its range."""
+
+    def forward(self, x: Tensor, wide: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        chosen = torch.where(torch.tensor([True, False, True]), wide, wide.view(3)[:1])
+        signs = torch.tensor([5, -1]).bitwise_xor(-9223372036854775808)
+        narrow = (x * 1e6).to(torch.float8_e5m2).to(torch.float32)
+        return chosen.to(torch.int64), signs, narrow, torch.einsum("i,i", [x, x])
+
+
 def rand(*shape: int) -> Tensor:
     return torch.rand(*shape) * 4 - 2
 
 
+WIDE = torch.tensor([2**63 + 5, 2**40, 300], dtype=torch.uint64)
 CASES: dict[str, tuple[Callable[[], nn.Module], str, Calls]] = {
     "layers": (Layers, "both", [(rand(2, 3, 6, 6),), (rand(3, 3, 6, 6),)]),
     "views": (Views, "both", [(rand(2, 5, 8),)]),
@@ -212,6 +262,10 @@ CASES: dict[str, tuple[Callable[[], nn.Module], str, Calls]] = {
     "chosen": (Chosen, "script", [(torch.tensor([2.5]), 4), (torch.tensor([-1.0]), 3), (torch.tensor([9.0]), 0)]),
     "recurrent": (lambda: nn.GRU(3, 4, 2, bidirectional=True), "trace", [(rand(5, 2, 3),)]),
     "encoder": (lambda: nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), "both", [(rand(2, 5, 8),)]),
+    "bits": (Bits, "trace", [(rand(3), WIDE)]),
+    "forks": (Forks, "both", [(rand(2, 3),)]),
+    "scales": (Scales, "script", [(rand(2, 3, 4, 6),)]),
+    "written": (Written, "script", [(rand(2),)]),
 }
 
 
@@ -312,6 +366,19 @@ def test_in_a_batch(cli: Cli, tmp_path: Path) -> None:
     assert_close(run("m.onnx", (x,)), flat(torch.jit.load("m.pt")(x)))
 
 
+def test_shapes_for_all_models_of_a_batch(cli: Cli, tmp_path: Path) -> None:
+    saved(Views, "trace", [(rand(2, 5, 8),)], tmp_path / "m.pt")
+    saved(Net, "script", [(rand(2),)], tmp_path / "n.pt")
+    Path("b.yml").write_text(
+        "defaults: {input_shapes: {x: [3, 5, 8]}}\nmodels:\n  - {source: m.pt, target: m.onnx}\n"
+        "  - {source: n.pt, target: n.onnx, input_shapes: {x: [4]}}\n"
+    )
+    done = cli("run", "b.yml")
+    assert done.returncode == 0, done.stderr
+    assert onnxruntime.InferenceSession("m.onnx").get_inputs()[0].shape == [3, 5, 8]
+    assert onnxruntime.InferenceSession("n.onnx").get_inputs()[0].shape == [4]
+
+
 def edited(source: Path, target: Path, edit: Callable[[str, bytes], bytes | None]) -> None:
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         for name in old.namelist():
@@ -362,9 +429,9 @@ def body(*lines: str) -> Callable[[str, bytes], bytes]:
 
 HOSTILE: dict[str, Callable[[str, bytes], bytes | None]] = {
     "the archive is of version 11": with_version(11),
-    "holds values but no program": lambda name, data: None if name.endswith("constants.pkl") else data,
+    "whose code is not in it": lambda name, data: None if name.endswith("constants.pkl") else data,
     "more than 200 deep": code(CLASS + FORWARD + "    return (self).forward(x, )\n"),
-    "there is no operator aten::no_such_thing": code(CLASS + FORWARD + "    return torch.no_such_thing(x)\n"),
+    "there is no operator prim::no_such_thing": code(CLASS + FORWARD + "    return ops.prim.no_such_thing(x)\n"),
     "brackets nest too deep": code(CLASS + FORWARD + "    return " + "(" * 5000 + "x" + ")" * 5000 + "\n"),
     "the code nests too deep": code(CLASS + FORWARD + "    return " + "- " * 5000 + "x\n"),
     "blocks nest too deep": code(CLASS + FORWARD + "".join("  " * i + "if True:\n" for i in range(2, 900))),
@@ -379,6 +446,11 @@ HOSTILE: dict[str, Callable[[str, bytes], bytes | None]] = {
     "item 5 of a list of 1": code(CLASS + FORWARD + "    a = [x]\n    return a[5]\n"),
     "a list contains itself": body("b = annotate(List[Any], [])", "_0 = torch.append(b, b)", "return torch.tensor(b)"),
     "lists nest more than 64 deep": body("b = [x]", "for i in range(500):", "  b = [b]", "return x"),
+    "append of a list lacks an argument": body("b = [x]", "_0 = torch.append(b)", "return x"),
+    "a tensor is made of nothing": body("return torch.tensor()"),
+    "changes its length in it": body(
+        "b = [x]", "for i in range(int(torch.sum(x))):", "  b = torch.add(b, [x])", "return b[0]"
+    ),
     "more than 4096 lists are put into lists": body(
         "b = annotate(List[Any], [])",
         *("for i in range(500):", "  for j in range(500):"),
@@ -404,6 +476,22 @@ def test_hostile_archives(cli: Cli, tmp_path: Path, said: str) -> None:
     assert done.returncode in (1, 2) and done.stderr.startswith("error: "), done.stderr
     assert said in done.stderr, done.stderr
     assert not Path("m.onnx").exists()
+
+
+def test_operators_that_are_not_known_are_said_at_once(cli: Cli, tmp_path: Path) -> None:
+    saved(Net, "script", [(rand(2),)], tmp_path / "good.pt")
+    lines = ["a = torch.geqrf(x)", "b = torch.relu(x)", "for i in range(3):", "  b = ops.mine.fancy(torch.geqrf(b), i)"]
+    edited(tmp_path / "good.pt", tmp_path / "m.pt", body(*lines, "return torch.no_such_thing(torch.cat([b, a]))"))
+    done = cli("convert", "m.pt", "m.onnx", "--input-shape", "x:2")
+    assert done.returncode == 2
+    said = done.stderr.splitlines()
+    file = "code/__torch__/test_torchscript_reader.py"
+    assert said[:4] == [
+        "error: these operators cannot be read:",
+        f"  aten::geqrf, 2 times: {file}, line 8; {file}, line 11",
+        f"  aten::no_such_thing, 1 time: {file}, line 12",
+        f"  mine::fancy, 1 time: {file}, line 11",
+    ]
 
 
 class Remembers(nn.Module):
@@ -443,6 +531,26 @@ def test_what_the_file_does_not_say_is_asked_for(cli: Cli, tmp_path: Path) -> No
     assert done.returncode == 1 and "the model has no input 'y'; it has: x" in done.stderr
     torch.save({"w": rand(2)}, "w.pt")
     done = cli("convert", "w.pt", "m.onnx")
-    assert done.returncode == 1 and "with the ending .pth its weights are read" in done.stderr
+    assert done.returncode == 1 and "mv w.pt w.pth" in done.stderr
     done = cli("convert", "m.pt", "m.onnx", "--input-shape", "x:2", "--input-type", "x:floot")
     assert done.returncode == 1 and "is not a type of the form name:int64" in done.stderr
+
+
+PEAK = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
+def test_memory_does_not_grow_with_weights() -> None:
+    """Weights that BatchNorm is folded into are scaled while they go from file to file."""
+    peaks = []
+    for channels in (16, 1400):  # 70 MB
+        layers = nn.Sequential(nn.Conv2d(channels, channels, 3), nn.BatchNorm2d(channels)).eval()
+        torch.jit.save(torch.jit.script(layers), "m.pt")
+        command = [*cli_command(), "convert", "m.pt", "m.onnx", "--input-shape", f"0:1,{channels},4,4"]
+        # a process of its own: what this one holds would count
+        done = subprocess.run([sys.executable, "-c", PEAK, *command], capture_output=True, text=True, check=True)
+        peaks.append(int(done.stdout))
+    assert peaks[1] - peaks[0] < 8 * 1024

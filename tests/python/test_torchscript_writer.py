@@ -16,7 +16,7 @@ import pytest
 import torch
 from allowed_code import check_archive
 from conftest import KNOWN_FAILURES
-from known_failures import read
+from known_failures import judge, read
 from node_tests import from_torch, node_tests, numpy_value, outputs_difference, to_torch
 
 import tonnx
@@ -81,12 +81,7 @@ def why_it_fails(case: Any) -> str | None:
 @pytest.mark.parametrize("name", sorted(node_tests()))
 def test_node(name: str) -> None:
     why = why_it_fails(node_tests()[name])
-    if name not in KNOWN:
-        assert why is None, why
-    elif why is None:
-        pytest.fail("now passes: remove it from torchscript_failures.txt, or from known_failures.txt")
-    else:
-        pytest.xfail(KNOWN[name])
+    judge(why, KNOWN.get(name))
 
 
 def random(*shape: int) -> np.ndarray:

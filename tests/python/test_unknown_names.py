@@ -109,7 +109,7 @@ COMMANDS = {
     "infer old.onnx o.onnx --input-shape images:1,3": NO_IMAGES,
     "convert old.onnx o.py --limit memori=1G": "there is no limit 'memori'; there are: memory, text, steps, nodes",
     "convert old.onnx o.onnx --input-shape input:1,3 --input-shape input:2,3": "input 'input' is given two shapes",
-    "convertt old.onnx o.onnx": "there is no command 'convertt'; there are: convert, ",
+    "convertt old.onnx o.onnx": "there is no command 'convertt'; did you mean 'convert'?",
 }
 
 
@@ -162,7 +162,7 @@ IN_EXPORT: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "input_names": (
         {"input_names": ["a", "b", "c"]},
-        "input_names has 3 names, but 2 inputs of the model are tensors: pixels, mask",
+        "input_names has 3 names, but the model has 2 inputs that are tensors and 0 weights: pixels, mask",
     ),
     "input_names twice": ({"input_names": ["a", "a"]}, "input_names has 'a' twice"),
     "output_names": (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +12,14 @@ import onnx
 import pytest
 import torch
 from onnx import numpy_helper
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantize_static
 from safetensors.torch import load_file, save_file
 
 import tonnx
 from tonnx._verify.cli import main
 from tonnx._verify.expression import parsed
+from tonnx._verify.influence import influence
+from tonnx._verify.work import MULTIPLICATION
 
 
 def exported(model: torch.nn.Module, example: torch.Tensor, dynamic: dict[int, str] | None = None) -> str:
@@ -213,3 +218,56 @@ def test_rounding_is_no_difference_where_input_data_is_given() -> None:
     x = rng.standard_normal((8, 1024, 4)).astype("f")
     made, ok = tonnx.simplify("m.onnx", check_n=1, input_data={"x": x})
     assert ok and [node.op_type for node in made.graph.node] == ["Conv"]
+
+
+def test_a_slow_machine_comes_to_the_same_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All clocks go forward by an hour whenever somebody looks."""
+    source = exported(Saturated("softmax"), torch.rand(2, 16))
+    usual = tonnx.verify(source, "m.py")
+    hours = itertools.count()
+    for clock in ("monotonic", "perf_counter", "time", "process_time", "thread_time"):
+        monkeypatch.setattr(time, clock, lambda: 3600.0 * next(hours))
+    slow = tonnx.verify(source, "m.py")
+    assert (slow.draws, slow.inside, slow.coverage) == (usual.draws, usual.inside, usual.coverage)
+    assert len(slow.draws) > 1 and slow.inside > 0
+    change(weights()[0])
+    assert tonnx.verify(source, "m.py").is_hidden_difference
+
+
+def test_work_is_what_is_computed() -> None:
+    """A product of matrices is counted by its multiplications, forth and back."""
+
+    def work(size: int) -> float:
+        weight = torch.rand(size, size)
+        found = influence({"w": weight}, lambda total: total.add(torch.rand(size, size) @ weight, (1e-4, 1e-4)))
+        assert found is not None
+        return found.work
+
+    small, large = work(64), work(512)
+    assert work(512) == large
+    assert large - small > (512**3 - 64**3) * 2 * MULTIPLICATION  # one product forth and one back
+
+
+class Calibration(CalibrationDataReader):  # type: ignore[misc]
+    def __init__(self) -> None:
+        rng = np.random.default_rng(0)
+        self._data = iter([{"x": rng.random((1, 3, 16, 16)).astype(np.float32)} for _ in range(3)])
+
+    def get_next(self) -> dict[str, np.ndarray] | None:
+        return next(self._data, None)
+
+
+def test_quantised_layers_are_compared_by_their_integers() -> None:
+    """The module has them as floats, and a pool of them where the file has one of what they stand for. What is off by a
+    step in an output is no difference; five in a hundred of the scales of a layer inside are."""
+    torch.manual_seed(0)
+    convs = [torch.nn.Conv2d(*sizes, 3, padding=1) for sizes in ((3, 16), (16, 16), (16, 16), (16, 16))]
+    body = [convs[0], torch.nn.ReLU(), torch.nn.MaxPool2d(2), *(x for c in convs[1:] for x in (c, torch.nn.ReLU()))]
+    exported(torch.nn.Sequential(*body, torch.nn.Flatten(), torch.nn.Linear(1024, 10)), torch.rand(1, 3, 16, 16))
+    quantize_static("m.onnx", "q.onnx", Calibration(), quant_format=QuantFormat.QDQ, per_channel=True)
+    tonnx.convert("q.onnx", "m.py")
+    report = tonnx.verify("q.onnx", "m.py")
+    assert report and report.inside >= 6
+    scales = [name for name, tensor in load_file("m.safetensors").items() if list(tensor.shape) == [16, 1, 1]]
+    change(scales[1])
+    assert not tonnx.verify("q.onnx", "m.py")

@@ -1,0 +1,95 @@
+"""Types of what operators give, which an archive does not tell: the graph that follows from them computes the same."""
+
+from __future__ import annotations
+
+import subprocess
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+warnings.filterwarnings("ignore", category=DeprecationWarning)
+
+
+def rand(*sizes: int) -> Tensor:
+    return torch.from_numpy(np.random.default_rng(sizes[0]).standard_normal(sizes).astype(np.float32))
+
+
+def spectrum(x: Tensor) -> Tensor:
+    return torch.view_as_real(torch.fft.rfft2(torch.fft.fftn(x, dim=(1,)).real)).flatten(1)
+
+
+# Each takes a tensor of [n, 4, 6], where n is open.
+OPERATORS: dict[str, Callable[[Tensor], Any]] = {
+    "view_as": lambda x: x.transpose(1, 2).contiguous().view_as(x) + 1,
+    "ravel": lambda x: x.ravel() * 2,
+    "adjoint": lambda x: x.adjoint() @ x,
+    "mH": lambda x: x.mH @ x,
+    "numpy_T": lambda x: x.sum(0).T + 1,
+    "broadcast_tensors": lambda x: torch.stack(torch.functional.broadcast_tensors(x, x[:, :1])),  # type: ignore[no-untyped-call]
+    "rot90": lambda x: torch.rot90(x, 1, [1, 2]).flatten(1),
+    "rot90 twice": lambda x: torch.rot90(x, 2, [1, -1]) - x,
+    "var_mean": lambda x: torch.cat(torch.var_mean(x, dim=(1, 2), keepdim=True), 1),
+    "std_mean": lambda x: torch.stack(torch.std_mean(x, 2)).flatten(1),
+    "diff": lambda x: torch.diff(x, dim=1).flatten(1),
+    "diff with more": lambda x: torch.diff(x, n=2, prepend=x[..., :1]).flatten(1),
+    "im2col": lambda x: F.unfold(x.unsqueeze(1), (2, 3), padding=1, stride=(1, 2)).flatten(1),
+    "grid_sampler": lambda x: F.grid_sample(x.unsqueeze(1), x[:, :, :2].unsqueeze(1), align_corners=False).flatten(1),
+    "cosine_similarity": lambda x: F.cosine_similarity(x, x.flip(1), dim=2).unsqueeze(0),
+    "pairwise_distance": lambda x: F.pairwise_distance(x, x + 1, keepdim=True).flatten(1),
+    "mse_loss": lambda x: F.mse_loss(x, x[:, :1], reduction="none").flatten(1) + F.l1_loss(x, x * 2),
+    "hstack": lambda x: torch.hstack([x, x[:, :2]]).flatten(1),
+    "vstack": lambda x: torch.vstack([x.sum(0).sum(0), torch.ones(6)]) + 1,
+    "dstack": lambda x: torch.dstack([x[:, 0], x[:, 1]]).flatten(1),
+    "column_stack": lambda x: torch.column_stack([x[:, 0, 0], x[:, 1]]) + 1,
+    "diag_embed": lambda x: torch.diag_embed(x, 1, 0, -1).flatten(1),
+    "diag": lambda x: torch.diag(torch.diag(x[0], -1)) + 1,
+    "trace": lambda x: x.sum(0).trace() + 1,
+    "complex": lambda x: torch.view_as_real(torch.complex(x, x * 2)).flatten(1),
+    "spectrum": spectrum,
+    "irfft2": lambda x: torch.fft.irfft2(torch.complex(x, x)).flatten(1),
+    "tril_indices": lambda x: x[:, torch.tril_indices(4, 4)[0]].flatten(1),
+    "native_layer_norm": lambda x: torch.native_layer_norm(x, [4, 6], None, None, 1e-5)[0].flatten(1),
+    "tensordot": lambda x: torch.tensordot(x, x, dims=([1, 2], [1, 2])) + 1,
+    "inner": lambda x: torch.inner(x, torch.ones(3, 6)).flatten(1),
+    "bilinear": lambda x: F.bilinear(x, x, torch.ones(3, 6, 6)).flatten(1),
+    "addmv": lambda x: torch.addmv(torch.ones(4), x.sum(0), torch.ones(6)) + 1,
+    "addr": lambda x: torch.addr(torch.ones(4, 6), x[0, :, 0], x[0, 0]) + 1,
+    "cross": lambda x: torch.linalg.cross(x[..., :3], x[..., 3:]).flatten(1),
+    "tensor_split": lambda x: torch.cat(torch.tensor_split(x, [1, 9], 1), 2 - 1).flatten(1),
+    "sections": lambda x: torch.tensor_split(x, 4, 2)[0].flatten(1) + torch.tensor_split(x, 4, 2)[1].flatten(1),
+    "where": lambda x: x.flatten()[torch.where(x.flatten() > 0)[0]],
+    "conv of a mode": lambda x: F.conv1d(x, torch.ones(2, 4, 3), padding="same").flatten(1),
+}
+
+
+class Of(nn.Module):
+    def __init__(self, function: Callable[[Tensor], Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(x)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_what_an_operator_gives(cli: Cli, name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = torch.jit.trace(Of(OPERATORS[name]), rand(3, 4, 6), check_trace=False)  # type: ignore[no-untyped-call]
+    torch.jit.save(module, "m.pt")
+    done = cli("convert", "m.pt", "m.onnx", "--input-shape", "x:-1,4,6")
+    assert done.returncode == 0, done.stderr
+    session = onnxruntime.InferenceSession("m.onnx", providers=["CPUExecutionProvider"])
+    for batch in (3, 5):
+        x = rand(batch, 4, 6)
+        got = session.run(None, {"x": x.numpy()})[0]
+        np.testing.assert_allclose(got, module(x).numpy(), rtol=1e-4, atol=1e-5)
