@@ -5,6 +5,7 @@
 #include "formats/modules/bodies.h"
 #include "formats/modules/outline.h"
 #include "formats/modules/repeats.h"
+#include "ops/frame/trained_scalar.h"
 
 namespace tonnx {
 namespace {
@@ -27,13 +28,31 @@ std::string without_number(const std::string& name) {
   return stem.size() > 1 && stem.size() < name.size() && stem.ends_with('_') ? stem.substr(0, stem.size() - 1) : name;
 }
 
-/// Constants that no state dict has move out of a place with the nodes that alone use them.
+/// A mask or the like that an exporter computed: its name says what it is, and not where.
+bool is_of_nowhere(const StateEntry& tensor) {
+  return !tensor.is_key && !tensor.trainable && tensor.name.find('.') == std::string::npos &&
+         is_result_name(tensor.value->name);
+}
+
+/// Constants that no state dict has move out of a place with the nodes that alone use them; those that have no place
+/// come to them.
 void move_constants(const Graph& graph, ModuleTree& tree) {
-  const auto may_move = [](const StateEntry& tensor) { return !tensor.is_key && tensor.name.find('.') != std::string::npos; };
+  const auto may_move = [](const StateEntry& tensor) {
+    return !tensor.is_key && (tensor.name.find('.') != std::string::npos || is_of_nowhere(tensor));
+  };
   if (std::none_of(tree.tensors.begin(), tree.tensors.end(), may_move)) return;
   const Scopes scopes(tree);
   const auto places = places_of_nodes(graph, tree, scopes, 0);
   const auto outer = outer_nodes(graph);
+  std::vector<int> goal;  // of each tensor
+  bool have_places = true;
+  for (size_t i = 0; i < tree.tensors.size(); ++i) {
+    const int old = scopes.of_tensor(i);
+    int place = may_move(tree.tensors[i]) ? place_of_users(tree.tensors[i], outer, places, scopes) : old;
+    while (place > 0 && scopes.is_list(place)) place = scopes[place].parent;
+    goal.push_back(place < 0 ? old : place);
+    if (is_of_nowhere(tree.tensors[i]) && goal.back() == 0) have_places = false;  // one for several: as all are then
+  }
   python::NameSet names;
   for (const Submodule& module : tree.submodules) names.reserve(module.name);
   for (const StateEntry& tensor : tree.tensors) {
@@ -43,10 +62,11 @@ void move_constants(const Graph& graph, ModuleTree& tree) {
     StateEntry& tensor = tree.tensors[i];
     if (!may_move(tensor)) continue;
     const int old = scopes.of_tensor(i);
-    int place = place_of_users(tensor, outer, places, scopes);
-    while (place > 0 && scopes.is_list(place)) place = scopes[place].parent;
-    if (place < 0 || !scopes.is_within(old, place)) place = old;
-    tensor.name = names.add(within(scopes.path_of(place), without_number(last_part(tensor.name))));
+    const bool moves = is_of_nowhere(tensor) ? have_places : scopes.is_within(old, goal[i]);
+    if (is_of_nowhere(tensor) && !moves)
+      tensor.name = names.add(tensor.name);
+    else
+      tensor.name = names.add(within(scopes.path_of(moves ? goal[i] : old), without_number(last_part(tensor.name))));
   }
 }
 

@@ -31,12 +31,16 @@ std::string optional_line(const std::string& member, const std::string& construc
   return fmt::format("self.{} = {}", member, constructor);
 }
 
+/// All that the line sets is one value.
+NumberedText value_as_number(const std::string& line) {
+  const size_t equals = line.find(" = ") + 3;
+  return {{line.substr(0, equals), ""}, {line.substr(equals)}};
+}
+
 /// The one value of the line is all that it sets; or a flag, and the numbers that the member is made with.
 NumberedText optional_numbers(const std::string& line, const Form& form) {
-  const size_t equals = line.find(" = ") + 3;
-  const std::string value = line.substr(equals);
-  if (form.made_inside.texts.empty()) return {{line.substr(0, equals), ""}, {value}};
-  if (value != kNoMember) return numbers_with_flag(line);
+  if (form.made_inside.texts.empty()) return value_as_number(line);
+  if (!line.ends_with(fmt::format(" = {}", kNoMember))) return numbers_with_flag(line);
   NumberedText text = form.made_inside;
   for (std::string& number : text.numbers) number = kAnyNumber;
   text.numbers.back() = "False";
@@ -150,8 +154,11 @@ Draft Drafts::draft_of(ModulePart& part, const Form& form) const {
   };
   for (size_t i = 0; i < draft.members.size(); ++i) {
     const bool is_optional = !form.optional_member.empty() && i + 1 == draft.members.size();
-    add(draft.members[i].level,
-        is_optional ? optional_numbers(draft.members[i].text, form) : split_numbers(draft.members[i].text));
+    const std::string& text = draft.members[i].text;
+    const bool is_given = !form.given_member.empty() && text.starts_with(fmt::format("self.{} = ", form.given_member));
+    add(draft.members[i].level, is_optional ? optional_numbers(text, form)
+                                : is_given  ? value_as_number(text)
+                                            : split_numbers(text));
   }
   draft.shape += fmt::format("({}){}\n", joined(draft.forward.parameters), part.graph ? ":" : "");
   for (const Statement& statement : draft.forward.statements) add(statement.level, split_numbers(statement.text));

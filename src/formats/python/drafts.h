@@ -16,6 +16,7 @@ struct Form {
   bool has_optional_add = false;  // its result may be added to what it begins with
   bool has_shortcut = false;      // and is
   std::string optional_member;    // that not all have; empty where there is none
+  std::string given_member;       // that is made in another way in others, and given; empty where there is none
   NumberedText made_inside;  // how the constructor makes it, after a flag, the last of its numbers; otherwise given
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "formats/modules/variants.h"
 
@@ -46,6 +47,8 @@ class Unifier {
         fewer.insert(name);
       }
     }
+    drop_empty();
+    for (const auto& [names, index] : by_names()) join_classes(index);
     drop_empty();
   }
 
@@ -169,6 +172,50 @@ class Unifier {
       if (drafts.back().shape != drafts[0].shape) break;  // to be undone
     }
     return join(a, b, std::move(drafts), undo);
+  }
+
+  void join_classes(const std::vector<size_t>& index) {
+    for (const size_t a : index) {
+      size_t tries = 0;
+      for (const size_t b : index) {
+        if (a == b || groups_[a].empty() || groups_[b].empty() || tries++ >= kMostTries) continue;
+        const std::string member = differing_member(groups_[a][0], groups_[b][0]);
+        if (!member.empty()) join_class(a, b, member);
+      }
+    }
+  }
+
+  /// The one member that two drafts make in ways that differ in more than numbers; empty where that is not all.
+  static std::string differing_member(const Draft& a, const Draft& b) {
+    const auto& [x, y] = std::tie(a.form, b.form);
+    if (a.lines.size() != b.lines.size() || a.members.size() != b.members.size() || !x.optional_member.empty() ||
+        !y.optional_member.empty() || x.has_optional_add || y.has_optional_add || a.others.size() != b.others.size())
+      return "";
+    std::string member;
+    for (size_t i = 0; i < a.lines.size(); ++i) {
+      if (a.lines[i].texts == b.lines[i].texts) continue;
+      const std::string name = i < a.members.size() ? attribute_of(a.members[i].text) : "";
+      if (name.empty() || !member.empty() || name != attribute_of(b.members[i].text)) return "";
+      member = name;
+    }
+    return member;
+  }
+
+  /// `attn` of `self.attn = Attention(64)`.
+  static std::string attribute_of(const std::string& line) {
+    const size_t equals = line.find(" = ");
+    return line.starts_with("self.") && equals != std::string::npos ? line.substr(5, equals - 5) : "";
+  }
+
+  bool join_class(size_t a, size_t b, const std::string& member) {
+    std::vector<Undo> nothing;
+    DraftGroup drafts;
+    for (auto& [part, form, is_first] : parts_of(a, b)) {
+      if (!form.given_member.empty() && form.given_member != member) return false;
+      form.given_member = member;
+      drafts.push_back(drafts_.draft_of(*part, form));
+    }
+    return join(a, b, std::move(drafts), nothing);
   }
 
   std::vector<DraftGroup>& groups_;
