@@ -228,7 +228,50 @@ class Chains(nn.Module):
         return torch.tanh(self.first(x)) + self.second(x)
 
 
+class Gate(nn.Module):
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.inner, self.outer = nn.Conv2d(channels, channels, 3, padding=1), nn.Conv2d(channels, channels, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(self.inner(x)) * self.outer(x)
+
+
+class Roll(nn.Module):
+    """Another way to mix."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.qkv, self.proj = nn.Conv2d(channels, 2 * channels, 1), nn.Conv2d(channels, channels, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k = self.qkv(torch.roll(x, [1, 1], [2, 3])).chunk(2, 1)
+        return self.proj(torch.tanh(q) * k)
+
+
+class MixingBlock(nn.Module):
+    def __init__(self, channels: int, mix: nn.Module) -> None:
+        super().__init__()
+        self.norm, self.mix = nn.BatchNorm2d(channels), mix
+        self.mlp = nn.Sequential(nn.Conv2d(channels, 2 * channels, 1), nn.GELU(), nn.Conv2d(2 * channels, channels, 1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x + self.mix(self.norm(x))
+        return x + self.mlp(x)
+
+
+class Mixers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3)
+        self.blocks = nn.Sequential(*(MixingBlock(8, (Gate, Roll)[i % 2](8)) for i in range(4)))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.blocks(self.stem(x))
+
+
 NETWORKS = {
+    "mixers": Mixers,
     "tables": Tables,
     "chains": Chains,
     "names": WithNames,
@@ -295,6 +338,13 @@ def test_a_member_that_not_all_have_is_made_after_a_flag() -> None:
     assert classes_of(code) == ["Bottleneck", "Model"]
     assert "Bottleneck(16, 24, stride=2, downsample=True), *(Bottleneck(24, 24) for _ in range(3))" in code
     assert "+ self.downsample(x)" in code
+
+
+def test_a_member_of_another_class_is_given() -> None:
+    code = code_of("mixers")
+    assert classes_of(code) == ["Gate", "Roll", "MixingBlock", "Model"]
+    assert "def __init__(self, mix):" in code and "self.mix = mix" in code
+    assert "MixingBlock(Gate()), MixingBlock(Roll()), MixingBlock(Gate()), MixingBlock(Roll())" in code
 
 
 def test_numbered_members_are_made_and_called_in_loops() -> None:

@@ -20,6 +20,14 @@ namespace {
 
 using python::identifier, python::is_made_up, python::is_state_key, python::path_of_node, python::path_of_weight;
 
+/// The path that a node's name says, with dots between the names that PyTorch has, and else with slashes.
+std::string place_of_node(std::string_view node_name) {
+  std::string path = path_of_node(node_name);
+  const bool has_slashes = !node_name.starts_with('/') && node_name.find('/') != std::string_view::npos;
+  if (has_slashes) std::replace(path.begin(), path.end(), '.', '/');
+  return path;
+}
+
 /// What a tensor without a name of its own is there for. Quantised weights have a scale and a zero point.
 std::string_view role_of(const Value& value) {
   for (const std::string_view role : {"scale", "zero_point"}) {
@@ -146,7 +154,7 @@ class TreeFinder {
       const std::string path = path_of_weight(weight.value->name);
       if (!identifier(path).empty()) return path;
     }
-    return path_of_node(node.name);
+    return place_of_node(node.name);
   }
 
   void add_root_tensor(Value* value) {
@@ -155,12 +163,13 @@ class TreeFinder {
       return;
     }
     const std::string& name = value->name;
-    std::string path = is_made_up(name) ? "" : path_of_node(name);
+    std::string path = is_made_up(name) ? "" : place_of_node(name);
     const bool is_of_node = naming_ == TreeNames::Nested && name.starts_with('/');  // which gives it
     if (is_of_node || identifier(path).empty()) {  // named after the place where it is used
       const Node* user = value->uses[0].user;
-      if (!is_of_node) path = user ? path_of_node(user->name) : "";
-      path += fmt::format("{}{}", path.empty() ? "" : ".", role_of(*value));
+      if (!is_of_node) path = user ? place_of_node(user->name) : "";
+      const bool has_slashes = path.find('/') != std::string::npos;
+      path += fmt::format("{}{}", path.empty() ? "" : has_slashes ? "/" : ".", role_of(*value));
     }
     result_.tensors.push_back({path, value, false, value->trainable, is_state_key(name)});
   }
@@ -242,6 +251,7 @@ class TreeFinder {
         const Path outer(path.begin(), path.begin() + static_cast<ptrdiff_t>(std::min(common, path.size())));
         path.erase(path.begin(), path.begin() + static_cast<ptrdiff_t>(outer.size()));
         path = places.within_known(std::move(path));
+        if (places.is_scope(path)) path.emplace_back(role_of(*result_.tensors[i].value));
         path.insert(path.begin(), outer.begin(), outer.end());
       }
       result_.tensors[i].name = path_of(std::move(path), "constant");

@@ -32,9 +32,17 @@ std::string attribute_name(std::string_view part) {
 }  // namespace
 
 void join_from(Path& path, size_t first) {
-  const std::string rest = joined(Path(path.begin() + static_cast<ptrdiff_t>(first), path.end()), "_");
+  std::string words, numbers;
+  for (size_t i = first; i < path.size(); ++i) {
+    const size_t line = i + 1 < path.size() && is_index(path[i]) ? 0 : path[i].rfind('_');
+    const bool is_numbered = i + 1 < path.size() && line != std::string::npos &&
+                             (line == 0 || (line > 0 && is_index(std::string_view(path[i]).substr(line + 1))));
+    const std::string word = is_numbered ? path[i].substr(0, line) : path[i];
+    if (is_numbered) numbers += "_" + path[i].substr(line == 0 ? 0 : line + 1);
+    if (!word.empty()) words += (words.empty() ? "" : "_") + word;
+  }
   path.resize(first);
-  path.push_back(python::identifier(rest));
+  path.push_back(python::identifier(words + numbers));
 }
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
@@ -94,6 +102,11 @@ python::NameSet& Places::names_in(const std::string& scope) {
     for (const std::string& name : python::module_attributes()) at->second.reserve(name);
   }
   return at->second;
+}
+
+bool Places::is_scope(const Path& path) const {
+  const auto known = is_scope_.find(joined(path, "."));
+  return known != is_scope_.end() && known->second;
 }
 
 Path Places::within_known(Path path) const {

@@ -36,7 +36,7 @@ std::string kind_of_place(const std::string& path);
 /// features.0.2/Relu` in `features.0`; empty where it is elsewhere. So many parts at the front of paths are left out.
 std::string name_within(const std::string& place, std::string_view node_name, size_t outer_parts);
 
-/// One name for all parts from there on, which is no number.
+/// One name for all parts from there on, which is no number: `encoder_norm_0` of `encoder_0.norm`.
 void join_from(Path& path, size_t first);
 
 /// What is called how in a model. What has a name is no place for others, and the other way round.
@@ -45,6 +45,8 @@ class Places {
   Places();
   /// The path itself, or one like it that is free.
   Path add(Path path);
+  /// Whether there are others in it.
+  bool is_scope(const Path& path) const;
   /// The path with one name for all that is behind the places that there are.
   Path within_known(Path path) const;
 
