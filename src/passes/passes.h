@@ -115,6 +115,10 @@ void part_weights(Graph& graph);
 /// aten: a table that a file holds once for modules of one kind, which names tell, is each module's own again.
 void part_constants(Graph& graph);
 
+/// aten: constants that a line of code says, as 0, 1, 2 ... or a triangle of ones, are computed by it; a weight that an
+/// exporter repeated for its batch is stored once.
+void write_plain_constants(Graph& graph);
+
 /// aten: a concatenation that begins with all of another one is made out of it.
 void share_concats(Graph& graph);
 

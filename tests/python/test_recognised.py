@@ -303,3 +303,47 @@ def test_what_is_random_is_drawn_twice() -> None:
     model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 18]> g (float[64] x) => (float[64] y)
         { a = RandomNormalLike(x) b = RandomNormalLike(x) y = Sub(a, b) }""")
     assert tonnx.convert(model)(torch.zeros(64)).abs().max() > 0
+
+
+@pytest.mark.parametrize(
+    "constant, said",
+    [
+        ("int64[1, 5] c = {0, 1, 2, 3, 4}", "torch.arange(5, device=x.device).unsqueeze(0)"),
+        ("int64[5, 1] c = {3, 4, 5, 6, 7}", "torch.arange(3, 8, device=x.device).unsqueeze(1)"),
+        ("int64[4, 5] c = {7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7}", "torch.full([4, 5], 7, "),
+        ("int64[2, 1, 1] c = {0, 0}", "torch.zeros([2, 1, 1], "),
+        ("int64[2, 1, 3] c = {0, 1, 2, 0, 1, 2}", "torch.arange(3, device=x.device).unsqueeze(0).unsqueeze(1).expand(2, 1, 3)"),
+        ("int64[5, 1] c = {0, 1, 2, 4, 3}", 'self.register_buffer("c", '),
+        ("int64[2, 2] c = {0, 1, 2, 3}", 'self.register_buffer("c", '),
+        ("int64[1, 3] ids = {0, 1, 2}", 'self.register_buffer("ids", '),  # it has its place in a state dict
+    ],
+)  # fmt: skip
+def test_constants_that_a_line_of_code_says(constant: str, said: str, tmp_path: Path) -> None:
+    name = constant.split()[constant.split().index("=") - 1]
+    model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 18]> g (float[9, 4] x) => (float y)
+        <{constant}, int64[1] all = {{-1}}> {{ rows = Gather(x, {name}) flat = Reshape(rows, all) y = ReduceSum<keepdims=0>(flat) }}""")
+    if name == "ids":
+        model.graph.initializer[0].name = model.graph.node[0].input[1] = "encoder.ids"
+    tonnx.convert(model, tmp_path / "net.py")
+    assert said in (tmp_path / "net.py").read_text()
+    run_both(model, np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32))
+
+
+@pytest.mark.parametrize("diagonal", [0, 1])
+def test_a_triangle_of_ones(diagonal: int, tmp_path: Path) -> None:
+    mask = np.tril(np.ones((4, 6), bool), diagonal)[None]
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 18]> g (float[2, 4, 6] x) => (float[2, 4, 6] y)
+        <float low = {-1}> { y = Where(m, x, low) }""")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(mask, "m"))
+    tonnx.convert(model, tmp_path / "net.py")
+    assert ".tril()" in (text := (tmp_path / "net.py").read_text()) or f".tril({diagonal})" in text
+    run_both(model, np.random.default_rng(0).normal(size=(2, 4, 6)).astype(np.float32))
+
+
+def test_a_token_that_was_repeated_for_a_batch_is_stored_once(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 18]> g (float[2, 3, 4] x) => (float[2, 4, 4] y)
+        { y = Concat<axis=1>(class_token, x) }""")
+    token = np.random.default_rng(1).normal(size=(1, 1, 4)).astype(np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.repeat(token, 2, 0), "class_token"))
+    assert tonnx.convert(model).state_dict()["class_token"].shape == (1, 1, 4)
+    run_both(model, np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32))

@@ -196,8 +196,14 @@ class PlaceFinder {
     for (const Value* input : node.inputs()) {
       if (const auto tensor = tensor_at_.find(input); tensor != tensor_at_.end() && !python::is_made_up(input->name))
         place = common_or(place, tensor->second);
+      else if (input && input->producer && is_view_of_constant(*input->producer))
+        place = common_or(place, tensors_of(*input->producer));
     }
     return place;
+  }
+
+  static bool is_view_of_constant(const Node& node) {
+    return node.domain == "aten" && node.op == "expand" && has_only_constants(node);
   }
 
   template <typename F>

@@ -17,6 +17,10 @@ const Symbol kAnd("And"), kOr("Or"), kPRelu("PRelu");
 /// What the node only repeats along some of its axes; null where it does something else.
 Value* repeated(const Node& node) {
   if (is_onnx(node, kExpand)) return node.input(0);
+  if (is_onnx(node, kWhere)) {
+    const auto chosen = uniform_value(node.input(0));
+    return chosen ? node.input(*chosen != 0 ? 1 : 2) : nullptr;
+  }
   const bool is_product = is_onnx(node, kAnd) || is_onnx(node, kMul), is_or = is_onnx(node, kOr);
   if (!is_product && !is_or) return nullptr;
   for (const size_t i : {0U, 1U}) {
@@ -76,7 +80,8 @@ class Narrowing {
 
 }  // namespace
 
-/// 1. Expand, And with what is all true, and the like, go where the nodes behind them broadcast.
+/// 1. Expand, And with what is all true, a choice that is always the same, and the like, go where the nodes behind them
+/// broadcast.
 bool narrow_tensors(Node& node, Rewriter& rewriter) {
   Value *x = repeated(node), *wide = node.output(0);
   if (x == nullptr || x->constant || !is_used(wide) || is_graph_output(wide) || x->type.dtype != wide->type.dtype)
