@@ -149,7 +149,7 @@ class ClassWriter {
   /// A part that is there once, and calls its members one behind the other, needs no class.
   bool write_chain(const ModulePart& part) {
     const std::vector<Member> chain = calls_children(part) ? part.members : chain_of(part);
-    if (chain.size() < 2) return false;
+    if (chain.empty()) return false;
     std::vector<std::string> names, items;
     for (const Member& member : chain) {
       names.push_back(member.name);
