@@ -270,7 +270,49 @@ class Mixers(nn.Module):
         return self.blocks(self.stem(x))
 
 
+class Attention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(16, 16) for _ in range(3))
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        q, k, v = (f(x).unflatten(-1, (4, 4)).transpose(1, 2) for f in (self.query, self.key, self.value))
+        return nn.functional.scaled_dot_product_attention(q, k, v, mask).transpose(1, 2).flatten(2)
+
+
+class Output(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense, self.norm = nn.Linear(16, 16), nn.LayerNorm(16)
+
+    def forward(self, x: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
+        return self.norm(self.dense(x) + before)
+
+
+class Layer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention, self.output = Attention(), Output()
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return self.output(self.attention(x, mask), x)
+
+
+class Attending(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Layer() for _ in range(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x.flatten(1, 2)
+        mask = (x[..., 0] > 0.1)[:, None, None]
+        for layer in self.layers:
+            x = layer(x, mask)
+        return x
+
+
 NETWORKS = {
+    "attending": Attending,
     "mixers": Mixers,
     "tables": Tables,
     "chains": Chains,
@@ -338,6 +380,14 @@ def test_a_member_that_not_all_have_is_made_after_a_flag() -> None:
     assert classes_of(code) == ["Bottleneck", "Model"]
     assert "Bottleneck(16, 24, stride=2, downsample=True), *(Bottleneck(24, 24) for _ in range(3))" in code
     assert "+ self.downsample(x)" in code
+
+
+def test_what_the_graph_tells_is_called_so() -> None:
+    code = code_of("attending")
+    assert code.count("def forward(self, x, mask):") == 2
+    assert "def forward(self, x, residual):" in code and "+ residual)" in code
+    assert re.search(r"\n        mask = ", code) and re.search(r"\n        q = self.query\(x\)", code)
+    assert not re.search(r"\n        [qkv] = F.scaled_dot_product_attention", code)
 
 
 def test_a_member_of_another_class_is_given() -> None:

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "formats/modules/words.h"
 #include "ops/frame/emission.h"
 
 namespace tonnx {
@@ -37,6 +38,7 @@ struct ModuleTree {
   std::unordered_map<const Node*, size_t> submodule_of;  // nodes that are calls of a submodule
   std::vector<std::string> external_names;               // of the modules that converters of the user's own made
   std::unordered_map<const Node*, std::string> places;   // of nodes whose names do not say where they are
+  Words words;                                           // that code calls values by
   size_t outer_parts = 0;  // so many parts at the front of the file's paths say nothing, and are left out
 };
 

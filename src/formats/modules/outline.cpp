@@ -128,11 +128,15 @@ class Outliner {
 
   static Draft& whole(Draft& draft) { return draft.around ? whole(*draft.around) : draft; }
 
-  /// What arguments are called follows from their order: blocks that are alike call them alike.
-  static std::string argument_word(const Draft& draft, const Value& value) {
+  /// What arguments are called follows from what they are for, or from their order: blocks that are alike call them
+  /// alike.
+  std::string argument_word(const Draft& draft, const Value& value) const {
     static constexpr std::string_view kWords[] = {"x", "y", "z", "u", "v", "w"};
     if (!value.type.is_tensor()) return "n";
-    const size_t index = draft.arguments.size();
+    if (const auto word = tree_.words.find(&value); word != tree_.words.end()) return std::string(word->second);
+    const auto has_own = [&](const Value* argument) { return tree_.words.contains(argument); };
+    const auto index = static_cast<size_t>(std::count_if(draft.arguments.begin(), draft.arguments.end(),
+                                                         [&](const Value* each) { return !has_own(each); }));
     return std::string(index < std::size(kWords) ? kWords[index] : "x");
   }
 
@@ -197,7 +201,15 @@ class Outliner {
     resolve_captured(draft, node, node);
     const Node* copy = clone_node(node, *draft.graph, nullptr, draft.map);
     note_sizes(node, *copy);
-    visit_pairs(node, *copy, [&](const Node& original, const Node& made) { note_layer(draft, original, made); });
+    visit_pairs(node, *copy, [&](const Node& original, const Node& made) {
+      note_layer(draft, original, made);
+      for (size_t i = 0; i < original.outputs().size(); ++i) note_word(draft, original.output(i), made.output(i));
+    });
+  }
+
+  void note_word(Draft& draft, const Value* original, const Value* copy) const {
+    if (const auto word = tree_.words.find(original); word != tree_.words.end())
+      draft.method->calls.words.emplace(copy, word->second);
   }
 
   static void note_sizes(const Node& node, const Node& copy) {
@@ -260,6 +272,7 @@ class Outliner {
       Value* made = graph.add_output_to(call, graph.unique_name(output->name), output->type);
       made->known_ints = output->known_ints;
       draft.map[output] = made;
+      note_word(draft, output, made);
     }
     std::vector<int64_t> own;
     for (const Value* output : inner.graph->outputs()) own.push_back(may_share(*inner.graph, *output) ? 0 : 1);
@@ -340,6 +353,7 @@ class Outliner {
       draft.outputs.push_back(value);
       draft.graph->add_output(draft.map.at(value));
     }
+    name_residual(*draft.graph);
     if (other) {
       draft.method = add_method(part, std::move(other), bodies_.find(body)->word);
       draft.graph = draft.method->graph.get();  // the other is gone where it was equal to one that was there

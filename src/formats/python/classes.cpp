@@ -259,7 +259,8 @@ class ClassWriter {
     NameSet taken;
     for (const std::string& name : module_attributes()) taken.reserve(name);
     for (const Member& member : draft.part->members) {
-      if (member.name != draft.form.optional_member && member.name != draft.form.given_member) taken.reserve(member.name);
+      if (member.name != draft.form.optional_member && member.name != draft.form.given_member)
+        taken.reserve(member.name);
     }
     size_t number = 0, at = 0;
     for (const NumberedText& line : draft.lines) {

@@ -74,7 +74,7 @@ BlockWriter::BlockWriter(const Graph& graph, const Scope& scope, Forward& result
       level_(0),
       positions_(positions_of(graph)),
       liveness_(positions_, nesting_),
-      variables_(liveness_, scope_.parameters, nullptr, 0),
+      variables_(liveness_, scope_.parameters, scope_.tree.words, nullptr, 0),
       expressions_(scope_, nesting_, variables_, nullptr) {
   for (size_t i = 0; i < graph.inputs().size(); ++i) variables_.set(graph.inputs()[i], result.parameters[i]);
   nesting_.choose(graph_, positions_, expressions_, level_);
@@ -88,7 +88,8 @@ BlockWriter::BlockWriter(const Graph& graph, BlockWriter& outer, const Node& own
       level_(outer.level_ + 1),
       positions_(positions_of(graph)),
       liveness_(positions_, nesting_),
-      variables_(liveness_, scope_.parameters, &outer.variables_, outer.liveness_.position_of(owner)),
+      variables_(liveness_, scope_.parameters, scope_.tree.words, &outer.variables_,
+                 outer.liveness_.position_of(owner)),
       expressions_(scope_, nesting_, variables_, &outer.expressions_) {
   nesting_.choose(graph_, positions_, expressions_, level_);
   liveness_.find_last_uses(graph_);

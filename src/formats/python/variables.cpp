@@ -90,11 +90,16 @@ std::string Variables::choose(const Value* output, const Node& node) {
   const int position = liveness_.position_of(node);
   if (!liveness_.is_used(output)) return "_";
   if (is_number(*output)) return number_name(output, position);
+  if (const auto word = words_.find(output); word != words_.end()) {
+    const std::string name(word->second);
+    if (needed_until(name) <= position) return name;
+  }
   std::string reuse;
   liveness_.visit_variables(node, [&](const Value* value) {
-    if (!reuse.empty() || is_number(*value)) return;
+    if (!reuse.empty() || is_number(*value) || words_.contains(value)) return;
     const std::string& name = *find(value);
-    if (!parameters_.contains(name) && !is_live(name, position)) reuse = name;
+    const bool is_word = name == "mask" || name == "residual";  // what is made of them is something else
+    if (!is_word && !parameters_.contains(name) && !is_live(name, position)) reuse = name;
   });
   return reuse.empty() ? free_name(position) : reuse;
 }

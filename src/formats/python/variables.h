@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "formats/modules/words.h"
 #include "formats/python/liveness.h"
 #include "formats/python/numbers.h"
 #include "ops/frame/python_names.h"
@@ -19,8 +20,13 @@ std::string number_hint(const Value& value);
 class Variables {
  public:
   /// `outer`: the variables of the block around, and where in it this one stands.
-  Variables(const Liveness& liveness, const NameSet& parameters, Variables* outer, int position_in_outer)
-      : liveness_(liveness), parameters_(parameters), outer_(outer), position_in_outer_(position_in_outer) {}
+  Variables(const Liveness& liveness, const NameSet& parameters, const Words& words, Variables* outer,
+            int position_in_outer)
+      : liveness_(liveness),
+        parameters_(parameters),
+        words_(words),
+        outer_(outer),
+        position_in_outer_(position_in_outer) {}
 
   /// From here on the value has that name, and what had it before has none.
   void set(const Value* value, const std::string& name);
@@ -29,8 +35,8 @@ class Variables {
   /// The name of a value of this block or of those around; null where it has none.
   const std::string* find(const Value* value) const;
 
-  /// The name for a result of a statement: that of an operand which is not needed any more, or a free one; `_` where
-  /// nobody uses it.
+  /// The name for a result of a statement: a word for it where that is free, that of an operand which is not needed any
+  /// more, or a free one; `_` where nobody uses it.
   std::string choose(const Value* output, const Node& node);
   /// A name for a value that is set inside an inner block at that position: nothing has it which is needed there or
   /// behind, and it is not among `others`, where it is added.
@@ -50,6 +56,7 @@ class Variables {
 
   const Liveness& liveness_;
   const NameSet& parameters_;
+  const Words& words_;
   Variables* outer_;
   int position_in_outer_;
   std::unordered_map<const Value*, std::string> name_of_;

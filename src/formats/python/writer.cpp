@@ -202,6 +202,7 @@ PythonModule write_python(const Graph& graph, const Model& origin, const PythonO
   using namespace python;
   ModuleTree tree = find_module_tree(graph, options.flat ? TreeNames::Flat : TreeNames::Nested);
   if (!options.flat) arrange_modules(graph, tree);
+  tree.words = find_words(graph);
   std::vector<StateTensor> state = state_tensors(tree, options);
   const std::shared_ptr<ModulePart> model = outline(graph, tree);
   const std::vector<ClassText> classes = write_classes(*model, options.external);
