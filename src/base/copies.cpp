@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <system_error>
 
@@ -103,11 +102,7 @@ std::optional<Bytes> Copies::place_of(const Bytes& source) const {
 void Copies::copy_pieces() {
   for (size_t i = next_++; i < pieces_.size(); i = next_++) {
     const auto& [source, offset, size] = pieces_[i];
-    auto* target = const_cast<uint8_t*>(places_[source].data()) + offset;
-    for_each_piece(sources_[source].slice(offset, size), [&](std::string_view piece) {
-      std::memcpy(target, piece.data(), piece.size());
-      target += piece.size();
-    });
+    compute_into(sources_[source].slice(offset, size), const_cast<uint8_t*>(places_[source].data()) + offset);
   }
 }
 
