@@ -8,11 +8,12 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <vector>
+
+#include "base/parallel.h"
 
 namespace tonnx {
 namespace {
-
-constexpr size_t kMostThreads = 8;
 
 /// Windows that threads fill in turn, and that go to the sink in order. Whoever hands over helps where it would have to
 /// wait.
@@ -20,8 +21,7 @@ class Pipeline {
  public:
   Pipeline(const ComputedBytes& computed, size_t offset, size_t size, size_t piece)
       : computed_(computed), offset_(offset), size_(size), piece_(piece), count_((size + piece - 1) / piece) {
-    const size_t cores = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMostThreads);
-    const size_t threads = std::min(cores - 1, count_ - 1);
+    const size_t threads = std::min(thread_count(), count_) - 1;
     windows_.resize(std::min(threads + 2, count_));
     try {
       while (threads_.size() < threads) threads_.emplace_back([this] { make_pieces(); });
@@ -53,7 +53,7 @@ class Pipeline {
       }
       if (problem_) std::rethrow_exception(problem_);
       lock.unlock();
-      sink(std::string_view(reinterpret_cast<const char*>(window.bytes.data()), size_of(handed_)));
+      sink(std::string_view(reinterpret_cast<const char*>(window.bytes.get()), size_of(handed_)));
       lock.lock();
       window.is_made = false;
       ++handed_;
@@ -63,7 +63,7 @@ class Pipeline {
 
  private:
   struct Window {
-    std::vector<uint8_t> bytes;
+    std::unique_ptr<uint8_t[]> bytes;
     bool is_made = false;
   };
 
@@ -77,8 +77,8 @@ class Pipeline {
     lock.unlock();
     std::exception_ptr problem;
     try {
-      window.bytes.resize(std::min(piece_, size_));
-      computed_.compute(offset_ + number * piece_, window.bytes.data(), size_of(number));
+      if (!window.bytes) window.bytes = std::make_unique_for_overwrite<uint8_t[]>(std::min(piece_, size_));
+      computed_.compute(offset_ + number * piece_, window.bytes.get(), size_of(number));
     } catch (...) {
       problem = std::current_exception();
     }

@@ -8,10 +8,17 @@
 
 namespace tonnx {
 
+size_t thread_count() {
+  constexpr unsigned kMost = 8;
+  static const unsigned count =
+      std::clamp(std::thread::hardware_concurrency(), 1U, kMost);  // asks the system each time
+  return count;
+}
+
 void in_parallel(int64_t count, const std::function<void(int64_t, int64_t)>& use, int64_t cost) {
-  constexpr int64_t kWorth = int64_t{1} << 20, kMostThreads = 8, kBlock = 1024;
+  constexpr int64_t kWorth = int64_t{1} << 20, kBlock = 1024;
   const int64_t work = count > kWorth || cost > kWorth ? kWorth * 2 : count * cost;
-  const int64_t cores = std::min<int64_t>(std::thread::hardware_concurrency(), kMostThreads);
+  const auto cores = static_cast<int64_t>(thread_count());
   if (work < kWorth || count < 2 || cores < 2) {
     if (count > 0) use(0, count);
     return;

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "base/parallel.h"
+#include "base/window.h"
 #include "ir/half.h"
 
 namespace tonnx {
@@ -152,14 +153,13 @@ void raise_bits(const uint8_t* numbers, int64_t count, Bits* largest) {
 template <class Bits>
 std::vector<Bits> largest_among(const Tensor& weights, const ChannelLayout& layout, int64_t first, int64_t end) {
   std::vector<Bits> largest(static_cast<size_t>(layout.channels));
-  constexpr int64_t kWindow = int64_t{1} << 16;
+  constexpr int64_t kWindow = (int64_t{1} << 20) / sizeof(Bits);
   const bool is_row = layout.inner == 1 && layout.block == 0;
   const int64_t length = is_row ? layout.outer : layout.inner;
-  std::vector<uint8_t> window(static_cast<size_t>(std::min(end - first, kWindow)) * sizeof(Bits));
   for (int64_t begin = first; begin < end; begin += kWindow) {
     const int64_t window_end = std::min(end, begin + kWindow);
     const size_t size = static_cast<size_t>(window_end - begin) * sizeof(Bits);
-    copy_bytes(weights.data.slice(static_cast<size_t>(begin) * sizeof(Bits), size), window.data());
+    const BytesWindow window(weights.data.slice(static_cast<size_t>(begin) * sizeof(Bits), size));
     for (int64_t at = begin; at < window_end;) {
       const int64_t stop = std::min(window_end, (at / length + 1) * length);
       const uint8_t* run = window.data() + static_cast<size_t>(at - begin) * sizeof(Bits);
