@@ -1,7 +1,10 @@
 // computed.cpp - makes pieces of bytes on all cores, and hands them over in order.
 #include "base/computed.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <condition_variable>
 #include <cstring>
 #include <exception>
@@ -10,18 +13,26 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.h"
 #include "base/parallel.h"
 
 namespace tonnx {
 namespace {
 
+constexpr size_t kSmall = size_t{1} << 16;         // of what lies in a file: below this its mapping is as fast
+constexpr size_t kReadPiece = size_t{1} << 18;     // few enough bytes to stay in a cache until they are handed over
+constexpr size_t kWorthThreads = size_t{1} << 21;  // below this they are made sooner than a thread
+
 /// Windows that threads fill in turn, and that go to the sink in order. Whoever hands over helps where it would have to
 /// wait.
 class Pipeline {
  public:
-  Pipeline(const ComputedBytes& computed, size_t offset, size_t size, size_t piece)
-      : computed_(computed), offset_(offset), size_(size), piece_(piece), count_((size + piece - 1) / piece) {
-    const size_t threads = std::min(thread_count(), count_) - 1;
+  /// Fills memory with that many bytes, from an offset on.
+  using Make = std::function<void(size_t offset, uint8_t* into, size_t size)>;
+
+  Pipeline(Make make, size_t size, size_t piece)
+      : make_(std::move(make)), size_(size), piece_(piece), count_((size + piece - 1) / piece) {
+    const size_t threads = size < kWorthThreads ? 0 : std::min(thread_count(), count_) - 1;
     windows_.resize(std::min(threads + 2, count_));
     try {
       while (threads_.size() < threads) threads_.emplace_back([this] { make_pieces(); });
@@ -78,7 +89,7 @@ class Pipeline {
     std::exception_ptr problem;
     try {
       if (!window.bytes) window.bytes = std::make_unique_for_overwrite<uint8_t[]>(std::min(piece_, size_));
-      computed_.compute(offset_ + number * piece_, window.bytes.get(), size_of(number));
+      make_(number * piece_, window.bytes.get(), size_of(number));
     } catch (...) {
       problem = std::current_exception();
     }
@@ -99,8 +110,8 @@ class Pipeline {
     }
   }
 
-  const ComputedBytes& computed_;
-  size_t offset_, size_, piece_, count_;
+  Make make_;
+  size_t size_, piece_, count_;
   size_t claimed_ = 0, handed_ = 0;
   std::vector<Window> windows_;
   std::exception_ptr problem_;
@@ -108,6 +119,18 @@ class Pipeline {
   std::condition_variable changed_;
   std::vector<std::thread> threads_;
 };
+
+/// Not through the mapping: a file that was cut short has no pages there, and reading it says so.
+void read_into(const Bytes& bytes, uint8_t* into) {
+  const auto first = static_cast<off_t>(bytes.data() - bytes.owner()->begin());
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t n = pread(bytes.owner()->fd(), into + done, bytes.size() - done, first + static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(ErrorKind::BadFile, "a file cannot be read any more: {}", std::strerror(errno));
+    if (n == 0) fail(ErrorKind::BadFile, "a file became shorter while it was read");
+    done += static_cast<size_t>(n);
+  }
+}
 
 }  // namespace
 
@@ -123,10 +146,14 @@ void compute_into(const Bytes& bytes, uint8_t* into) {
 
 void for_each_piece(const Bytes& bytes, const std::function<void(std::string_view)>& sink) {
   const auto* computed = dynamic_cast<const ComputedBytes*>(bytes.owner().get());
-  if (computed == nullptr) return sink(bytes.view());
+  const bool is_in_file = bytes.owner() && bytes.owner()->fd() >= 0;
+  if (computed == nullptr && (!is_in_file || bytes.size() < kSmall)) return sink(bytes.view());
   if (bytes.empty()) return;
-  const auto first = static_cast<size_t>(bytes.data() - computed->begin());
-  Pipeline(*computed, first, bytes.size(), computed->best_piece()).hand_over(sink);
+  const auto make = [&](size_t offset, uint8_t* into, size_t size) {
+    const Bytes part = bytes.slice(offset, size);
+    return computed != nullptr ? compute_into(part, into) : read_into(part, into);
+  };
+  Pipeline(make, bytes.size(), computed != nullptr ? computed->best_piece() : kReadPiece).hand_over(sink);
 }
 
 }  // namespace tonnx

@@ -25,8 +25,8 @@ inline bool is_computed(const Bytes& bytes) {
 /// Makes the bytes, or copies them, into memory that has room for them.
 void compute_into(const Bytes& bytes, uint8_t* into);
 
-/// Hands the bytes over in order, in pieces where they must be made: by threads of their own, while those before them
-/// are handed over. Of what is made, no more than a piece or two for each core is held.
+/// Hands the bytes over in order, in pieces where they must be made, or lie in a file: those are made and read by
+/// threads of their own, while others before them are handed over. No more than a piece or two for each core is held.
 void for_each_piece(const Bytes& bytes, const std::function<void(std::string_view)>& sink);
 
 }  // namespace tonnx
