@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import routes
 import seed_classifiers
 import torch
 from onnx import numpy_helper
@@ -29,7 +30,7 @@ from torch import nn
 HERE = Path(__file__).resolve().parent
 OTHERS = ("onnx2torch", "onnx2pytorch", "onnx2fx")
 MAPPED = "tonnx, mmap=True"
-SECTIONS = ("files", "memory", "forward", "accuracy")
+SECTIONS = ("files", "routes", "weights", "simplify", "memory", "forward", "accuracy")
 
 # Another converter from start to nn.Module, as a process of its own; saving the weights is not even counted.
 OTHERS_PROCESS = """
@@ -104,14 +105,6 @@ def peak_process(command: Sequence[str]) -> tuple[float, float]:
     return took, peak / 1024
 
 
-def timed_process(command: Sequence[str]) -> float:
-    """Seconds, without a second process that polls, and with nothing of earlier runs left to be written to the disk."""
-    os.sync()
-    start = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True)
-    return time.perf_counter() - start
-
-
 def bench_files(arguments: argparse.Namespace) -> None:
     source = seed_classifiers.ensure(arguments.cache, "vgg19")
     size = source.stat().st_size / 1e6
@@ -123,7 +116,7 @@ def bench_files(arguments: argparse.Namespace) -> None:
         times: dict[str, list[float]] = {"cp": [], "tonnx": []}
         for _ in range(arguments.repeats + 1):  # alternating, and the first of each warms the page cache
             for name, command in (("cp", copy), ("tonnx", ours)):
-                times[name].append(timed_process(command))
+                times[name].append(routes.seconds_of(command))
                 empty(target)
         cp, tonnx_time = (statistics.median(times[name][1:]) for name in ("cp", "tonnx"))
         _, memory = peak_process(ours)
@@ -146,6 +139,21 @@ def bench_files(arguments: argparse.Namespace) -> None:
 def empty(folder: Path) -> None:
     shutil.rmtree(folder)
     folder.mkdir()
+
+
+def bench_routes(arguments: argparse.Namespace) -> None:
+    print(f"\nresnet50 from format to format, whole process, median of {arguments.repeats}; others in a warm process")
+    table(routes.HEAD, routes.conversions(arguments))
+
+
+def bench_weights(arguments: argparse.Namespace) -> None:
+    print(f"\nweights that must change on the way, whole process, median of {arguments.repeats}")
+    table(routes.HEAD[:4], [row[:4] for row in routes.weights(arguments)])
+
+
+def bench_simplify(arguments: argparse.Namespace) -> None:
+    print(f"\nsimplify, whole process, median of {arguments.repeats}; others in a warm process")
+    table(routes.HEAD, routes.simplifications(arguments))
 
 
 # ---- in a warm process: file to nn.Module
@@ -264,6 +272,7 @@ def main() -> None:
     default_cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tonnx/bench"
     parser.add_argument("--cache", type=Path, default=default_cache, help="where the models lie; made on the first run")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--megabytes", type=int, default=800, help="of weights that must change on the way")
     parser.add_argument("--forward-repeats", type=int, default=30)
     parser.add_argument("--others", nargs="*", default=list(OTHERS), choices=OTHERS)
     arguments = parser.parse_args()

@@ -1,8 +1,7 @@
 // computed.h - bytes that are made when they are written, so that nobody has to hold them.
 #pragma once
-#include <algorithm>
+#include <functional>
 #include <string_view>
-#include <vector>
 
 #include "base/bytes.h"
 
@@ -12,8 +11,10 @@ namespace tonnx {
 /// file, or copy them, can have them; whoever looks at elements of weights asks is_computed first.
 class ComputedBytes : public ByteOwner {
  public:
-  /// The bytes from `offset` on. Offsets and sizes are multiples of 8, but for the last.
+  /// The bytes from `offset` on, of whole elements. Several threads call it at once.
   virtual void compute(size_t offset, uint8_t* into, size_t size) const = 0;
+  /// How many bytes are best made at a time: a multiple of 16.
+  virtual size_t best_piece() const { return size_t{1} << 18; }
 };
 
 /// Whether what lies at these addresses is not what is meant: nobody may look at it then.
@@ -21,19 +22,11 @@ inline bool is_computed(const Bytes& bytes) {
   return dynamic_cast<const ComputedBytes*>(bytes.owner().get()) != nullptr;
 }
 
-/// Hands the bytes over in pieces, made where they must be.
-template <class Sink>
-void for_each_piece(const Bytes& bytes, Sink&& sink) {
-  const auto* computed = dynamic_cast<const ComputedBytes*>(bytes.owner().get());
-  if (computed == nullptr) return sink(bytes.view());
-  constexpr size_t kPiece = size_t{1} << 18;
-  std::vector<uint8_t> piece(std::min(kPiece, bytes.size()));
-  const auto first = static_cast<size_t>(bytes.data() - computed->begin());
-  for (size_t done = 0; done < bytes.size(); done += kPiece) {
-    const size_t size = std::min(kPiece, bytes.size() - done);
-    computed->compute(first + done, piece.data(), size);
-    sink(std::string_view(reinterpret_cast<const char*>(piece.data()), size));
-  }
-}
+/// Makes the bytes, or copies them, into memory that has room for them.
+void compute_into(const Bytes& bytes, uint8_t* into);
+
+/// Hands the bytes over in order, in pieces where they must be made, or lie in a file: those are made and read by
+/// threads of their own, while others before them are handed over. No more than a piece or two for each core is held.
+void for_each_piece(const Bytes& bytes, const std::function<void(std::string_view)>& sink);
 
 }  // namespace tonnx

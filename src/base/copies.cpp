@@ -4,11 +4,11 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <system_error>
 
 #include "base/computed.h"
+#include "base/parallel.h"
 
 namespace tonnx {
 namespace {
@@ -17,7 +17,6 @@ constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{1} << 21;
 constexpr size_t kPiece = size_t{1} << 22;      // that a thread copies at a time
 constexpr size_t kPerThread = size_t{1} << 28;  // less is not worth another thread
-constexpr size_t kMaxThreads = 8;
 
 size_t round_up(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
 
@@ -83,8 +82,7 @@ Copies::Copies(std::vector<Bytes> sources) : sources_(std::move(sources)) {
       pieces_.push_back({i, offset, std::min(kPiece, size - offset)});
     at += round_up(size, kAlignment);
   }
-  const size_t cores = std::max(1U, std::thread::hardware_concurrency());
-  const size_t count = std::min({total / kPerThread + 1, cores, kMaxThreads});
+  const size_t count = std::min(total / kPerThread + 1, thread_count());
   try {
     while (threads_.size() < count) threads_.emplace_back([this] { copy_pieces(); });
   } catch (const std::system_error&) {
@@ -103,11 +101,7 @@ std::optional<Bytes> Copies::place_of(const Bytes& source) const {
 void Copies::copy_pieces() {
   for (size_t i = next_++; i < pieces_.size(); i = next_++) {
     const auto& [source, offset, size] = pieces_[i];
-    auto* target = const_cast<uint8_t*>(places_[source].data()) + offset;
-    for_each_piece(sources_[source].slice(offset, size), [&](std::string_view piece) {
-      std::memcpy(target, piece.data(), piece.size());
-      target += piece.size();
-    });
+    compute_into(sources_[source].slice(offset, size), const_cast<uint8_t*>(places_[source].data()) + offset);
   }
 }
 

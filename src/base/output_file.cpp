@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -16,7 +18,6 @@ namespace tonnx {
 namespace {
 
 constexpr size_t kBufferSize = 1 << 16;
-constexpr size_t kWindow = size_t{1} << 20;
 constexpr uint64_t kPage = 4096;
 constexpr size_t kKernelCopySize = 1 << 16;  // below this a plain write is as fast
 
@@ -121,64 +122,63 @@ void OutputFile::fail_write(int error) const {
   fail(ErrorKind::BadFile, "cannot write '{}': {}", path_, std::strerror(error));
 }
 
-void OutputFile::write_through(const uint8_t* data, size_t size) {
-  while (size > 0) {
-    const ssize_t n = ::write(fd_, data, size);
+/// What is in the buffer, and then these bytes.
+void OutputFile::write_through(std::string_view data) {
+  iovec parts[2] = {{buffer_.data(), buffer_.size()}, {const_cast<char*>(data.data()), data.size()}};
+  while (parts[0].iov_len + parts[1].iov_len > 0) {
+    const ssize_t n = writev(fd_, parts, 2);
     if (n < 0) {
       if (errno == EINTR) continue;
       fail_write(errno);
     }
-    data += n;
-    size -= static_cast<size_t>(n);
+    auto done = static_cast<size_t>(n);
+    for (iovec& part : parts) {
+      const size_t of_part = std::min(done, part.iov_len);
+      part.iov_base = static_cast<char*>(part.iov_base) + of_part;
+      part.iov_len -= of_part;
+      done -= of_part;
+    }
   }
-}
-
-void OutputFile::flush() {
-  write_through(reinterpret_cast<const uint8_t*>(buffer_.data()), buffer_.size());
   buffer_.clear();
 }
 
+void OutputFile::flush() {
+  if (!buffer_.empty()) write_through({});
+}
+
+/// Whole pages are written at once; what is behind the last of them waits for what follows.
 void OutputFile::write(std::string_view data) {
   position_ += data.size();
-  if (buffer_.size() + data.size() > kBufferSize) flush();
-  if (data.size() > kBufferSize) {
-    write_through(reinterpret_cast<const uint8_t*>(data.data()), data.size());
-  } else {
+  if (buffer_.size() + data.size() <= kBufferSize) {
     buffer_.append(data);
+    return;
   }
+  const size_t rest = std::min<size_t>(position_ % kPage, data.size());
+  write_through(data.substr(0, data.size() - rest));
+  buffer_.append(data.substr(data.size() - rest));
 }
 
 void OutputFile::write(const Bytes& data) {
-  const int source = data.owner() ? data.owner()->fd() : -1;
-  if (source < 0 || data.size() < kKernelCopySize)
-    return for_each_piece(data, [this](std::string_view piece) { write(piece); });
-  flush();
-  auto offset = static_cast<off_t>(data.data() - data.owner()->begin());
-  size_t left = data.size();
-  // the kernel copies whole pages best; a file system may even share them
-  const bool is_aligned = static_cast<uint64_t>(offset) % kPage == position_ % kPage;
-  while (is_aligned && left > 0) {
-    const ssize_t n = copy_file_range(source, &offset, fd_, nullptr, left, 0);
-    if (n <= 0) break;  // another file system, or a kernel that cannot
-    left -= static_cast<size_t>(n);
-  }
-  if (left > kKernelCopySize) left = copy_through(source, offset, left);
-  write_through(data.data() + (data.size() - left), left);  // where it cannot be read, the mapping serves as well
-  position_ += data.size();
+  const size_t done = copy_by_kernel(data);
+  if (done < data.size())
+    for_each_piece(data.slice(done, data.size() - done), [this](std::string_view piece) { write(piece); });
 }
 
-/// Copies from a file by a window of memory, which is quicker than through its mapping, whose pages would have to be
-/// found one by one. Returns how many bytes are left.
-size_t OutputFile::copy_through(int source, off_t offset, size_t left) {
-  std::vector<uint8_t> window(std::min(kWindow, left));
-  while (left > 0) {
-    const ssize_t n = pread(source, window.data(), std::min(window.size(), left), offset);
-    if (n <= 0) break;
-    write_through(window.data(), static_cast<size_t>(n));
-    offset += n;
-    left -= static_cast<size_t>(n);
+/// Returns how many bytes were copied. The kernel copies whole pages best; a file system may even share them.
+size_t OutputFile::copy_by_kernel(const Bytes& data) {
+  const int source = data.owner() ? data.owner()->fd() : -1;
+  if (source < 0 || data.size() < kKernelCopySize) return 0;
+  auto offset = static_cast<off_t>(data.data() - data.owner()->begin());
+  if (static_cast<uint64_t>(offset) % kPage != position_ % kPage) return 0;
+  flush();
+  size_t done = 0;
+  while (done < data.size()) {
+    const ssize_t n = copy_file_range(source, &offset, fd_, nullptr, data.size() - done, 0);
+    if (n <= 0) break;  // another file system, or a kernel that cannot
+    done += static_cast<size_t>(n);
   }
-  return left;
+  position_ += done;
+  return done;
 }
 
 void OutputFile::pad_to(uint64_t alignment, char filler) {

@@ -27,7 +27,7 @@ class OutputFile {
   ~OutputFile();
 
   void write(std::string_view data);
-  /// Large runs of a mapped file are copied from file to file by the kernel, without passing through our memory.
+  /// Large runs of a mapped file that lie alike in both are copied by the kernel, others by a window of memory.
   void write(const Bytes& data);
   void pad_to(uint64_t alignment, char filler = '\0');
   uint64_t position() const { return position_; }
@@ -49,8 +49,8 @@ class OutputFile {
   void keep_attributes() const;
   void put_in_place();
   void flush();
-  size_t copy_through(int source, off_t offset, size_t left);
-  void write_through(const uint8_t* data, size_t size);
+  size_t copy_by_kernel(const Bytes& data);
+  void write_through(std::string_view data);
   [[noreturn]] void fail_write(int error) const;
 
   std::string path_;

@@ -18,13 +18,9 @@ void WeightFiles::write(ZipWriter& zip, const std::string& prefix,
   for (size_t i = 0; i < all_.size(); ++i) {
     const auto& [tensor, transposed] = all_[i];
     zip.begin(prefix + std::to_string(i));
-    if (transposed) {
-      Tensor source = *tensor;
-      std::swap(source.dims[0], source.dims[1]);
-      write_transposed(source, [&](std::string_view piece) { zip.write(piece); });
-    } else {
-      zip.write(tensor->data);
-    }
+    Tensor source = *tensor;
+    if (transposed) std::swap(source.dims[0], source.dims[1]);
+    zip.write(bytes_to_write(source, transposed));
     zip.end();
     done += tensor->data.size();
     if (progress) progress(done, total);

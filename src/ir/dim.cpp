@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 #include "base/quote.h"
@@ -72,7 +73,14 @@ Dim Dim::of_atom(AtomPtr atom) {
 }
 
 Dim Dim::symbol(std::string_view name) {
-  return of_atom(std::make_shared<const Atom>(Atom{'s', std::string(name), {}, {}}));
+  // a few of the last ones: files say the same names all the time, and none at all even more often
+  constexpr size_t kKept = 64, kLongest = 64;
+  thread_local std::array<Dim, kKept> kept;
+  Dim& last = kept[std::hash<std::string_view>{}(name) % kKept];
+  if (last.terms_ && last.terms_->begin()->first == name) return last;
+  Dim made = of_atom(std::make_shared<const Atom>(Atom{'s', std::string(name), {}, {}}));
+  if (name.size() <= kLongest) last = made;
+  return made;
 }
 
 Dim Dim::apply(char kind, const Dim& a, const Dim& b) {

@@ -21,6 +21,7 @@ import pytest
 import torch
 from conftest import TIMEOUT, cli_command
 from onnx import numpy_helper
+from safetensors.torch import load_file
 
 import tonnx
 
@@ -74,6 +75,29 @@ models:
     np.testing.assert_array_equal(session.run(None, {"x": x})[0], wanted)
     assert session.get_inputs()[0].shape[0] == "batch"
     assert list(torch.load(folder / "out/a.pth", weights_only=True)) == ["w"]
+
+
+@pytest.mark.parametrize("target", ["m.py", "m.pth", "m.pt2", "m.pt"])
+def test_large_weights_that_are_scaled_and_transposed(cli: Any, tmp_path: Path, target: str) -> None:
+    random = np.random.default_rng(0)
+    weight, scale = random.standard_normal((256, 200)).astype(np.float32), random.uniform(2, 3, 200).astype(np.float32)
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[N, 256] x) => (float[N, 200] y)
+    { h = MatMul(x, w) y = Mul(h, s) }"""
+    model = onnx.parser.parse_model(text)
+    model.graph.initializer.extend([numpy_helper.from_array(weight, "w"), numpy_helper.from_array(scale, "s")])
+    onnx.save(model, tmp_path / "m.onnx")
+    done = cli("run", write(tmp_path, f"models: [{{source: m.onnx, target: {target}, simplify: true}}]"))
+    assert done.returncode == 0, done.stderr
+    if target.endswith(".pt2"):
+        state = torch.export.load(tmp_path / target).state_dict
+    elif target.endswith(".pt"):
+        state = torch.jit.load(tmp_path / target).state_dict()
+    elif target.endswith(".pth"):
+        state = torch.load(tmp_path / target, weights_only=True)
+    else:
+        state = load_file(tmp_path / "m.safetensors")
+    (got,) = state.values()
+    assert torch.allclose(got, torch.from_numpy((weight * scale).T), rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ std::string_view role_of(const Value& value) {
 class TreeFinder {
  public:
   TreeFinder(const Graph& graph, TreeNames naming) : graph_(graph), naming_(naming) {
-    for (const std::string& name : python::module_attributes()) names_.reserve(name);
+    names_.reserve_module_attributes();
   }
 
   ModuleTree run() {

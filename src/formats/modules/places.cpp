@@ -98,9 +98,7 @@ Places::Places() { is_scope_[""] = true; }
 
 python::NameSet& Places::names_in(const std::string& scope) {
   const auto [at, fresh] = names_.try_emplace(scope);
-  if (fresh) {
-    for (const std::string& name : python::module_attributes()) at->second.reserve(name);
-  }
+  if (fresh) at->second.reserve_module_attributes();
   return at->second;
 }
 

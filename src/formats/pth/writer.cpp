@@ -105,11 +105,7 @@ void write_pth(OutputFile& file, const std::vector<StateTensor>& state,
   for (const Storage& storage : storages.all()) total += storage.tensor->data.size();
   for (const Storage& storage : storages.all()) {
     zip.begin("archive/data/" + storage.key);
-    if (storage.transposed) {
-      write_transposed(*storage.tensor, [&](std::string_view piece) { zip.write(piece); });
-    } else {
-      zip.write(storage.tensor->data);
-    }
+    zip.write(bytes_to_write(*storage.tensor, storage.transposed));
     zip.end();
     done += storage.tensor->data.size();
     if (progress) progress(done, total);

@@ -257,7 +257,7 @@ class ClassWriter {
   void name_parameters(const Draft& draft, const std::vector<int>& parameter_of,
                        std::vector<Parameter>& parameters) const {
     NameSet taken;
-    for (const std::string& name : module_attributes()) taken.reserve(name);
+    taken.reserve_module_attributes();
     for (const Member& member : draft.part->members) {
       if (member.name != draft.form.optional_member && member.name != draft.form.given_member)
         taken.reserve(member.name);

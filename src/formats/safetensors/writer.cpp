@@ -64,11 +64,7 @@ void write_safetensors(OutputFile& file, const std::vector<StateTensor>& state,
   uint64_t total = 0, done = 0;
   for (const StateTensor& entry : state) total += entry.tensor->data.size();
   for (const StateTensor& entry : state) {
-    if (entry.transposed) {
-      write_transposed(*entry.tensor, [&](std::string_view piece) { file.write(piece); });
-    } else {
-      file.write(entry.tensor->data);
-    }
+    file.write(bytes_to_write(*entry.tensor, entry.transposed));
     done += entry.tensor->data.size();
     if (progress) progress(done, total);
   }

@@ -1,13 +1,12 @@
-// eval_walk.cpp - blocks of elements as numbers and back, for all number types; threads.
+// eval_walk.cpp - blocks of elements as numbers and back, for all number types.
 #include "ops/frame/eval_walk.h"
 
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <thread>
 
+#include "ir/half.h"
 #include "ops/frame/eval.h"
 
 namespace tonnx {
@@ -31,44 +30,6 @@ Walk::Walk(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides
 }
 
 namespace {
-
-float widened_half(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000U) << 16U, rest = half & 0x7fffU;
-  // exponents of the two types differ by 112; numbers without a hidden bit become right by the subtraction
-  const uint32_t shifted = rest << 13U;
-  const float tiny = std::bit_cast<float>(shifted + (113U << 23U)) - std::bit_cast<float>(113U << 23U);
-  const uint32_t normal = shifted + ((rest >= 0x7c00U ? 224U : 112U) << 23U);
-  return std::bit_cast<float>((rest < 0x400U ? std::bit_cast<uint32_t>(tiny) : normal) | sign);
-}
-
-float widened_bfloat(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16U); }
-
-uint16_t narrowed_half(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value), sign = (bits >> 16U) & 0x8000U, rest = bits & 0x7fffffffU;
-  if (rest > 0x7f800000U) return static_cast<uint16_t>(sign | 0x7e00U);
-  if (rest >= 0x47800000U) return static_cast<uint16_t>(sign | 0x7c00U);
-  if (rest < 0x38800000U) {
-    // adding a half aligns the last place of the result with the last place of a float
-    const float aligned = std::bit_cast<float>(rest) + 0.5F;
-    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(aligned) - 0x3f000000U));
-  }
-  return static_cast<uint16_t>(sign | ((rest - 0x38000000U + 0xfffU + ((rest >> 13U) & 1U)) >> 13U));
-}
-
-uint16_t narrowed_bfloat(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<uint16_t>((bits >> 16U) | 0x40U);
-  return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U);
-}
-
-/// The float next to it whose last bit says that it is not exact, so that rounding it again rounds the number itself.
-float odd_float(double value) {
-  const auto near = static_cast<float>(value);
-  if (static_cast<double>(near) == value || std::isnan(value)) return near;
-  const uint32_t bits = std::bit_cast<uint32_t>(near);
-  const bool above = std::fabs(static_cast<double>(near)) > std::fabs(value);
-  return std::bit_cast<float>((above ? bits - 1 : bits) | 1U);
-}
 
 template <class T>
 T converted(double value) {
@@ -250,29 +211,6 @@ TensorPtr tensor_of(DType dtype, std::vector<int64_t> dims, const std::vector<do
   store_numbers(dtype, result.data(), 0, std::min(result.count(), static_cast<int64_t>(numbers.size())),
                 numbers.data());
   return result.done();
-}
-
-void in_parallel(int64_t count, const std::function<void(int64_t, int64_t)>& use, int64_t cost) {
-  constexpr int64_t kWorth = int64_t{1} << 20, kMostThreads = 8;
-  const int64_t work = count > kWorth || cost > kWorth ? kWorth * 2 : count * cost;
-  const int64_t cores = std::min<int64_t>(std::thread::hardware_concurrency(), kMostThreads);
-  if (work < kWorth || count < 2 || cores < 2) {
-    if (count > 0) use(0, count);
-    return;
-  }
-  int64_t piece = (count + cores - 1) / cores;
-  if (count >= cores * kBlock) piece = (piece + kBlock - 1) / kBlock * kBlock;
-  std::vector<std::thread> threads;
-  int64_t begin = 0;
-  for (; begin + piece < count; begin += piece) {
-    try {
-      threads.emplace_back(use, begin, begin + piece);
-    } catch (const std::system_error&) {  // no more threads to be had
-      break;
-    }
-  }
-  use(begin, count);
-  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace tonnx

@@ -1,9 +1,9 @@
-// eval_walk.h - elements in strided order, in runs and in blocks of numbers, and the threads that share them.
+// eval_walk.h - elements in strided order, in runs and in blocks of numbers.
 #pragma once
 #include <algorithm>
-#include <functional>
 #include <vector>
 
+#include "base/parallel.h"
 #include "ir/tensor.h"
 
 namespace tonnx {
@@ -103,10 +103,5 @@ class NumberReader {
 std::vector<double> numbers_of(const Tensor& x);
 /// A tensor of that type with these numbers.
 TensorPtr tensor_of(DType dtype, std::vector<int64_t> dims, const std::vector<double>& numbers);
-
-/// Calls `use(begin, end)` for pieces of [0, count), on several threads where `count * cost` is past a million; `cost`
-/// is how many simple steps one of them takes. Pieces begin at multiples of kBlock where `count` is that large. `use`
-/// must not throw.
-void in_parallel(int64_t count, const std::function<void(int64_t, int64_t)>& use, int64_t cost = 1);
 
 }  // namespace tonnx

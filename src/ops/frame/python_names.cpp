@@ -127,11 +127,11 @@ std::string path_of_weight(std::string_view name) {
 
 std::string NameSet::add(const std::string& hint) {
   std::string name = hint;
-  if (taken_.contains(name)) {
+  if (contains(name)) {
     int& last_tried = last_tried_.try_emplace(hint, 1).first->second;  // those up to it are taken for ever
     do {
       name = hint + "_" + std::to_string(++last_tried);
-    } while (taken_.contains(name));
+    } while (contains(name));
   }
   taken_.insert(name);
   return name;

@@ -22,20 +22,25 @@ std::string path_of_node(std::string_view node_name);
 /// `layer1.0.conv1.weight` gives `layer1.0.conv1`; empty where the name of the weight says nothing.
 std::string path_of_weight(std::string_view weight_name);
 
+/// What an attribute of the model must not be called, as nn.Module has it.
+const std::set<std::string, std::less<>>& module_attributes();
+
 /// Names that are taken, and new ones that are not.
 class NameSet {
  public:
   void reserve(std::string_view name) { taken_.emplace(name); }
-  bool contains(std::string_view name) const { return taken_.contains(name); }
+  /// As if each were reserved: there are many scopes, and in all of them these are taken.
+  void reserve_module_attributes() { is_module_ = true; }
+  bool contains(std::string_view name) const {
+    return taken_.contains(name) || (is_module_ && module_attributes().contains(name));
+  }
   /// `hint`, or `hint_2` and so on.
   std::string add(const std::string& hint);
 
  private:
   std::set<std::string, std::less<>> taken_;
   std::unordered_map<std::string, int> last_tried_;  // the number behind a hint
+  bool is_module_ = false;
 };
-
-/// What an attribute of the model must not be called, as nn.Module has it.
-const std::set<std::string, std::less<>>& module_attributes();
 
 }  // namespace tonnx::python

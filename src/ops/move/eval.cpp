@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "ir/transposed.h"
 #include "ops/frame/eval_elements.h"
 #include "ops/frame/eval_walk.h"
 #include "ops/move/eval.h"
@@ -73,49 +74,42 @@ namespace {
 /// none.
 std::optional<size_t> find_dense(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides) {
   constexpr int64_t kWorthIt = 16;
-  if (dims.empty() || strides.back() == 1 || dims.back() < kWorthIt) return std::nullopt;
+  if (dims.empty() || strides.back() <= 1 || dims.back() < kWorthIt) return std::nullopt;
   for (size_t d = 0; d + 1 < dims.size(); ++d) {
     if (strides[d] == 1 && dims[d] >= kWorthIt) return d;
   }
   return std::nullopt;
 }
 
-/// Copies squares of the last dimension and of that along which the source is dense: they stay in the nearest cache.
-template <size_t N>
-void copy_squares(const uint8_t* source, uint8_t* target, const std::vector<int64_t>& dims,
-                  const std::vector<int64_t>& strides, int64_t offset, size_t dense) {
-  constexpr int64_t kSide = 32;
-  const std::vector<int64_t> places = strides_of(dims);
-  std::vector<int64_t> outer_dims, outer_strides, outer_places;
-  for (size_t d = 0; d + 1 < dims.size(); ++d) {
-    if (d == dense) continue;
-    outer_dims.push_back(dims[d]);
-    outer_strides.push_back(strides[d]);
-    outer_places.push_back(places[d]);
+/// Matrices of the last dimension and of that along which the source is dense, each transposed as a whole.
+void copy_matrices(const uint8_t* source, uint8_t* target, size_t width, std::vector<int64_t> dims,
+                   std::vector<int64_t> strides, int64_t offset, size_t dense) {
+  std::vector<int64_t> places = strides_of(dims);
+  const auto rows = static_cast<size_t>(dims[dense]), columns = static_cast<size_t>(dims.back());
+  const size_t source_stride = static_cast<size_t>(strides.back()) * width;
+  const size_t target_stride = static_cast<size_t>(places[dense]) * width;
+  for (auto* list : {&dims, &strides, &places}) {
+    list->pop_back();
+    list->erase(list->begin() + static_cast<std::ptrdiff_t>(dense));
   }
-  const int64_t rows = dims[dense], columns = dims.back(), step = strides.back(), row = places[dense];
-  std::vector<int64_t> index(outer_dims.size(), 0);
-  int64_t from = offset, to = 0;
-  for (int64_t left = count_of(outer_dims); left > 0; --left) {
-    for (int64_t i0 = 0; i0 < rows; i0 += kSide) {
-      for (int64_t j0 = 0; j0 < columns; j0 += kSide) {
-        for (int64_t i = i0; i < std::min(i0 + kSide, rows); ++i) {
-          uint8_t* into = target + static_cast<size_t>(to + i * row) * N;
-          const uint8_t* first = source + (from + i) * static_cast<int64_t>(N);
-          for (int64_t j = j0; j < std::min(j0 + kSide, columns); ++j)
-            std::memcpy(into + static_cast<size_t>(j) * N, first + j * step * static_cast<int64_t>(N), N);
-        }
-      }
+  const auto at = [&](const std::vector<int64_t>& steps, int64_t matrix) {
+    int64_t result = 0;
+    for (size_t d = dims.size(); d-- > 0; matrix /= dims[d]) result += matrix % dims[d] * steps[d];
+    return result;
+  };
+  constexpr size_t kBand = 256;  // rows of the result that are written at a time, so that one matrix is work for many
+  const size_t bands = (rows + kBand - 1) / kBand;
+  const auto copy = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t matrix = i / static_cast<int64_t>(bands);
+      const size_t first = static_cast<size_t>(i) % bands * kBand;
+      const uint8_t* from = source + (offset + at(strides, matrix)) * static_cast<int64_t>(width) + first * width;
+      uint8_t* to = target + static_cast<size_t>(at(places, matrix)) * width + first * target_stride;
+      transpose({from, columns, std::min(kBand, rows - first), source_stride, width}, to, target_stride);
     }
-    for (size_t d = outer_dims.size(); d-- > 0;) {
-      from += outer_strides[d];
-      to += outer_places[d];
-      if (++index[d] < outer_dims[d]) break;
-      from -= outer_strides[d] * outer_dims[d];
-      to -= outer_places[d] * outer_dims[d];
-      index[d] = 0;
-    }
-  }
+  };
+  in_parallel(count_of(dims) * static_cast<int64_t>(bands), copy,
+              static_cast<int64_t>(std::min(kBand, rows) * columns));
 }
 
 }  // namespace
@@ -137,7 +131,7 @@ TensorPtr strided(const Tensor& x, std::vector<int64_t> dims, const std::vector<
   const Walk walk(dims, strides, offset);
   const auto dense = find_dense(dims, strides);
   const auto copy = [&]<size_t N>() {
-    if (dense) return copy_squares<N>(source, target, dims, strides, offset, *dense);
+    if (dense) return copy_matrices(source, target, N, dims, strides, offset, *dense);
     in_parallel(walk.count(), [&](int64_t begin, int64_t end) {
       walk.for_each_run(begin, end - begin, [&](int64_t to, int64_t from, int64_t run, int64_t step) {
         uint8_t* into = target + static_cast<size_t>(to) * N;
