@@ -1,5 +1,7 @@
 // tonnx.h - the public C++ interface: read a model, look at it, convert it.
 #pragma once
+#include <tonnx/export.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -10,10 +12,10 @@
 
 namespace tonnx {
 
-const char* version();
+TONNX_API const char* version();
 
 /// What went wrong, with the "while ..." lines behind it in what().
-class ConversionError : public std::runtime_error {
+class TONNX_API ConversionError : public std::runtime_error {
  public:
   enum class Kind { BadFile, InvalidModel, Unsupported, Internal };
   ConversionError(Kind kind, const std::string& text) : std::runtime_error(text), kind_(kind) {}
@@ -35,7 +37,7 @@ struct Options {
 };
 
 /// An ONNX model whose weights stay in the mapped file.
-class OnnxModel {
+class TONNX_API OnnxModel {
  public:
   static OnnxModel read(const std::string& path);
 
@@ -57,6 +59,6 @@ class OnnxModel {
 };
 
 /// Converts by the endings of the names, as `tonnx convert` does. Throws ConversionError, and leaves no half file.
-void convert(const std::string& source, const std::string& target, const Options& options = {});
+TONNX_API void convert(const std::string& source, const std::string& target, const Options& options = {});
 
 }  // namespace tonnx

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Tries what is installed: the prefix, the .deb, and tonnx inside another project; with CMake and with pkg-config.
+
+trial.py BUILD SCRATCH [--build-subproject] - BUILD is a finished build, SCRATCH a folder that is made anew. What takes
+minutes, a build of tonnx inside another project, is done on request; otherwise that project is only configured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+EXAMPLES = REPOSITORY / "examples/cpp"
+MODEL = EXAMPLES / "relu.onnx"
+C_FLAGS = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
+
+
+class TrialFailed(Exception):
+    pass
+
+
+def expect(condition: bool, text: str) -> None:
+    if not condition:
+        raise TrialFailed(text)
+
+
+def call(*command: object, **settings: str) -> str:
+    """What the command prints; its settings are variables of the environment."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, **settings})
+    if done.returncode != 0:
+        raise TrialFailed(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def needed(program: Path) -> set[str]:
+    """The shared libraries that a program names."""
+    listing = call("objdump", "-p", program)
+    return {line.split()[1].split(".so")[0] for line in listing.splitlines() if "NEEDED" in line}
+
+
+def install_prefix(build: Path, scratch: Path) -> Path:
+    """The prefix is moved after the installation: nothing in it may know where it was."""
+    call("cmake", "--install", build, "--prefix", scratch / "first")
+    (scratch / "first").rename(scratch / "prefix")
+    return scratch / "prefix"
+
+
+def install_deb(build: Path, scratch: Path) -> Path:
+    """Installs the package into a root of its own, by dpkg, which reads its fields; what it depends on is not in there."""
+    call("cpack", "--config", build / "CPackConfig.cmake", "-B", scratch / "cpack", "-D", f"CPACK_OUTPUT_FILE_PREFIX={scratch}")
+    (package,) = scratch.glob("*.deb")
+    depends = call("dpkg-deb", "-f", package, "Depends")
+    for name in ("libc6", "libstdc++6", "libyaml-cpp", "zlib1g"):
+        expect(name in depends, f"the package does not depend on {name}: {depends}")
+    root = scratch / "root"
+    dpkg(root, "--install", package)
+    return root / "usr"
+
+
+def dpkg(root: Path, *command: object) -> str:
+    for folder in ("updates", "info", "triggers", "tmp.ci"):
+        (root / "var/lib/dpkg" / folder).mkdir(parents=True, exist_ok=True)
+    for name in ("status", "available"):
+        (root / "var/lib/dpkg" / name).touch()
+    return call("dpkg", f"--root={root}", "--force-depends", "--force-not-root", "--log=/dev/null", *command)
+
+
+def remove_deb(root: Path) -> None:
+    dpkg(root, "--purge", "tonnx")
+    left = [str(path.relative_to(root)) for path in (root / "usr").rglob("*")] if (root / "usr").exists() else []
+    expect(not left, f"the removed package leaves behind: {left}")
+
+
+def try_program(prefix: Path, scratch: Path) -> None:
+    version = (REPOSITORY / "include/tonnx/version.h").read_text().split("#define TONNX_VERSION_")[1:4]
+    text = ".".join(line.split()[1] for line in version)
+    printed = call(prefix / "bin/tonnx", "--version")
+    expect(text in printed, f"tonnx --version prints {printed!r}, and the version is {text}")
+    call(prefix / "bin/tonnx", "convert", MODEL, scratch / f"{prefix.name}_relu.py")
+
+
+def try_cmake(prefix: Path, scratch: Path, kind: str) -> None:
+    """The examples, built by find_package(tonnx), and run."""
+    build = scratch / f"examples_{prefix.name}_{kind}"
+    shared = "ON" if kind == "shared" else "OFF"
+    call("cmake", "-S", EXAMPLES, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DBUILD_SHARED_LIBS={shared}",
+         "-DCMAKE_BUILD_TYPE=Release")  # fmt: skip
+    found = next(line for line in (build / "CMakeCache.txt").read_text().splitlines() if line.startswith("tonnx_DIR"))
+    expect(str(prefix) in found, f"another tonnx was found: {found}")
+    call("cmake", "--build", build)
+    call("ctest", "--test-dir", build, "--output-on-failure")
+
+
+def try_pkg_config(prefix: Path, scratch: Path, kind: str) -> None:
+    """A program in C and one in C++, compiled with what pkg-config says."""
+    asked = ["--static"] if kind == "static" else []
+    folder = {"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")}
+    flags = call("pkg-config", "--cflags", "tonnx", **folder).split()
+    libraries = call("pkg-config", "--libs", *asked, "tonnx", **folder).split()
+    if kind == "static":
+        libraries = [f"{prefix}/lib/libtonnx.a" if word == "-ltonnx" else word for word in libraries]
+    sources = {"conversion": (["cc", *C_FLAGS], REPOSITORY / "tests/c/conversion.c"), "example": (["c++", "-std=c++20"], EXAMPLES / "main.cpp")}
+    for name, (compiler, source) in sources.items():
+        program = scratch / f"{name}_{prefix.name}_{kind}"
+        call(*compiler, source, "-o", program, *flags, *libraries)
+        expect(("libtonnx" in needed(program)) == (kind == "shared"), f"{program} needs {needed(program)}")
+        output = scratch / f"{name}_{prefix.name}_{kind}_output"
+        output.mkdir()
+        target = output / "relu.py" if name == "example" else output
+        call(program, MODEL, target, LD_LIBRARY_PATH=str(prefix / "lib"))
+
+
+def try_subproject(scratch: Path, way: str, builds: bool) -> None:
+    """tonnx inside another project, which installs nothing of it."""
+    build = scratch / f"subproject_{way}"
+    call("cmake", "-S", REPOSITORY / "tests/package/subproject", "-B", build, "-G", "Ninja", f"-DWAY={way}",
+         f"-DREPOSITORY={REPOSITORY}", "-DCMAKE_BUILD_TYPE=Release")  # fmt: skip
+    if builds:
+        call("cmake", "--build", build)
+        call("ctest", "--test-dir", build, "--output-on-failure", "--no-tests=error")
+        call("cmake", "--install", build, "--prefix", scratch / f"installed_{way}")
+        expect(not (scratch / f"installed_{way}/lib").exists(), "the host installs the library")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("scratch", type=Path)
+    parser.add_argument("--build-subproject", action="store_true")
+    given = parser.parse_args()
+    build, scratch = given.build.resolve(), given.scratch.resolve()
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    if given.build_subproject:
+        for way in ("add_subdirectory", "FetchContent"):
+            try_subproject(scratch, way, builds=True)
+        print("tonnx is built inside another project, by add_subdirectory and FetchContent")
+        return 0
+    prefix, installed = install_prefix(build, scratch), install_deb(build, scratch)
+    trials: list[Callable[[], None]] = []
+    for place in (prefix, installed):
+        trials.append(lambda place=place: try_program(place, scratch))
+        trials += [lambda place=place, kind=kind: try_pkg_config(place, scratch, kind) for kind in ("static", "shared")]
+    trials.append(lambda: try_cmake(prefix, scratch, "shared"))
+    trials.append(lambda: try_cmake(installed, scratch, "static"))
+    trials += [lambda way=way: try_subproject(scratch, way, builds=False) for way in ("add_subdirectory", "FetchContent")]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done in [pool.submit(trial) for trial in trials]:
+            done.result()
+    remove_deb(scratch / "root")
+    print(f"{len(trials)} trials of the prefix, the .deb and the subproject pass")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except TrialFailed as failure:
+        sys.exit(f"error: {failure}")
