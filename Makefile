@@ -14,6 +14,7 @@ DEBIAN_PACKAGES := libprotozero-dev rapidjson-dev libfmt-dev libcli11-dev libyam
 FUZZ_PACKAGES := clang-16 libclang-rt-16-dev
 CHECK_PACKAGES := clang-16 clang-format-16 clang-tidy-16
 COVERAGE_PACKAGES := gcovr
+PACKAGE_PACKAGES := dpkg-dev file pkg-config
 FUZZ ?= all
 SECONDS ?= 600
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
@@ -23,7 +24,7 @@ SOURCES := $(shell find src include python cmake CMakeLists.txt -type f -not -na
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help deps venv core build install wheel demo test test-cpp test-python test-heavy test-package test-wheel test-dev fuzz coverage \
+.PHONY: help deps venv core build install wheel demo test test-cpp test-python test-heavy test-package test-subproject deb test-wheel test-dev fuzz coverage \
 	bench format check tidy docs site clean
 
 help:  ## this list
@@ -92,12 +93,18 @@ test-python: build install
 test-heavy: build install  ## the Python tests with large files, which make test leaves out
 	@TONNX_CLI=$(CURDIR)/$(RELEASE)/tonnx $(PY) -m pytest -q -n $(JOBS) -m heavy
 
-test-package: build
-	@rm -rf build/prefix build/example
-	@cmake --install $(RELEASE) --prefix build/prefix >/dev/null
-	@cmake -S examples/cpp -B build/example -G Ninja -DCMAKE_PREFIX_PATH=$(CURDIR)/build/prefix >/dev/null
-	@cmake --build build/example >/dev/null
-	@ctest --test-dir build/example --output-on-failure
+test-package: MORE_PACKAGES := $(PACKAGE_PACKAGES)
+test-package: build  ## the prefix, the .deb and tonnx inside another project, with CMake and pkg-config
+	@$(PYTHON) tests/package/trial.py $(RELEASE) build/package_trial
+
+test-subproject: deps  ## builds tonnx inside another project, by add_subdirectory and by FetchContent; as long as a whole build
+	@$(PYTHON) tests/package/trial.py $(RELEASE) build/subproject_trial --build-subproject
+
+deb: MORE_PACKAGES := $(PACKAGE_PACKAGES)
+deb: build  ## dist/tonnx_*.deb: the program, the libraries, headers, and what CMake and pkg-config look for
+	@mkdir -p dist
+	@cpack --config $(RELEASE)/CPackConfig.cmake -B build/cpack -D CPACK_OUTPUT_FILE_PREFIX=$(CURDIR)/dist >build/cpack.log || (cat build/cpack.log; false)
+	@ls dist/*.deb
 
 test-wheel: wheel  ## installs the wheel where nothing else is, and converts a model with it
 	@rm -rf build/empty

@@ -18,8 +18,10 @@ set(CPACK_DEBIAN_COMPRESSION_TYPE zstd)
 # What the shared library and the program link is found by dpkg-shlibdeps; the static library is linked with these.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libyaml-cpp-dev, zlib1g-dev")
-# Other packages learn from `shlibs` what to depend on; a trigger, and no script, tells the dynamic linker of the library.
+# Other packages learn from `shlibs` what to depend on.
 file(WRITE ${PROJECT_BINARY_DIR}/package/shlibs "libtonnx ${TONNX_SOVERSION} tonnx (>= ${PROJECT_VERSION})\n")
-set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/package/shlibs ${PROJECT_SOURCE_DIR}/cmake/debian/triggers)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/package/shlibs ${PROJECT_SOURCE_DIR}/cmake/debian/postinst
+    ${PROJECT_SOURCE_DIR}/cmake/debian/postrm)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tonnx RENAME copyright COMPONENT development)
 include(CPack)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,11 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXAMPLES = REPOSITORY / "examples/cpp"
 MODEL = EXAMPLES / "relu.onnx"
-C_FLAGS = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
+PROGRAM = REPOSITORY / "tests/fuzz/corpus/pt2/static.pt2"
+PROGRAMS = {
+    "interface": (["cc", "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"], REPOSITORY / "tests/c/interface.c"),
+    "example": (["c++", "-std=c++20"], EXAMPLES / "main.cpp"),
+}
 
 
 class TrialFailed(Exception):
@@ -55,7 +60,15 @@ def install_prefix(build: Path, scratch: Path) -> Path:
 
 def install_deb(build: Path, scratch: Path) -> Path:
     """Installs the package into a root of its own, by dpkg, which reads its fields; what it depends on is not in there."""
-    call("cpack", "--config", build / "CPackConfig.cmake", "-B", scratch / "cpack", "-D", f"CPACK_OUTPUT_FILE_PREFIX={scratch}")
+    call(
+        "cpack",
+        "--config",
+        build / "CPackConfig.cmake",
+        "-B",
+        scratch / "cpack",
+        "-D",
+        f"CPACK_OUTPUT_FILE_PREFIX={scratch}",
+    )
     (package,) = scratch.glob("*.deb")
     depends = call("dpkg-deb", "-f", package, "Depends")
     for name in ("libc6", "libstdc++6", "libyaml-cpp", "zlib1g"):
@@ -70,7 +83,15 @@ def dpkg(root: Path, *command: object) -> str:
         (root / "var/lib/dpkg" / folder).mkdir(parents=True, exist_ok=True)
     for name in ("status", "available"):
         (root / "var/lib/dpkg" / name).touch()
-    return call("dpkg", f"--root={root}", "--force-depends", "--force-not-root", "--log=/dev/null", *command)
+    return call(
+        "dpkg",
+        f"--root={root}",
+        "--force-depends",
+        "--force-not-root",
+        "--force-script-chrootless",
+        "--log=/dev/null",
+        *command,
+    )
 
 
 def remove_deb(root: Path) -> None:
@@ -80,8 +101,8 @@ def remove_deb(root: Path) -> None:
 
 
 def try_program(prefix: Path, scratch: Path) -> None:
-    version = (REPOSITORY / "include/tonnx/version.h").read_text().split("#define TONNX_VERSION_")[1:4]
-    text = ".".join(line.split()[1] for line in version)
+    header = (REPOSITORY / "include/tonnx/version.h").read_text()
+    text = ".".join(re.findall(r"#define TONNX_VERSION_\w+ (\d+)$", header, re.MULTILINE))
     printed = call(prefix / "bin/tonnx", "--version")
     expect(text in printed, f"tonnx --version prints {printed!r}, and the version is {text}")
     call(prefix / "bin/tonnx", "convert", MODEL, scratch / f"{prefix.name}_relu.py")
@@ -107,15 +128,13 @@ def try_pkg_config(prefix: Path, scratch: Path, kind: str) -> None:
     libraries = call("pkg-config", "--libs", *asked, "tonnx", **folder).split()
     if kind == "static":
         libraries = [f"{prefix}/lib/libtonnx.a" if word == "-ltonnx" else word for word in libraries]
-    sources = {"conversion": (["cc", *C_FLAGS], REPOSITORY / "tests/c/conversion.c"), "example": (["c++", "-std=c++20"], EXAMPLES / "main.cpp")}
-    for name, (compiler, source) in sources.items():
-        program = scratch / f"{name}_{prefix.name}_{kind}"
+    for name, (compiler, source) in PROGRAMS.items():
+        program, output = scratch / f"{name}_{kind}", scratch / f"{name}_{kind}_output"
         call(*compiler, source, "-o", program, *flags, *libraries)
         expect(("libtonnx" in needed(program)) == (kind == "shared"), f"{program} needs {needed(program)}")
-        output = scratch / f"{name}_{prefix.name}_{kind}_output"
         output.mkdir()
-        target = output / "relu.py" if name == "example" else output
-        call(program, MODEL, target, LD_LIBRARY_PATH=str(prefix / "lib"))
+        arguments = [MODEL, output / "relu.py"] if name == "example" else [MODEL, PROGRAM, output]
+        call(program, *arguments, LD_LIBRARY_PATH=str(prefix / "lib"))
 
 
 def try_subproject(scratch: Path, way: str, builds: bool) -> None:
@@ -145,13 +164,17 @@ def main() -> int:
         print("tonnx is built inside another project, by add_subdirectory and FetchContent")
         return 0
     prefix, installed = install_prefix(build, scratch), install_deb(build, scratch)
-    trials: list[Callable[[], None]] = []
-    for place in (prefix, installed):
-        trials.append(lambda place=place: try_program(place, scratch))
-        trials += [lambda place=place, kind=kind: try_pkg_config(place, scratch, kind) for kind in ("static", "shared")]
-    trials.append(lambda: try_cmake(prefix, scratch, "shared"))
-    trials.append(lambda: try_cmake(installed, scratch, "static"))
-    trials += [lambda way=way: try_subproject(scratch, way, builds=False) for way in ("add_subdirectory", "FetchContent")]
+    trials: list[Callable[[], None]] = [
+        lambda: try_cmake(prefix, scratch, "shared"),
+        lambda: try_cmake(installed, scratch, "static"),
+        lambda: try_pkg_config(prefix, scratch, "static"),
+        lambda: try_pkg_config(installed, scratch, "shared"),
+        lambda: try_program(prefix, scratch),
+        lambda: try_program(installed, scratch),
+    ]
+    trials += [
+        lambda way=way: try_subproject(scratch, way, builds=False) for way in ("add_subdirectory", "FetchContent")
+    ]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for done in [pool.submit(trial) for trial in trials]:
             done.result()
