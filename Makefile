@@ -10,11 +10,10 @@ RELEASE := build/release
 STAMPS := build/stamps
 
 DEBIAN_PACKAGES := libprotozero-dev rapidjson-dev libfmt-dev libcli11-dev libyaml-cpp-dev zlib1g-dev libgtest-dev ccache \
-	ninja-build cmake g++ python3-venv python3-dev
+	ninja-build cmake g++ python3-venv python3-dev dpkg-dev file pkg-config
 FUZZ_PACKAGES := clang-16 libclang-rt-16-dev
 CHECK_PACKAGES := clang-16 clang-format-16 clang-tidy-16
 COVERAGE_PACKAGES := gcovr
-PACKAGE_PACKAGES := dpkg-dev file pkg-config
 FUZZ ?= all
 SECONDS ?= 600
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
@@ -93,18 +92,17 @@ test-python: build install
 test-heavy: build install  ## the Python tests with large files, which make test leaves out
 	@TONNX_CLI=$(CURDIR)/$(RELEASE)/tonnx $(PY) -m pytest -q -n $(JOBS) -m heavy
 
-test-package: MORE_PACKAGES := $(PACKAGE_PACKAGES)
 test-package: build  ## the prefix, the .deb and tonnx inside another project, with CMake and pkg-config
 	@$(PYTHON) tests/package/trial.py $(RELEASE) build/package_trial
 
 test-subproject: deps  ## builds tonnx inside another project, by add_subdirectory and by FetchContent; as long as a whole build
 	@$(PYTHON) tests/package/trial.py $(RELEASE) build/subproject_trial --build-subproject
 
-deb: MORE_PACKAGES := $(PACKAGE_PACKAGES)
-deb: build  ## dist/tonnx_*.deb: the program, the libraries, headers, and what CMake and pkg-config look for
-	@mkdir -p dist
-	@cpack --config $(RELEASE)/CPackConfig.cmake -B build/cpack -D CPACK_OUTPUT_FILE_PREFIX=$(CURDIR)/dist >build/cpack.log || (cat build/cpack.log; false)
-	@ls dist/*.deb
+deb: build  ## build/deb/tonnx_*.deb: the program, the libraries, headers, and what CMake and pkg-config look for
+	@rm -rf build/deb
+	@cpack --config $(RELEASE)/CPackConfig.cmake -B build/cpack -D CPACK_OUTPUT_FILE_PREFIX=$(CURDIR)/build/deb >build/cpack.log 2>&1 \
+	  || (cat build/cpack.log; false)
+	@ls build/deb/*.deb
 
 test-wheel: wheel  ## installs the wheel where nothing else is, and converts a model with it
 	@rm -rf build/empty

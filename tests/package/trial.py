@@ -59,7 +59,7 @@ def install_prefix(build: Path, scratch: Path) -> Path:
 
 
 def install_deb(build: Path, scratch: Path) -> Path:
-    """Installs the package into a root of its own, by dpkg, which reads its fields; what it depends on is not in there."""
+    """Installs the package into a root of its own, by dpkg; what it depends on is not in there."""
     call(
         "cpack",
         "--config",
@@ -112,8 +112,8 @@ def try_cmake(prefix: Path, scratch: Path, kind: str) -> None:
     """The examples, built by find_package(tonnx), and run."""
     build = scratch / f"examples_{prefix.name}_{kind}"
     shared = "ON" if kind == "shared" else "OFF"
-    call("cmake", "-S", EXAMPLES, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DBUILD_SHARED_LIBS={shared}",
-         "-DCMAKE_BUILD_TYPE=Release")  # fmt: skip
+    settings = [f"-DCMAKE_PREFIX_PATH={prefix}", f"-DBUILD_SHARED_LIBS={shared}", "-DCMAKE_BUILD_TYPE=Release"]
+    call("cmake", "-S", EXAMPLES, "-B", build, "-G", "Ninja", *settings)
     found = next(line for line in (build / "CMakeCache.txt").read_text().splitlines() if line.startswith("tonnx_DIR"))
     expect(str(prefix) in found, f"another tonnx was found: {found}")
     call("cmake", "--build", build)
