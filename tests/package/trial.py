@@ -108,12 +108,12 @@ def try_program(prefix: Path, scratch: Path) -> None:
     call(prefix / "bin/tonnx", "convert", MODEL, scratch / f"{prefix.name}_relu.py")
 
 
-def try_cmake(prefix: Path, scratch: Path, kind: str) -> None:
-    """The examples, built by find_package(tonnx), and run."""
-    build = scratch / f"examples_{prefix.name}_{kind}"
+def try_cmake(prefix: Path, scratch: Path, language: str, kind: str) -> None:
+    """The examples of a language, built by find_package(tonnx), and run."""
+    build = scratch / f"examples_{language}_{kind}"
     shared = "ON" if kind == "shared" else "OFF"
     settings = [f"-DCMAKE_PREFIX_PATH={prefix}", f"-DBUILD_SHARED_LIBS={shared}", "-DCMAKE_BUILD_TYPE=Release"]
-    call("cmake", "-S", EXAMPLES, "-B", build, "-G", "Ninja", *settings)
+    call("cmake", "-S", REPOSITORY / "examples" / language, "-B", build, "-G", "Ninja", *settings)
     found = next(line for line in (build / "CMakeCache.txt").read_text().splitlines() if line.startswith("tonnx_DIR"))
     expect(str(prefix) in found, f"another tonnx was found: {found}")
     call("cmake", "--build", build)
@@ -165,8 +165,9 @@ def main() -> int:
         return 0
     prefix, installed = install_prefix(build, scratch), install_deb(build, scratch)
     trials: list[Callable[[], None]] = [
-        lambda: try_cmake(prefix, scratch, "shared"),
-        lambda: try_cmake(installed, scratch, "static"),
+        lambda: try_cmake(prefix, scratch, "cpp", "shared"),
+        lambda: try_cmake(installed, scratch, "cpp", "static"),
+        lambda: try_cmake(prefix, scratch, "c", "shared"),
         lambda: try_pkg_config(prefix, scratch, "static"),
         lambda: try_pkg_config(installed, scratch, "shared"),
         lambda: try_program(prefix, scratch),
