@@ -14,6 +14,7 @@ DEBIAN_PACKAGES := libprotozero-dev rapidjson-dev libfmt-dev libcli11-dev libyam
 FUZZ_PACKAGES := clang-16 libclang-rt-16-dev
 CHECK_PACKAGES := clang-16 clang-format-16 clang-tidy-16
 COVERAGE_PACKAGES := gcovr
+ABI_PACKAGES := abigail-tools
 FUZZ ?= all
 SECONDS ?= 600
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
@@ -23,7 +24,7 @@ SOURCES := $(shell find src include python cmake CMakeLists.txt -type f -not -na
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help deps venv core build install wheel demo test test-cpp test-python test-heavy test-package test-subproject deb test-wheel test-dev fuzz coverage \
+.PHONY: help deps venv core build install wheel demo test test-cpp test-python test-heavy test-package test-subproject test-abi abi-update deb test-wheel test-dev fuzz coverage \
 	bench format check tidy docs site clean
 
 help:  ## this list
@@ -97,6 +98,18 @@ test-package: build  ## the prefix, the .deb and tonnx inside another project, w
 
 test-subproject: deps  ## builds tonnx inside another project, by add_subdirectory and by FetchContent; as long as a whole build
 	@$(PYTHON) tests/package/trial.py $(RELEASE) build/subproject_trial --build-subproject
+
+test-abi: MORE_PACKAGES := $(ABI_PACKAGES)
+test-abi: build  ## whether programs that were compiled before still run with libtonnx.so: abidiff with what abi/ says of it
+	@cmake --build $(RELEASE) -j $(JOBS) --target tonnx_described
+	@$(PYTHON) tools/check_abi.py symbols $(RELEASE)/libtonnx.so
+	@$(PYTHON) tools/check_abi.py types $(RELEASE)/described/libtonnx.so include/tonnx
+
+abi-update: MORE_PACKAGES := $(ABI_PACKAGES)
+abi-update: build  ## abi/ after a change of the interface that is meant
+	@cmake --build $(RELEASE) -j $(JOBS) --target tonnx_described
+	@$(PYTHON) tools/check_abi.py symbols $(RELEASE)/libtonnx.so --update
+	@$(PYTHON) tools/check_abi.py types $(RELEASE)/described/libtonnx.so include/tonnx --update
 
 deb: build  ## build/deb/tonnx_*.deb: the program, the libraries, headers, and what CMake and pkg-config look for
 	@rm -rf build/deb
