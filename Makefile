@@ -15,6 +15,7 @@ FUZZ_PACKAGES := clang-16 libclang-rt-16-dev
 CHECK_PACKAGES := clang-16 clang-format-16 clang-tidy-16
 COVERAGE_PACKAGES := gcovr
 ABI_PACKAGES := abigail-tools
+REFERENCE_PACKAGES := doxygen
 FUZZ ?= all
 SECONDS ?= 600
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
@@ -25,7 +26,7 @@ SOURCES := $(shell find src include python cmake CMakeLists.txt -type f -not -na
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help deps venv core build install wheel demo test test-cpp test-python test-heavy test-package test-subproject test-abi abi-update deb test-wheel test-dev fuzz coverage \
-	bench format check tidy docs site clean
+	bench format check tidy docs site reference clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## *(.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -190,9 +191,16 @@ $(SITE_VENV)/.stamp: tools/site_requirements.txt
 	@$(SITE_VENV)/bin/python -m pip install -q --disable-pip-version-check -r $<
 	@touch $@
 
-site: $(SITE_VENV)/.stamp  ## the documentation as a site, in build/site; a link that leads nowhere is an error
+site: $(SITE_VENV)/.stamp reference  ## the documentation as a site, in build/site; a link that leads nowhere is an error
 	@NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/python -m mkdocs build -q --strict
+	@cp -r build/reference/html build/site/api
 	@echo "build/site/index.html"
+
+reference: MORE_PACKAGES := $(REFERENCE_PACKAGES)
+reference: deps  ## the reference of the library in C++ and C, by Doxygen, in build/reference/html; warnings are errors
+	@rm -rf build/reference && mkdir -p build/reference
+	@TONNX_VERSION=$$(sed -nE 's/^.define TONNX_VERSION_[A-Z]+ ([0-9]+)$$/\1/p' include/tonnx/version.h | paste -sd.) doxygen docs/doxygen/Doxyfile
+	@echo "build/reference/html/index.html"
 
 clean:  ## removes what was built; keeps the virtual environments
 	@rm -rf build

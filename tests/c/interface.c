@@ -259,6 +259,7 @@ static void try_program(const char* path, const char* folder) {
   tonnx_buffer* text = NULL;
   tonnx_options* options = tonnx_options_new();
   snprintf(target, sizeof target, "%s/program.safetensors", folder);
+  remove(target);
   EXPECT_STATUS(tonnx_model_read(path, NULL, &model, &error), TONNX_OK, error);
   EXPECT(tonnx_model_format(model) == TONNX_FORMAT_TORCH_EXPORT);
   EXPECT(tonnx_model_opset(model) == 0);
@@ -320,6 +321,7 @@ static void try_errors(const char* path, const char* folder) {
   tonnx_buffer* text = NULL;
   size_t count;
   snprintf(target, sizeof target, "%s/never.py", folder);
+  remove(target);
   EXPECT(tonnx_convert("there/is/no/such.onnx", target, NULL, &error) == TONNX_BAD_FILE);
   EXPECT(tonnx_error_status(error) == TONNX_BAD_FILE);
   EXPECT(strstr(tonnx_error_text(error), "such.onnx") != NULL);
