@@ -97,7 +97,7 @@ test-heavy: build install  ## the Python tests with large files, which make test
 test-package: build  ## the prefix, the .deb and tonnx inside another project, with CMake and pkg-config
 	@$(PYTHON) tests/package/trial.py $(RELEASE) build/package_trial
 
-test-subproject: deps  ## builds tonnx inside another project, by add_subdirectory and by FetchContent; as long as a whole build
+test-subproject: deps  ## builds tonnx inside another project, and runs its examples there: as long as a whole build
 	@$(PYTHON) tests/package/trial.py $(RELEASE) build/subproject_trial --build-subproject
 
 test-abi: MORE_PACKAGES := $(ABI_PACKAGES)

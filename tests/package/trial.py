@@ -8,6 +8,7 @@ minutes, a build of tonnx inside another project, is done on request; otherwise 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -100,11 +101,14 @@ def remove_deb(root: Path) -> None:
     expect(not left, f"the removed package leaves behind: {left}")
 
 
-def try_program(prefix: Path, scratch: Path) -> None:
+def version() -> str:
     header = (REPOSITORY / "include/tonnx/version.h").read_text()
-    text = ".".join(re.findall(r"#define TONNX_VERSION_\w+ (\d+)$", header, re.MULTILINE))
+    return ".".join(re.findall(r"#define TONNX_VERSION_\w+ (\d+)$", header, re.MULTILINE))
+
+
+def try_program(prefix: Path, scratch: Path) -> None:
     printed = call(prefix / "bin/tonnx", "--version")
-    expect(text in printed, f"tonnx --version prints {printed!r}, and the version is {text}")
+    expect(version() in printed, f"tonnx --version prints {printed!r}, and the version is {version()}")
     call(prefix / "bin/tonnx", "convert", MODEL, scratch / f"{prefix.name}_relu.py")
 
 
@@ -149,6 +153,15 @@ def try_subproject(scratch: Path, way: str, builds: bool) -> None:
         expect(not (scratch / f"installed_{way}/lib").exists(), "the host installs the library")
 
 
+def try_vcpkg(scratch: Path) -> None:
+    """The steps of the port, up to the build: its options are those that there are."""
+    manifest = json.loads((REPOSITORY / "packaging/vcpkg/vcpkg.json").read_text())
+    expect(manifest["version"] == version(), f"the port is of {manifest['version']}, and the version is {version()}")
+    for linkage, features in (("static", "program"), ("dynamic", "")):
+        settings = [f"-DLINKAGE={linkage}", f"-DFEATURES={features}", f"-DSCRATCH={scratch / f'vcpkg_{linkage}'}"]
+        call("cmake", *settings, "-P", REPOSITORY / "tests/package/vcpkg_steps.cmake")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=Path)
@@ -159,9 +172,8 @@ def main() -> int:
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     if given.build_subproject:
-        for way in ("add_subdirectory", "FetchContent"):
-            try_subproject(scratch, way, builds=True)
-        print("tonnx is built inside another project, by add_subdirectory and FetchContent")
+        try_subproject(scratch, "FetchContent", builds=True)  # which calls add_subdirectory
+        print("tonnx is built and run inside another project")
         return 0
     prefix, installed = install_prefix(build, scratch), install_deb(build, scratch)
     trials: list[Callable[[], None]] = [
@@ -170,6 +182,7 @@ def main() -> int:
         lambda: try_cmake(prefix, scratch, "c", "shared"),
         lambda: try_pkg_config(prefix, scratch, "static"),
         lambda: try_pkg_config(installed, scratch, "shared"),
+        lambda: try_vcpkg(scratch),
         lambda: try_program(prefix, scratch),
         lambda: try_program(installed, scratch),
     ]
@@ -180,7 +193,7 @@ def main() -> int:
         for done in [pool.submit(trial) for trial in trials]:
             done.result()
     remove_deb(scratch / "root")
-    print(f"{len(trials)} trials of the prefix, the .deb and the subproject pass")
+    print(f"{len(trials)} trials of the prefix, the .deb, the port and the subproject pass")
     return 0
 
 
