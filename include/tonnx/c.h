@@ -22,12 +22,12 @@ extern "C" {
 
 /** What came of a call: who must act. */
 typedef enum tonnx_status {
-  TONNX_OK = 0,            /**< all is well */
-  TONNX_BAD_FILE = 1,      /**< the one who has the file: it cannot be read or written, or it is damaged */
-  TONNX_INVALID_MODEL = 2, /**< the one who made the model, or gave the options */
-  TONNX_UNSUPPORTED = 3,   /**< nobody yet: the library cannot do that */
-  TONNX_INTERNAL = 4,      /**< the authors of the library: please report it */
-  TONNX_CANCELLED = 5,     /**< nobody: the caller's own function asked to stop */
+  TONNX_OK = 0,             /**< all is well */
+  TONNX_BAD_FILE = 1,       /**< the one who has the file: it cannot be read or written, or it is damaged */
+  TONNX_INVALID_MODEL = 2,  /**< the one who made the model, or gave the options */
+  TONNX_UNSUPPORTED = 3,    /**< nobody yet: the library cannot do that */
+  TONNX_INTERNAL_ERROR = 4, /**< the authors of the library: please report it */
+  TONNX_CANCELLED = 5,      /**< nobody: the caller's own function asked to stop */
   TONNX_BAD_ARGUMENT = 6, /**< the caller: a pointer is NULL that must not be, or a number is none of those there are */
   TONNX_OUT_OF_MEMORY = 7 /**< nobody: there is not enough memory */
 } tonnx_status;

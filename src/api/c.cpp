@@ -71,9 +71,9 @@ tonnx_status status_of(ErrorKind kind) {
     case ErrorKind::BadFile: return TONNX_BAD_FILE;
     case ErrorKind::InvalidModel: return TONNX_INVALID_MODEL;
     case ErrorKind::Unsupported: return TONNX_UNSUPPORTED;
-    case ErrorKind::Internal: return TONNX_INTERNAL;
+    case ErrorKind::Internal: return TONNX_INTERNAL_ERROR;
   }
-  return TONNX_INTERNAL;
+  return TONNX_INTERNAL_ERROR;
 }
 
 /// Gives the caller an error, as far as there is memory for it.
@@ -109,10 +109,10 @@ tonnx_status guarded(tonnx_error** error, Body&& body) noexcept {
     constexpr const char* kText = "there is not enough memory";
     return report(error, TONNX_OUT_OF_MEMORY, kText, kText);
   } catch (const std::exception& e) {
-    return report(error, TONNX_INTERNAL, e.what(), e.what());
+    return report(error, TONNX_INTERNAL_ERROR, e.what(), e.what());
   } catch (...) {
     constexpr const char* kText = "an exception that is none of the library's";
-    return report(error, TONNX_INTERNAL, kText, kText);
+    return report(error, TONNX_INTERNAL_ERROR, kText, kText);
   }
 }
 
