@@ -20,8 +20,15 @@ extern "C" {
  * `const` change nothing.
  */
 
+/* In C++ too an enumeration may hold numbers that it has no names for. */
+#ifdef __cplusplus
+#define TONNX_NUMBERS : unsigned int
+#else
+#define TONNX_NUMBERS
+#endif
+
 /** What came of a call: who must act. */
-typedef enum tonnx_status {
+typedef enum tonnx_status TONNX_NUMBERS {
   TONNX_OK = 0,             /**< all is well */
   TONNX_BAD_FILE = 1,       /**< the one who has the file: it cannot be read or written, or it is damaged */
   TONNX_INVALID_MODEL = 2,  /**< the one who made the model, or gave the options */
@@ -33,7 +40,7 @@ typedef enum tonnx_status {
 } tonnx_status;
 
 /** Kinds of files. */
-typedef enum tonnx_format {
+typedef enum tonnx_format TONNX_NUMBERS {
   TONNX_FORMAT_ONNX = 0,         /**< .onnx */
   TONNX_FORMAT_TORCH_EXPORT = 1, /**< .pt2, a program of torch.export */
   TONNX_FORMAT_TORCH_SCRIPT = 2, /**< .pt */
