@@ -1,7 +1,6 @@
 // check.cpp - whether a model of ONNX that was edited is one.
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "api/internal.h"
 #include "convert/inference.h"
@@ -13,24 +12,23 @@ namespace {
 
 class Check {
  public:
-  explicit Check(const core::Model& model) : model_(model) {
+  explicit Check(const core::Model& model) {
     for (const core::Function& function : model.functions)
       functions_.emplace(function.domain.str(), function.name.str());
   }
 
   void graph(const core::Graph& graph) {
-    const size_t outer = names_here_.size();
+    const size_t outer = defined_.size();
+    if (outer == 0) reserve(graph);
     for (const core::Value* value : graph.inputs()) define(*value);
     for (const core::Value* value : graph.initializers()) {
-      if (!known_.contains(value)) define(*value);
+      if (!is_known(*value)) define(*value);
     }
     for (const core::Node& each : graph) node(each);
     for (const core::Value* output : graph.outputs()) use(*output, nullptr);
-    for (size_t i = outer; i < names_here_.size(); ++i) {
-      known_.erase(names_here_[i]);
-      names_.erase(names_here_[i]->name);
-    }
-    names_here_.resize(outer);
+    if (outer == 0) return;
+    for (size_t i = outer; i < defined_.size(); ++i) names_.erase(defined_[i]->name);
+    defined_.resize(outer);
   }
 
  private:
@@ -48,14 +46,24 @@ class Check {
     }
   }
 
+  void reserve(const core::Graph& graph) {
+    const size_t count = graph.node_count() + graph.inputs().size() + graph.initializers().size();
+    names_.reserve(count);
+    defined_.reserve(count);
+  }
+
+  bool is_known(const core::Value& value) const {
+    const auto at = names_.find(value.name);
+    return at != names_.end() && at->second == &value;
+  }
+
   void define(const core::Value& value) {
     core::require(names_.emplace(value.name, &value).second, "the name '{}' is given to two values", value.name);
-    known_.insert(&value);
-    names_here_.push_back(&value);
+    defined_.push_back(&value);
   }
 
   void use(const core::Value& value, const core::Node* user) const {
-    if (known_.contains(&value)) return;
+    if (is_known(value)) return;
     if (user == nullptr) core::fail_invalid("the output '{}' is given by nobody", value.name);
     if (value.producer == user) core::fail_invalid("the node takes its own output '{}'", value.name);
     if (value.producer != nullptr && value.producer->graph != nullptr)
@@ -81,11 +89,9 @@ class Check {
     if (entry != nullptr && is_newest && !has_references) core::check_against_signature(node, *entry);
   }
 
-  const core::Model& model_;
   std::set<std::pair<std::string, std::string>> functions_;
-  std::unordered_set<const core::Value*> known_;
   std::unordered_map<std::string_view, const core::Value*> names_;
-  std::vector<const core::Value*> names_here_;
+  std::vector<const core::Value*> defined_;
 };
 
 }  // namespace
@@ -93,13 +99,16 @@ class Check {
 void check_model(const core::Model& model) { Check(model).graph(*model.graph); }
 
 void check_edited(const Model::Content& content) {
-  if (!content.is_checked) check_model(content.model());
+  if (content.is_checked) return;
+  check_model(content.model());
+  content.is_checked = true;
 }
 
 void Model::check() const {
   translated([&] {
     content_->require_onnx("check");
     check_model(content_->model());
+    content_->is_checked = true;
   });
 }
 

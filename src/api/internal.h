@@ -3,6 +3,7 @@
 #define TONNX_INTERNAL
 #include <tonnx/tonnx.h>
 
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <map>
@@ -105,9 +106,9 @@ struct Model::Content {
   core::Program program;  // of a model of ONNX the first half
   Format format = Format::Onnx;
   core::Limits limits;
-  uint64_t input_bytes = 0;     // in proportion to which the limits are
-  bool declares_values = true;  // whether a file says the types of values between the nodes
-  bool is_checked = true;       // since it was last edited
+  uint64_t input_bytes = 0;                     // in proportion to which the limits are
+  bool declares_values = true;                  // whether a file says the types of values between the nodes
+  mutable std::atomic<bool> is_checked = true;  // since it was last edited; several threads may look at one model
 
   core::Model& model() { return program.model; }
   const core::Model& model() const { return program.model; }

@@ -206,7 +206,7 @@ Model Model::clone() const {
     copy->limits = content_->limits;
     copy->input_bytes = content_->input_bytes;
     copy->declares_values = content_->declares_values;
-    copy->is_checked = content_->is_checked;
+    copy->is_checked = content_->is_checked.load();
     return Access::model(std::move(copy));
   });
 }
