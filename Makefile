@@ -91,7 +91,8 @@ test-python: build install
 	@$(PY) -m ruff check -q $(PY_DIRS)
 	@TONNX_CLI=$(CURDIR)/$(RELEASE)/tonnx $(PY) -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
 
-test-heavy: build install  ## the Python tests with large files, which make test leaves out
+test-heavy: build install  ## the tests with large files, which make test leaves out
+	@$(RELEASE)/tonnx_api_tests --gtest_brief=1 --gtest_filter='ApiSize.*'
 	@TONNX_CLI=$(CURDIR)/$(RELEASE)/tonnx $(PY) -m pytest -q -n $(JOBS) -m heavy
 
 test-package: build  ## the prefix, the .deb and tonnx inside another project, with CMake and pkg-config

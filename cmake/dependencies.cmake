@@ -7,6 +7,8 @@ if(NOT TARGET fmt::fmt)
     message(FATAL_ERROR "tonnx is written for fmt 9, and fmt ${fmt_VERSION} was found")
   endif()
 endif()
+# What is compiled of fmt, and is in the static library, has a namespace of its own: a program may have another fmt.
+add_compile_definitions("FMT_BEGIN_NAMESPACE=namespace fmt { inline namespace tonnx_v9 {" "FMT_END_NAMESPACE=}}")
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 

@@ -11,9 +11,9 @@ int main(int argc, char** argv) {
     return 1;
   }
   try {
-    const tonnx::OnnxModel model = tonnx::OnnxModel::read(argv[1]);
+    const tonnx::Model model = tonnx::Model::read(argv[1]);
     std::cout << argv[1] << ": " << model.node_count() << " node" << (model.node_count() == 1 ? "" : "s") << '\n';
-    tonnx::convert(argv[1], argv[2], tonnx::Options{});
+    model.write(argv[2]);
   } catch (const std::exception& e) {
     std::cerr << "error: " << e.what() << '\n';
     return 1;

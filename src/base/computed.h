@@ -1,6 +1,7 @@
 // computed.h - bytes that are made when they are written, so that nobody has to hold them.
 #pragma once
 #include <algorithm>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +15,19 @@ class ComputedBytes : public ByteOwner {
  public:
   /// The bytes from `offset` on. Offsets and sizes are multiples of 8, but for the last.
   virtual void compute(size_t offset, uint8_t* into, size_t size) const = 0;
+
+  /// All of them, made when they are first asked for, and kept: for those who must look at them in memory.
+  const std::vector<uint8_t>& in_memory() const {
+    std::call_once(is_made_, [this] {
+      made_.resize(size());
+      compute(0, made_.data(), made_.size());
+    });
+    return made_;
+  }
+
+ private:
+  mutable std::once_flag is_made_;
+  mutable std::vector<uint8_t> made_;
 };
 
 /// Whether what lies at these addresses is not what is meant: nobody may look at it then.

@@ -107,7 +107,8 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
       is_stream_(other.is_stream_),
       fd_(std::exchange(other.fd_, -1)),
       position_(other.position_),
-      buffer_(std::move(other.buffer_)) {}
+      buffer_(std::move(other.buffer_)),
+      memory_(other.memory_) {}
 
 OutputFile::~OutputFile() {
   if (fd_ >= 0) close(fd_);
@@ -122,6 +123,11 @@ void OutputFile::fail_write(int error) const {
 }
 
 void OutputFile::write_through(const uint8_t* data, size_t size) {
+  if (memory_ != nullptr) {
+    const auto* first = reinterpret_cast<const std::byte*>(data);
+    memory_->insert(memory_->end(), first, first + size);
+    return;
+  }
   while (size > 0) {
     const ssize_t n = ::write(fd_, data, size);
     if (n < 0) {
@@ -156,7 +162,7 @@ void OutputFile::write(const Bytes& data) {
   auto offset = static_cast<off_t>(data.data() - data.owner()->begin());
   size_t left = data.size();
   // the kernel copies whole pages best; a file system may even share them
-  const bool is_aligned = static_cast<uint64_t>(offset) % kPage == position_ % kPage;
+  const bool is_aligned = memory_ == nullptr && static_cast<uint64_t>(offset) % kPage == position_ % kPage;
   while (is_aligned && left > 0) {
     const ssize_t n = copy_file_range(source, &offset, fd_, nullptr, left, 0);
     if (n <= 0) break;  // another file system, or a kernel that cannot
@@ -218,6 +224,7 @@ void OutputFile::put_in_place() {
 }
 
 void OutputFile::commit() {
+  if (memory_ != nullptr) flush();
   if (fd_ < 0) return;
   flush();
   if (!is_stream_) {
