@@ -19,12 +19,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-EXAMPLES = REPOSITORY / "examples/cpp"
-MODEL = EXAMPLES / "relu.onnx"
+MODEL = REPOSITORY / "examples/cpp/relu.onnx"
 PROGRAM = REPOSITORY / "tests/fuzz/corpus/pt2/static.pt2"
 PROGRAMS = {
     "interface": (["cc", "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"], REPOSITORY / "tests/c/interface.c"),
-    "example": (["c++", "-std=c++20"], EXAMPLES / "main.cpp"),
+    "both_headers": (["c++", "-std=c++20"], REPOSITORY / "packaging/conan/test_package/test_package.cpp"),
 }
 
 
@@ -52,10 +51,20 @@ def needed(program: Path) -> set[str]:
     return {line.split()[1].split(".so")[0] for line in listing.splitlines() if "NEEDED" in line}
 
 
+def require_own_names(library: Path) -> None:
+    """What a static library defines has its own namespaces, so that it meets nothing that a program brings along."""
+    lines = call("nm", "--defined-only", "--extern-only", "--demangle", library).splitlines()
+    names = [match[1] for line in lines if (match := re.match(r"[0-9a-f]+ [TDBR] (.*)", line))]
+    expect(len(names) > 100, f"{library} defines {len(names)} names")
+    strange = [name for name in names if not re.search(r"\btonnx::|\bfmt::tonnx_|^tonnx_", name)]
+    expect(not strange, f"{library} defines names that are not its own: {strange[:10]}")
+
+
 def install_prefix(build: Path, scratch: Path) -> Path:
     """The prefix is moved after the installation: nothing in it may know where it was."""
     call("cmake", "--install", build, "--prefix", scratch / "first")
     (scratch / "first").rename(scratch / "prefix")
+    require_own_names(scratch / "prefix/lib/libtonnx.a")
     return scratch / "prefix"
 
 
@@ -137,7 +146,7 @@ def try_pkg_config(prefix: Path, scratch: Path, kind: str) -> None:
         call(*compiler, source, "-o", program, *flags, *libraries)
         expect(("libtonnx" in needed(program)) == (kind == "shared"), f"{program} needs {needed(program)}")
         output.mkdir()
-        arguments = [MODEL, output / "relu.py"] if name == "example" else [MODEL, PROGRAM, output]
+        arguments = [MODEL, PROGRAM, output] if name == "interface" else []
         call(program, *arguments, LD_LIBRARY_PATH=str(prefix / "lib"))
 
 
