@@ -1,4 +1,9 @@
 # The libraries that programs link: libtonnx.a, libtonnx.so, both out of the objects of the layers, and tonnx::tonnx.
+if(TONNX_SANITIZE OR TONNX_FUZZ)
+  # for the tests and the fuzzers the layers are enough
+  set(TONNX_STATIC OFF)
+  set(TONNX_SHARED OFF)
+endif()
 
 set(objects $<TARGET_OBJECTS:tonnx_rows> $<TARGET_OBJECTS:tonnx_evaluations>)
 foreach(layer ${TONNX_LAYERS})
