@@ -328,7 +328,8 @@ tonnx_status tonnx_model_read_bytes(const void* data, size_t size, tonnx_format 
 tonnx_status tonnx_model_clone(const tonnx_model* model, tonnx_model** copy, tonnx_error** error) {
   return guarded(error, [&] {
     required(copy, "copy") = nullptr;
-    *copy = handle_of(required(model, "model").model.clone(), model->lent);
+    const tonnx_model& from = required(model, "model");
+    *copy = handle_of(from.model.clone(), from.lent);
   });
 }
 void tonnx_model_free(tonnx_model* model) { delete model; }
