@@ -96,7 +96,8 @@ test-heavy: build install  ## the tests with large files, which make test leaves
 test-package: build
 	@rm -rf build/prefix build/example
 	@cmake --install $(RELEASE) --prefix build/prefix >/dev/null
-	@cmake -S examples/cpp -B build/example -G Ninja -DCMAKE_PREFIX_PATH=$(CURDIR)/build/prefix >/dev/null
+	@cmake -S examples/cpp -B build/example -G Ninja -DCMAKE_PREFIX_PATH=$(CURDIR)/build/prefix \
+	  -DTONNX_PYTHON=$(CURDIR)/$(PY) -DTONNX_TORCH=$$($(PY) -c 'import torch; print(torch.__path__[0])') >/dev/null
 	@cmake --build build/example >/dev/null
 	@ctest --test-dir build/example --output-on-failure
 

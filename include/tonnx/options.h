@@ -52,7 +52,8 @@ TONNX_INLINE namespace v1 {
         allow_ops;      ///< library::name of operators of a program that are not known and may be called
     bool flat = false;  ///< code is one class, without modules inside modules
     const Registry* registry = nullptr;  ///< operators of one's own
-    Callback<bool(double)> on_progress;  ///< told how much is done, 0 to 1; with false for an answer nothing is written
+    Callback<bool(double)> on_progress;  ///< told how much is done, 0 to 1; with false for an answer nothing is
+                                         ///< written, but for the last time, when all is
   };
 
   struct ConvertOptions {

@@ -36,8 +36,13 @@ void set_progress(core::ConvertOptions& inner, const WriteOptions& options) {
   };
   tell(0);
   inner.progress = [tell](uint64_t done, uint64_t total) {
-    tell(total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
+    if (total > 0) tell(static_cast<double>(done) / static_cast<double>(total));
   };
+}
+
+/// A model without weights has no progress between none and all.
+void tell_end(const WriteOptions& options) {
+  if (options.on_progress) callers([&] { return options.on_progress(1); });
 }
 
 /// A copy that a conversion may change.
@@ -123,6 +128,7 @@ void Model::write(const std::string& path, const WriteOptions& options) const {
     core::route(v1::core_of(content_->format), path, inner);
     set_progress(inner, options);
     write_to(*content_, path, inner);
+    tell_end(options);
   });
 }
 
@@ -135,6 +141,7 @@ std::vector<std::byte> Model::to_bytes(Format format, const WriteOptions& option
     core::route(v1::core_of(content_->format), name_for(format), inner);
     set_progress(inner, options);
     write_to(*content_, name_for(format), inner);
+    tell_end(options);
     return bytes;
   });
 }
@@ -270,6 +277,7 @@ void convert(const std::string& source, const std::string& target, const Convert
     inner.limits = v1::core_of(options.read.limits);
     set_progress(inner, options.write);
     core::convert_file(source, target, inner);
+    tell_end(options.write);
   });
 }
 
