@@ -96,7 +96,7 @@ test-heavy: build install  ## the tests with large files, which make test leaves
 	@TONNX_CLI=$(CURDIR)/$(RELEASE)/tonnx $(PY) -m pytest -q -n $(JOBS) -m heavy
 
 test-package: build  ## the prefix, the .deb and tonnx inside another project, with CMake and pkg-config
-	@$(PYTHON) tests/package/trial.py $(RELEASE) build/package_trial
+	@$(PYTHON) tests/package/trial.py $(RELEASE) build/package_trial --python $(CURDIR)/$(PY)
 
 test-subproject: deps  ## builds tonnx inside another project, and runs its examples there: as long as a whole build
 	@$(PYTHON) tests/package/trial.py $(RELEASE) build/subproject_trial --build-subproject

@@ -15,9 +15,15 @@
 /// that two versions can be in one program. The sources of the library, whose inner types have some of the same names,
 /// define TONNX_INTERNAL, and write `v1::Model` where users write `tonnx::Model`.
 #ifdef TONNX_INTERNAL
-#define TONNX_INLINE
+#define TONNX_BEGIN namespace tonnx::v1 {
+#define TONNX_END }
 #else
-#define TONNX_INLINE inline
+#define TONNX_BEGIN \
+  namespace tonnx { \
+  inline namespace v1 {
+#define TONNX_END \
+  }               \
+  }
 #endif
 
 #endif

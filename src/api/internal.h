@@ -45,6 +45,8 @@ Type public_of(const core::Type& type);
 /// `names`: what is not said is null.
 std::map<std::string, std::vector<int64_t>> map_of(const InputShapes& shapes);
 core::Limits core_of(const Limits& limits);
+core::ConvertOptions core_of(const WriteOptions& options);
+core::ConvertOptions core_of(const ConvertOptions& options);
 core::Format core_of(Format format);
 Format public_of(core::Format format);
 /// `model.pt2`: a name that says the format.

@@ -149,6 +149,13 @@ Model Model::read(const std::string& path, const ReadOptions& options) {
   });
 }
 
+Model Model::read(const std::string& path, Format format, const ReadOptions& options) {
+  return translated([&] {
+    core::require_content(path, core_of(format));
+    return read_from({path, {}}, format, options);
+  });
+}
+
 Model Model::read(std::span<const std::byte> bytes, Format format, const ReadOptions& options) {
   return translated([&] { return read_from({{}, borrowed(bytes)}, format, options); });
 }

@@ -1,4 +1,6 @@
 // write.cpp - models of the interface as files, as bytes, as code, and as one another.
+#include <set>
+
 #include "api/internal.h"
 #include "api/registry.h"
 #include "base/budget.h"
@@ -13,8 +15,6 @@
 #include "passes/aten/to_exported.h"
 
 namespace tonnx::v1 {
-namespace {
-
 core::ConvertOptions core_of(const WriteOptions& options) {
   core::ConvertOptions result;
   result.opset = options.opset;
@@ -28,16 +28,40 @@ core::ConvertOptions core_of(const WriteOptions& options) {
   return result;
 }
 
+core::ConvertOptions core_of(const ConvertOptions& options) {
+  core::ConvertOptions result = core_of(options.write);
+  result.input_shapes = map_of(options.read.input_shapes);
+  for (const auto& [name, dtype] : options.read.input_types)
+    core::require(result.input_types.emplace(name, core_of(dtype)).second, "input '{}' is given two types", name);
+  result.weights = options.read.weights;
+  result.part = options.read.part;
+  result.limits = core_of(options.read.limits);
+  return result;
+}
+
+namespace {
+
 /// Tells the caller how far it is; asked before any work too.
 void set_progress(core::ConvertOptions& inner, const WriteOptions& options) {
+  if (options.on_bytes) {
+    inner.progress = [&options](uint64_t done, uint64_t total) {
+      callers([&] { return options.on_bytes(done, total), true; });
+    };
+  }
   if (!options.on_progress) return;
   const auto tell = [&options](double done) {
     if (!callers([&] { return options.on_progress(done); })) throw Cancellation();
   };
   tell(0);
-  inner.progress = [tell](uint64_t done, uint64_t total) {
-    tell(total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
+  inner.progress = [tell, bytes = std::move(inner.progress)](uint64_t done, uint64_t total) {
+    if (bytes) bytes(done, total);
+    if (total > 0) tell(static_cast<double>(done) / static_cast<double>(total));
   };
+}
+
+/// A model without weights has no progress between none and all.
+void tell_end(const WriteOptions& options) {
+  if (options.on_progress) callers([&] { return options.on_progress(1); });
 }
 
 /// A copy that a conversion may change.
@@ -50,10 +74,11 @@ core::Program copy_of(const Model::Content& content) {
 }
 
 /// What takes the bytes in place of a file is in the options.
-void write_to(const Model::Content& content, const std::string& target, const core::ConvertOptions& options) {
+void write_to(const Model::Content& content, const std::string& target, std::optional<Format> format,
+              const core::ConvertOptions& options) {
   const ModelBudget budget(content);
   const core::Format source = core_of(content.format);
-  const core::Route way = core::route(source, target, options);
+  const core::Route way = core::route(source, format ? name_for(*format) : target, options);
   const bool is_as_it_is = content.is_onnx() && way.target == core::Format::Onnx && options.dynamic.empty() &&
                            (!options.opset || *options.opset == content.model().opset(""));
   if (is_as_it_is) {
@@ -62,6 +87,8 @@ void write_to(const Model::Content& content, const std::string& target, const co
     onnx.declares_values = content.declares_values;
     return core::write_onnx(content.model(), target, onnx);
   }
+  if (format && core::find_format(target) != core_of(*format))
+    core::fail_unsupported("'{}' does not end as files of its format do", target);
   core::Program program = copy_of(content);
   if (content.is_onnx()) {
     core::convert_model(program.model, target, options);
@@ -120,9 +147,10 @@ ModuleInfo info_of(std::string path, std::string type, std::string arguments,
 void Model::write(const std::string& path, const WriteOptions& options) const {
   translated([&] {
     core::ConvertOptions inner = core_of(options);
-    core::route(v1::core_of(content_->format), path, inner);
+    core::route(core_of(content_->format), options.format ? name_for(*options.format) : path, inner);
     set_progress(inner, options);
-    write_to(*content_, path, inner);
+    write_to(*content_, path, options.format, inner);
+    tell_end(options);
   });
 }
 
@@ -132,9 +160,10 @@ std::vector<std::byte> Model::to_bytes(Format format, const WriteOptions& option
     core::ConvertOptions inner = core_of(options);
     std::vector<std::byte> bytes;
     inner.memory = &bytes;
-    core::route(v1::core_of(content_->format), name_for(format), inner);
+    core::route(core_of(content_->format), name_for(format), inner);
     set_progress(inner, options);
-    write_to(*content_, name_for(format), inner);
+    write_to(*content_, name_for(format), {}, inner);
+    tell_end(options);
     return bytes;
   });
 }
@@ -143,7 +172,7 @@ PythonCode Model::to_python_code(const WriteOptions& options) const {
   return translated([&] {
     const core::ConvertOptions inner = core_of(options);
     const std::string name = name_for(Format::Python);
-    core::route(v1::core_of(content_->format), name, inner);
+    core::route(core_of(content_->format), name, inner);
     const ModelBudget budget(*content_);
     const Code code = code_of(*content_, inner);
     const core::PythonOptions python = core::file_options(name, options.flat);
@@ -156,7 +185,7 @@ PythonCode Model::to_python_code(const WriteOptions& options) const {
 Model Model::to_onnx(const WriteOptions& options) const {
   return translated([&] {
     const core::ConvertOptions inner = core_of(options);
-    core::route(v1::core_of(content_->format), name_for(Format::Onnx), inner);
+    core::route(core_of(content_->format), name_for(Format::Onnx), inner);
     const ModelBudget budget(*content_);
     auto result = std::make_unique<Content>();
     result->limits = content_->limits;
@@ -191,7 +220,7 @@ std::vector<ModuleInfo> Model::modules(const WriteOptions& options) const {
 std::vector<UnsupportedOp> Model::unsupported(Format target, const WriteOptions& options) const {
   return translated([&] {
     const core::ConvertOptions inner = core_of(options);
-    const core::Route way = core::route(v1::core_of(content_->format), name_for(target), inner);
+    const core::Route way = core::route(core_of(content_->format), name_for(target), inner);
     const ModelBudget budget(*content_);
     std::vector<UnsupportedOp> result;
     core::Program program = copy_of(*content_);
@@ -233,18 +262,39 @@ namespace {
                                 operators, operators == 1 ? "" : "s", list));
 }
 
+void count(const core::Graph& graph, size_t& nodes, std::set<std::string>& operators) {
+  for (const core::Node& node : graph) {
+    ++nodes;
+    operators.insert(core::label_of(node));
+    for (const core::GraphPtr& subgraph : core::subgraphs_of(node)) count(*subgraph, nodes, operators);
+  }
+}
+
+Model::Counts counts_of(const core::Graph& graph) {
+  Model::Counts counts;
+  std::set<std::string> operators;
+  count(graph, counts.nodes, operators);
+  counts.operators = operators.size();
+  return counts;
+}
+
 }  // namespace
 
-void Model::require_supported(Format target, const WriteOptions& options) const {
-  translated([&] {
+Model::Counts Model::require_supported(Format target, const WriteOptions& options) const {
+  return translated([&] {
     const core::ConvertOptions inner = core_of(options);
-    const core::Route way = core::route(v1::core_of(content_->format), name_for(target), inner);
+    const core::Route way = core::route(core_of(content_->format), name_for(target), inner);
     const ModelBudget budget(*content_);
     core::Program program = copy_of(*content_);
     size_t nodes = 0;
+    Counts counts;
     if (!content_->is_onnx()) {
       core::make_functional(program);
-      if (way.target != core::Format::Onnx) return core::ready_for_python(program, inner.allow_ops);
+      counts = counts_of(*program.model.graph);
+      if (way.target != core::Format::Onnx) {
+        core::ready_for_python(program, inner.allow_ops);
+        return counts;
+      }
       const auto unsupported = core::find_unsupported_aten(*program.model.graph, inner.custom.get());
       for (const core::UnsupportedAten& op : unsupported) nodes += op.paths.size();
       if (nodes > 0) fail_check(nodes, unsupported.size(), core::describe(unsupported));
@@ -257,19 +307,16 @@ void Model::require_supported(Format target, const WriteOptions& options) const 
       for (const core::UnsupportedOp& op : unsupported) nodes += op.nodes.size();
       if (nodes > 0) fail_check(nodes, unsupported.size(), core::describe(unsupported, kAll));
     }
+    return content_->is_onnx() ? counts_of(*program.model.graph) : counts;
   });
 }
 
 void convert(const std::string& source, const std::string& target, const ConvertOptions& options) {
   translated([&] {
-    core::ConvertOptions inner = core_of(options.write);
-    inner.input_shapes = map_of(options.read.input_shapes);
-    for (const auto& [name, dtype] : options.read.input_types) inner.input_types[name] = v1::core_of(dtype);
-    inner.weights = options.read.weights;
-    inner.part = options.read.part;
-    inner.limits = v1::core_of(options.read.limits);
+    core::ConvertOptions inner = core_of(options);
     set_progress(inner, options.write);
     core::convert_file(source, target, inner);
+    tell_end(options.write);
   });
 }
 

@@ -194,12 +194,12 @@ TEST(ApiModel, ACallerCanStopAConversion) {
   for (const char* name : {"m.onnx", "m.pt2", "m.pt", "m.py", "m.safetensors", "m.pth"}) {
     std::vector<double> told;
     model.write(folder / name, {.on_progress = [&](double done) { return told.push_back(done), true; }});
-    ASSERT_GE(told.size(), 2U) << name;
+    ASSERT_GE(told.size(), 3U) << name;
     EXPECT_EQ(told.front(), 0) << name;
     EXPECT_EQ(told.back(), 1) << name;
     std::filesystem::remove_all(folder / "");
     std::filesystem::create_directories(folder / "");
-    for (size_t enough = 0; enough < told.size(); ++enough) {
+    for (size_t enough = 0; enough + 1 < told.size(); ++enough) {
       size_t calls = 0;
       try {
         model.write(folder / name, {.on_progress = [&](double) { return calls++ < enough; }});

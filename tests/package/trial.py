@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tries what is installed: the prefix, the .deb, and tonnx inside another project; with CMake and with pkg-config.
 
-trial.py BUILD SCRATCH [--build-subproject] - BUILD is a finished build, SCRATCH a folder that is made anew. What takes
+trial.py BUILD SCRATCH [--python PYTHON] [--build-subproject] - BUILD is a finished build, SCRATCH a folder that is made anew. What takes
 minutes, a build of tonnx inside another project, is done on request; otherwise that project is only configured.
 """
 
@@ -121,12 +121,20 @@ def try_program(prefix: Path, scratch: Path) -> None:
     call(prefix / "bin/tonnx", "convert", MODEL, scratch / f"{prefix.name}_relu.py")
 
 
-def try_cmake(prefix: Path, scratch: Path, language: str, kind: str) -> None:
+def torch_settings(python: Path | None) -> list[str]:
+    """For the example that runs a model with libtorch, where there is a Python that has it."""
+    if python is None:
+        return []
+    folder = call(python, "-c", "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])")
+    return [f"-DEXAMPLE_PYTHON={python}", f"-DEXAMPLE_TORCH={folder.strip()}"]
+
+
+def try_cmake(prefix: Path, scratch: Path, language: str, kind: str, more: list[str] | None = None) -> None:
     """The examples of a language, built by find_package(tonnx), and run."""
     build = scratch / f"examples_{language}_{kind}"
     shared = "ON" if kind == "shared" else "OFF"
     settings = [f"-DCMAKE_PREFIX_PATH={prefix}", f"-DBUILD_SHARED_LIBS={shared}", "-DCMAKE_BUILD_TYPE=Release"]
-    call("cmake", "-S", REPOSITORY / "examples" / language, "-B", build, "-G", "Ninja", *settings)
+    call("cmake", "-S", REPOSITORY / "examples" / language, "-B", build, "-G", "Ninja", *settings, *(more or []))
     found = next(line for line in (build / "CMakeCache.txt").read_text().splitlines() if line.startswith("tonnx_DIR"))
     expect(str(prefix) in found, f"another tonnx was found: {found}")
     call("cmake", "--build", build)
@@ -175,6 +183,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=Path)
     parser.add_argument("scratch", type=Path)
+    parser.add_argument("--python", type=Path, help="one that has PyTorch and ONNX Runtime, for an example")
     parser.add_argument("--build-subproject", action="store_true")
     given = parser.parse_args()
     build, scratch = given.build.resolve(), given.scratch.resolve()
@@ -187,7 +196,7 @@ def main() -> int:
     prefix, installed = install_prefix(build, scratch), install_deb(build, scratch)
     trials: list[Callable[[], None]] = [
         lambda: try_cmake(prefix, scratch, "cpp", "shared"),
-        lambda: try_cmake(installed, scratch, "cpp", "static"),
+        lambda: try_cmake(installed, scratch, "cpp", "static", torch_settings(given.python)),
         lambda: try_cmake(prefix, scratch, "c", "shared"),
         lambda: try_pkg_config(prefix, scratch, "static"),
         lambda: try_pkg_config(installed, scratch, "shared"),
