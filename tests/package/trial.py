@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Tries what is installed: the prefix, the .deb, and tonnx inside another project; with CMake and with pkg-config.
 
-trial.py BUILD SCRATCH [--python PYTHON] [--build-subproject] - BUILD is a finished build, SCRATCH a folder that is made anew. What takes
-minutes, a build of tonnx inside another project, is done on request; otherwise that project is only configured.
+trial.py BUILD SCRATCH [--python PYTHON] [--build-subproject] - BUILD is a finished build, SCRATCH a folder that is made
+anew. What takes minutes, a build of tonnx inside another project, is done on request; otherwise that project is only
+configured.
 """
 
 from __future__ import annotations
