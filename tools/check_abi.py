@@ -2,7 +2,7 @@
 """Compares the interface of libtonnx.so with what abi/ says of it, so that no change of it goes unnoticed.
 
 check_abi.py symbols LIBRARY [--update]         the exported functions and types, by name: abi/SONAME.symbols
-check_abi.py types LIBRARY HEADERS [--update]   the types of their arguments, byte by byte: abi/SONAME.abi, by abidiff
+check_abi.py types LIBRARY HEADERS [--update]   the types of their arguments, bit by bit: abi/SONAME.abi.xz, by abidiff
 
 LIBRARY of `types` has debugging information; HEADERS is the folder of the public headers, whose types alone count.
 """
@@ -10,6 +10,7 @@ LIBRARY of `types` has debugging information; HEADERS is the folder of the publi
 from __future__ import annotations
 
 import argparse
+import lzma
 import re
 import subprocess
 import sys
@@ -49,10 +50,10 @@ def report(differences: str, what: str) -> int:
     return 1
 
 
-def write(path: Path, text: str) -> int:
+def write(path: Path, data: bytes) -> int:
     ABI.mkdir(exist_ok=True)
-    is_new = not path.exists() or path.read_text() != text
-    path.write_text(text)
+    is_new = not path.exists() or path.read_bytes() != data
+    path.write_bytes(data)
     for other in ABI.glob(f"*{path.suffix}"):
         if other != path:
             other.unlink()
@@ -65,7 +66,7 @@ def check_symbols(library: Path, update: bool) -> int:
     if not names:
         sys.exit(f"error: {library} exports nothing")
     if update:
-        return write(path, "".join(f"{name}\n" for name in names))
+        return write(path, "".join(f"{name}\n" for name in names).encode())
     known = path.read_text().splitlines() if path.exists() else []
     lines = [f"  - {name}" for name in known if name not in names] + [
         f"  + {name}" for name in names if name not in known
@@ -90,17 +91,19 @@ def described(library: Path, headers: Path, path: Path) -> None:
 
 
 def check_types(library: Path, headers: Path, update: bool) -> int:
-    path = ABI / f"{soname(library)}.abi"
+    path = ABI / f"{soname(library)}.abi.xz"
     with tempfile.TemporaryDirectory() as folder:
         now = Path(folder) / "now.abi"
         described(library, headers, now)
         if "<abi-instr" not in now.read_text():
             sys.exit(f"error: {library} has no debugging information")
         if update:
-            return write(path, now.read_text())
+            return write(path, lzma.compress(now.read_bytes(), preset=9))
         if not path.exists():
             return report(f"  abi/{path.name} is not there", f"the interface of {soname(library)}")
-        done = subprocess.run(["abidiff", str(path), str(now)], capture_output=True, text=True)
+        known = Path(folder) / "known.abi"
+        known.write_bytes(lzma.decompress(path.read_bytes()))
+        done = subprocess.run(["abidiff", str(known), str(now)], capture_output=True, text=True)
     # a bit for a change of the interface; those below it are for errors and wrong arguments
     if done.returncode != 0:
         return report(done.stdout + done.stderr, f"the interface of {soname(library)}")

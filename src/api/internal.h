@@ -116,7 +116,7 @@ struct Model::Content {
   const core::Model& model() const { return program.model; }
   const core::Graph& graph() const { return *program.model.graph; }
   bool is_onnx() const { return format == Format::Onnx; }
-  void require_onnx(const char* what) const;
+  __attribute__((visibility("hidden"))) void require_onnx(const char* what) const;
 };
 
 /// Opens what the interface keeps closed.
