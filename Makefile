@@ -19,7 +19,7 @@ REFERENCE_PACKAGES := doxygen
 FUZZ ?= all
 SECONDS ?= 600
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
-CXX_FILES = $(shell find src include tests python examples -name '*.h' -o -name '*.cpp' -o -name '*.c')
+CXX_FILES = $(shell find src include tests python examples packaging -name '*.h' -o -name '*.cpp' -o -name '*.c')
 PY_DIRS = $(wildcard python tests/python tests/package bench examples tools packaging)
 SOURCES := $(shell find src include python cmake CMakeLists.txt -type f -not -name '*.pyc' 2>/dev/null)
 
