@@ -100,6 +100,7 @@ test-package: build
 	  -DTONNX_PYTHON=$(CURDIR)/$(PY) -DTONNX_TORCH=$$($(PY) -c 'import torch; print(torch.__path__[0])') >/dev/null
 	@cmake --build build/example >/dev/null
 	@ctest --test-dir build/example --output-on-failure
+	@$(PY) tests/python/cpp_trial.py build/example
 
 test-wheel: wheel  ## installs the wheel where nothing else is, and converts a model with it
 	@rm -rf build/empty

@@ -168,6 +168,8 @@ std::vector<std::byte> Model::to_bytes(Format format, const WriteOptions& option
   });
 }
 
+std::string Model::to_python(const WriteOptions& options) const { return to_python_code(options).source; }
+
 PythonCode Model::to_python_code(const WriteOptions& options) const {
   return translated([&] {
     const core::ConvertOptions inner = core_of(options);
