@@ -97,6 +97,7 @@ test-heavy: build install  ## the tests with large files, which make test leaves
 
 test-package: build  ## the prefix, the .deb and tonnx inside another project, with CMake and pkg-config
 	@$(PYTHON) tests/package/trial.py $(RELEASE) build/package_trial --python $(CURDIR)/$(PY)
+	@$(PY) tests/python/cpp_trial.py build/package_trial/examples_cpp_static
 
 test-subproject: deps  ## builds tonnx inside another project, and runs its examples there: as long as a whole build
 	@$(PYTHON) tests/package/trial.py $(RELEASE) build/subproject_trial --build-subproject

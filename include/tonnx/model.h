@@ -161,7 +161,7 @@ class TONNX_API Model {
   /// Of all formats but Python, which is more than one file.
   std::vector<std::byte> to_bytes(Format format, const WriteOptions& options = {}) const;
   /// The source of an nn.Module.
-  std::string to_python(const WriteOptions& options = {}) const { return to_python_code(options).source; }
+  std::string to_python(const WriteOptions& options = {}) const;
   /// The same with its weights.
   PythonCode to_python_code(const WriteOptions& options = {}) const;
   /// A program of PyTorch as a model of ONNX; of a model of ONNX a copy.

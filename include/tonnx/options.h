@@ -43,6 +43,15 @@ struct DynamicDim {
   std::optional<int64_t> high;
 };
 
+/// What else can be asked of ONNX that is made of a program of PyTorch.
+struct ExportOptions {
+  bool has_weights = true;          ///< false: weights are inputs, and their values are left out
+  bool weights_are_inputs = false;  ///< whose values are defaults
+  bool is_training = false;         ///< Dropout and BatchNormalization in their training forms
+  bool folds = true;                ///< false: what is computed of weights is left to the runtime
+  std::vector<std::pair<std::string, int64_t>> custom_opsets;  ///< versions of other domains than ONNX's own
+};
+
 struct WriteOptions {
   std::optional<Format> format;        ///< of a model of ONNX that is written as such: whatever the ending says
   std::optional<int64_t> opset;        ///< of ONNX; nothing: that of the model, or 20 for a program of PyTorch
@@ -50,6 +59,7 @@ struct WriteOptions {
   std::optional<bool> source_lines;    ///< of ONNX made of a .pt2: whether nodes say which line they come from
   std::vector<DynamicDim> dynamic;     ///< of ONNX to .onnx, .pt2 or .pt
   std::vector<std::string> allow_ops;  ///< library::name of operators of a program that are not known and may be called
+  ExportOptions exporting;             ///< of ONNX made of a .pt2 or a .pt
   bool flat = false;                   ///< code is one class, without modules inside modules
   const Registry* registry = nullptr;  ///< operators of one's own
   /// Told how much is done, 0 to 1; with false for an answer nothing is written, but for the last time, when all is.

@@ -66,9 +66,7 @@ class TONNX_API AtenBuilder {
  public:
   /// `aten::name`, or `library::name`; with its overload where it has one: `aten("add.Tensor", {x, y})`. Its result,
   /// or the first of them.
-  ValueView operator()(std::string_view name, const std::vector<Argument>& arguments) {
-    return all(name, arguments).at(0);
-  }
+  ValueView operator()(std::string_view name, const std::vector<Argument>& arguments);
   std::vector<ValueView> all(std::string_view name, const std::vector<Argument>& arguments);
   ValueView constant(const Tensor& tensor, std::string_view name = "constant");
 
@@ -106,9 +104,7 @@ class TONNX_API OnnxBuilder {
   using Attributes = std::vector<std::pair<std::string, AttributeValue>>;
   /// `onnx("Add", {a, b})`; of another domain: `onnx("com.microsoft.Gelu", {x})`. A view of nothing is an input that
   /// is left out.
-  ValueView operator()(std::string_view op, const std::vector<ValueView>& inputs, const Attributes& attributes = {}) {
-    return all(1, op, inputs, attributes).at(0);
-  }
+  ValueView operator()(std::string_view op, const std::vector<ValueView>& inputs, const Attributes& attributes = {});
   std::vector<ValueView> all(size_t count, std::string_view op, const std::vector<ValueView>& inputs,
                              const Attributes& attributes = {});
   ValueView constant(const Tensor& tensor, std::string_view name = "constant");

@@ -58,7 +58,7 @@ struct Dim {
   Dim(std::string name) : number(-1), text(std::move(name)) {}  // NOLINT
 
   bool is_number() const { return number >= 0; }
-  bool operator==(const Dim&) const = default;
+  TONNX_API bool operator==(const Dim& other) const;
 
   int64_t number;    ///< -1 where it is no number
   std::string text;  ///< empty where it is a number, or where nothing is known
@@ -84,8 +84,8 @@ struct Type {
   std::optional<std::vector<Dim>> shape;  ///< nothing: not even the number of dimensions is known
   std::vector<Type> elements;
 
-  static Type tensor(DType dtype, std::vector<Dim> shape) { return {Kind::Tensor, dtype, std::move(shape), {}}; }
-  bool operator==(const Type&) const = default;
+  TONNX_API static Type tensor(DType dtype, std::vector<Dim> shape);
+  TONNX_API bool operator==(const Type& other) const;
 };
 /// `float32[batch, 3]`.
 TONNX_API std::string text_of(const Type& type);

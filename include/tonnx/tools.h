@@ -33,6 +33,10 @@ TONNX_API Format require_route(const std::string& source, const std::string& tar
 TONNX_API void require_operator_names(const std::vector<std::string>& names);
 /// Names, types and shapes of the weights in a .pth or .safetensors file, one line each, and what else it holds.
 TONNX_API std::string print_weights(const std::string& path);
+/// A .pt2 of a stranger's, written anew from what the library read of it: PyTorch can load the copy, and not the file
+/// itself, which it would unpickle and evaluate.
+TONNX_API void write_vetted_copy(const std::string& source, const std::string& target,
+                                 const std::vector<std::string>& allow_ops = {});
 TONNX_API std::string read_text(const std::string& path);
 /// The file appears whole or not at all.
 TONNX_API void write_text(const std::string& path, std::string_view text);

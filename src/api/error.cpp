@@ -23,6 +23,15 @@ static_assert(static_cast<int>(Error::Kind::Unsupported) == static_cast<int>(cor
 
 void throw_internal(const char* what) { throw Error(Error::Kind::Internal, what); }
 
+/// A binding in this tree may throw inner errors.
+void throw_callers(const CallersException& exception) {
+  try {
+    std::rethrow_exception(exception.thrown);
+  } catch (const core::Error& e) {
+    throw_public(e);
+  }
+}
+
 void throw_cancelled() { throw Error(Error::Kind::Cancelled, "the caller wants no more"); }
 
 }  // namespace tonnx::v1

@@ -73,6 +73,7 @@ auto callers(Body&& body) {
 [[noreturn]] void throw_public(const core::Error& error);
 [[noreturn]] void throw_internal(const char* what);
 [[noreturn]] void throw_cancelled();
+[[noreturn]] void throw_callers(const CallersException& exception);
 
 /// The border: inner errors become those of the interface.
 template <class Body>
@@ -84,7 +85,7 @@ auto translated(Body&& body) {
   } catch (const Cancellation&) {
     throw_cancelled();
   } catch (const CallersException& e) {
-    std::rethrow_exception(e.thrown);
+    throw_callers(e);
   } catch (const Error&) {
     throw;
   } catch (const std::bad_alloc&) {

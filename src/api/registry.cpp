@@ -140,6 +140,9 @@ std::vector<int64_t> OnnxNode::const_ints(std::string_view input) const {
   return translated([&]() -> std::vector<int64_t> { return onnx_node(node_).const_ints(input); });
 }
 
+ValueView AtenBuilder::operator()(std::string_view name, const std::vector<Argument>& arguments) {
+  return all(name, arguments).at(0);
+}
 std::vector<ValueView> AtenBuilder::all(std::string_view name, const std::vector<Argument>& arguments) {
   return translated([&] {
     const std::string full = name.find("::") == name.npos ? "aten::" + std::string(name) : std::string(name);
@@ -198,6 +201,10 @@ std::vector<int64_t> AtenNode::ints(std::string_view name) const {
   return translated([&]() -> std::vector<int64_t> { return aten_node(node_).ints(name); });
 }
 
+ValueView OnnxBuilder::operator()(std::string_view op, const std::vector<ValueView>& inputs,
+                                  const Attributes& attributes) {
+  return all(1, op, inputs, attributes).at(0);
+}
 std::vector<ValueView> OnnxBuilder::all(size_t count, std::string_view op, const std::vector<ValueView>& inputs,
                                         const Attributes& attributes) {
   return translated([&] {

@@ -9,6 +9,7 @@
 #include "convert/file_kind.h"
 #include "convert/option_text.h"
 #include "convert/weights.h"
+#include "formats/pt2/vetted_copy.h"
 #include "ops/frame/op_def.h"
 #include "passes/pass_table.h"
 
@@ -42,6 +43,10 @@ void require_operator_names(const std::vector<std::string>& names) {
 }
 std::string print_weights(const std::string& path) {
   return translated([&] { return core::print_weights(path); });
+}
+void write_vetted_copy(const std::string& source, const std::string& target,
+                       const std::vector<std::string>& allow_ops) {
+  translated([&] { core::write_vetted_copy(source, target, core::AllowedOps(allow_ops)); });
 }
 std::string read_text(const std::string& path) {
   return translated([&] { return std::string(core::map_file(path).view()); });

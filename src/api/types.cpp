@@ -43,6 +43,12 @@ Type public_of(const core::Type& type) {
   return result;
 }
 
+bool Dim::operator==(const Dim& other) const { return number == other.number && text == other.text; }
+Type Type::tensor(DType dtype, std::vector<Dim> shape) { return {Kind::Tensor, dtype, std::move(shape), {}}; }
+bool Type::operator==(const Type& other) const {
+  return kind == other.kind && dtype == other.dtype && shape == other.shape && elements == other.elements;
+}
+
 std::string text_of(const Type& type) { return core::text_of(core_of(type)); }
 
 std::map<std::string, std::vector<int64_t>> map_of(const InputShapes& shapes) {

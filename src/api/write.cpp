@@ -24,6 +24,12 @@ core::ConvertOptions core_of(const WriteOptions& options) {
     result.dynamic.push_back({dim.input, dim.axis, dim.name, dim.low, dim.high});
   result.allow_ops = core::AllowedOps(options.allow_ops);
   result.flat = options.flat;
+  const ExportOptions& exporting = options.exporting;
+  result.exporting.export_params = exporting.has_weights;
+  result.exporting.keep_initializers_as_inputs = exporting.weights_are_inputs;
+  result.exporting.raising.training = exporting.is_training;
+  result.exporting.raising.keeps_weights = !exporting.folds;
+  result.exporting.custom_opsets.insert(exporting.custom_opsets.begin(), exporting.custom_opsets.end());
   if (options.registry != nullptr) result.custom = custom_of(*options.registry);
   return result;
 }
@@ -167,6 +173,8 @@ std::vector<std::byte> Model::to_bytes(Format format, const WriteOptions& option
     return bytes;
   });
 }
+
+std::string Model::to_python(const WriteOptions& options) const { return to_python_code(options).source; }
 
 PythonCode Model::to_python_code(const WriteOptions& options) const {
   return translated([&] {

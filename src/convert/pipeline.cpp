@@ -123,7 +123,7 @@ LoweringOptions lowering_options(const ConvertOptions& options) {
 }
 
 ExportOptions export_options(const ConvertOptions& options) {
-  ExportOptions result;
+  ExportOptions result = options.exporting;
   if (options.opset) result.raising.opset = *options.opset;
   result.raising.source_lines = options.source_lines.value_or(true);
   result.custom = options.custom;

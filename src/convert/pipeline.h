@@ -28,6 +28,15 @@ struct DynamicDim {
 
 struct ScriptCall;
 
+/// How a program of PyTorch becomes ONNX.
+struct ExportOptions {
+  RaiseOptions raising;
+  bool export_params = true;                     // false: the weights are inputs, and their values are left out
+  bool keep_initializers_as_inputs = false;      // the weights are inputs whose values are defaults
+  std::map<std::string, int64_t> custom_opsets;  // versions of the domains that the nodes of symbolics are of
+  std::shared_ptr<const CustomOps> custom;       // operators of the user's own
+};
+
 struct ConvertOptions {
   std::optional<int64_t> opset;                              // of the ONNX that is written
   std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
@@ -42,6 +51,7 @@ struct ConvertOptions {
   Limits limits;                     // of what the conversion may use
   std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
   std::shared_ptr<const CustomOps> custom;           // operators of the user's own
+  ExportOptions exporting;                           // what else is asked of ONNX that is made of a program
   std::vector<std::byte>* memory = nullptr;  // takes the bytes of the target, whose name is only its format then
 };
 
@@ -51,14 +61,6 @@ void convert_file(const std::string& source, const std::string& target, const Co
 OnnxWriteOptions onnx_options(const ConvertOptions& options);
 void convert_model(Model& model, const std::string& target, const ConvertOptions& options = {});
 
-/// How a program of PyTorch becomes ONNX.
-struct ExportOptions {
-  RaiseOptions raising;
-  bool export_params = true;                     // false: the weights are inputs, and their values are left out
-  bool keep_initializers_as_inputs = false;      // the weights are inputs whose values are defaults
-  std::map<std::string, int64_t> custom_opsets;  // versions of the domains that the nodes of symbolics are of
-  std::shared_ptr<const CustomOps> custom;       // operators of the user's own
-};
 ExportOptions export_options(const ConvertOptions& options);
 LoweringOptions lowering_options(const ConvertOptions& options);
 

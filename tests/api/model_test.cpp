@@ -105,6 +105,10 @@ TEST(ApiModel, ProgramsOfPyTorchBecomeOnnxAgain) {
     EXPECT_EQ(ops_of(onnx), (std::vector<std::string>{"Gemm", "Relu", "Gemm"}));
     EXPECT_EQ(ops_of(Model::read(program.to_bytes(Format::Onnx), Format::Onnx)), ops_of(onnx));
     EXPECT_THROW(program.clone().simplify(), Error);
+    const Model open = program.to_onnx({.exporting = {.has_weights = false}});
+    EXPECT_EQ(open.graph().inputs().size(), 5U);
+    EXPECT_TRUE(open.graph().initializers().empty());
+    EXPECT_EQ(program.to_onnx({.exporting = {.weights_are_inputs = true}}).graph().initializers().size(), 4U);
   }
 }
 

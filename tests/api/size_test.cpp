@@ -1,4 +1,5 @@
 // size_test.cpp - many nodes in one model, and many conversions at once.
+#include <algorithm>
 #include <fstream>
 #include <thread>
 
@@ -70,6 +71,36 @@ TEST(ApiThreads, ConversionsAtOnceGiveEqualBytes) {
   }
   for (std::thread& thread : threads) thread.join();
   for (size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], expected[i % 10]) << i;
+}
+
+/// Models of many operators, a few of which cannot be converted.
+TEST(ApiThreads, ManyOperatorsAtOnceGiveWhatTheyGiveAlone) {
+  std::vector<std::string> files;
+  for (const auto& file : std::filesystem::directory_iterator(TONNX_TEST_FILES "/fuzz/corpus/onnx_routes"))
+    files.push_back(file.path().string());
+  std::sort(files.begin(), files.end());
+  ASSERT_GE(files.size(), 100U);
+  const auto convert = [&](size_t number) {
+    const Format formats[] = {Format::TorchExport, Format::TorchScript, Format::SafeTensors, Format::Onnx};
+    try {
+      Model model = Model::read(files[number], Format::Onnx);
+      std::string text = model.to_python();
+      if (number % 2 == 1) model.simplify();
+      const std::vector<std::byte> bytes = model.to_bytes(formats[number % 4]);
+      return text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    } catch (const tonnx::Error& e) {
+      return std::string(e.what());
+    }
+  };
+  std::vector<std::string> found(files.size());
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (size_t i = t; i < files.size(); i += 8) found[i] = convert(i);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < files.size(); ++i) EXPECT_EQ(found[i], convert(i)) << files[i];
 }
 
 TEST(ApiThreads, OneModelServesManyReaders) {
