@@ -10,21 +10,23 @@ RELEASE := build/release
 STAMPS := build/stamps
 
 DEBIAN_PACKAGES := libprotozero-dev rapidjson-dev libfmt-dev libcli11-dev libyaml-cpp-dev zlib1g-dev libgtest-dev ccache \
-	ninja-build cmake g++ python3-venv python3-dev
+	ninja-build cmake g++ python3-venv python3-dev dpkg-dev file pkg-config
 FUZZ_PACKAGES := clang-16 libclang-rt-16-dev
 CHECK_PACKAGES := clang-16 clang-format-16 clang-tidy-16
 COVERAGE_PACKAGES := gcovr
+ABI_PACKAGES := abigail-tools
+REFERENCE_PACKAGES := doxygen
 FUZZ ?= all
 SECONDS ?= 600
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
-CXX_FILES = $(shell find src include tests python examples -name '*.h' -o -name '*.cpp')
-PY_DIRS = $(wildcard python tests/python bench examples tools)
+CXX_FILES = $(shell find src include tests python examples packaging -name '*.h' -o -name '*.cpp' -o -name '*.c')
+PY_DIRS = $(wildcard python tests/python tests/package bench examples tools packaging)
 SOURCES := $(shell find src include python cmake CMakeLists.txt -type f -not -name '*.pyc' 2>/dev/null)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help deps venv core build install wheel demo test test-cpp test-python test-heavy test-package test-wheel test-dev fuzz coverage \
-	bench format check tidy docs site clean
+.PHONY: help deps venv core build install wheel demo test test-cpp test-python test-heavy test-package test-subproject test-abi abi-update deb test-wheel test-dev fuzz coverage \
+	bench format check tidy docs site reference clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## *(.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -89,15 +91,34 @@ test-python: build install
 	@$(PY) -m ruff check -q $(PY_DIRS)
 	@TONNX_CLI=$(CURDIR)/$(RELEASE)/tonnx $(PY) -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
 
-test-heavy: build install  ## the Python tests with large files, which make test leaves out
+test-heavy: build install  ## the tests with large files, which make test leaves out
+	@$(RELEASE)/tonnx_api_tests --gtest_brief=1 --gtest_filter='ApiSize.*'
 	@TONNX_CLI=$(CURDIR)/$(RELEASE)/tonnx $(PY) -m pytest -q -n $(JOBS) -m heavy
 
-test-package: build
-	@rm -rf build/prefix build/example
-	@cmake --install $(RELEASE) --prefix build/prefix >/dev/null
-	@cmake -S examples/cpp -B build/example -G Ninja -DCMAKE_PREFIX_PATH=$(CURDIR)/build/prefix >/dev/null
-	@cmake --build build/example >/dev/null
-	@ctest --test-dir build/example --output-on-failure
+test-package: build  ## the prefix, the .deb and tonnx inside another project, with CMake and pkg-config
+	@$(PYTHON) tests/package/trial.py $(RELEASE) build/package_trial --python $(CURDIR)/$(PY)
+	@$(PY) tests/python/cpp_trial.py build/package_trial/examples_cpp_static
+
+test-subproject: deps  ## builds tonnx inside another project, and runs its examples there: as long as a whole build
+	@$(PYTHON) tests/package/trial.py $(RELEASE) build/subproject_trial --build-subproject
+
+test-abi: MORE_PACKAGES := $(ABI_PACKAGES)
+test-abi: build  ## whether programs that were compiled before still run with libtonnx.so: abidiff with what abi/ says of it
+	@cmake --build $(RELEASE) -j $(JOBS) --target tonnx_described
+	@$(PYTHON) tools/check_abi.py symbols $(RELEASE)/libtonnx.so
+	@$(PYTHON) tools/check_abi.py types $(RELEASE)/described/libtonnx.so include/tonnx
+
+abi-update: MORE_PACKAGES := $(ABI_PACKAGES)
+abi-update: build  ## abi/ after a change of the interface that is meant
+	@cmake --build $(RELEASE) -j $(JOBS) --target tonnx_described
+	@$(PYTHON) tools/check_abi.py symbols $(RELEASE)/libtonnx.so --update
+	@$(PYTHON) tools/check_abi.py types $(RELEASE)/described/libtonnx.so include/tonnx --update
+
+deb: build  ## build/deb/tonnx_*.deb: the program, the libraries, headers, and what CMake and pkg-config look for
+	@rm -rf build/deb
+	@cpack --config $(RELEASE)/CPackConfig.cmake -B build/cpack -D CPACK_OUTPUT_FILE_PREFIX=$(CURDIR)/build/deb >build/cpack.log 2>&1 \
+	  || (cat build/cpack.log; false)
+	@ls build/deb/*.deb
 
 test-wheel: wheel  ## installs the wheel where nothing else is, and converts a model with it
 	@rm -rf build/empty
@@ -172,9 +193,16 @@ $(SITE_VENV)/.stamp: tools/site_requirements.txt
 	@$(SITE_VENV)/bin/python -m pip install -q --disable-pip-version-check -r $<
 	@touch $@
 
-site: $(SITE_VENV)/.stamp  ## the documentation as a site, in build/site; a link that leads nowhere is an error
+site: $(SITE_VENV)/.stamp reference  ## the documentation as a site, in build/site; a link that leads nowhere is an error
 	@NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/python -m mkdocs build -q --strict
+	@cp -r build/reference/html build/site/api
 	@echo "build/site/index.html"
+
+reference: MORE_PACKAGES := $(REFERENCE_PACKAGES)
+reference: deps  ## the reference of the library in C++ and C, by Doxygen, in build/reference/html; warnings are errors
+	@rm -rf build/reference && mkdir -p build/reference
+	@TONNX_VERSION=$$(sed -nE 's/^.define TONNX_VERSION_[A-Z]+ ([0-9]+)$$/\1/p' include/tonnx/version.h | paste -sd.) doxygen docs/doxygen/Doxyfile
+	@echo "build/reference/html/index.html"
 
 clean:  ## removes what was built; keeps the virtual environments
 	@rm -rf build

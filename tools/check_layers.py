@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the layers of the library to their order: none includes, or needs a symbol of, a layer above it.
+"""Holds the layers of the library to their order: none includes, or needs a symbol of, a layer above it. The command
+line, which is above all of them, has the public interface alone; and that has nothing of the layers.
 
 check_layers.py SOURCE BUILD LAYER... - the layers from the lowest to the highest, each a library BUILD/libtonnx_LAYER.a
 """
@@ -28,8 +29,22 @@ def symbols(library: Path) -> tuple[set[str], set[str]]:
     return defined, needed - defined
 
 
-def main(source: Path, build: Path, layers: list[str]) -> int:
+def faults_outside(source: Path) -> list[str]:
+    """What the command line and the public headers include that they should not."""
     faults = []
+    for folder, own in (("src/cli", "cli/"), ("include/tonnx", None)):
+        files = [file for file in sorted((source / folder).iterdir()) if file.suffix in (".h", ".cpp")]
+        if not files:
+            faults.append(f"{folder}: has no sources")
+        for file in files:
+            for name in re.findall(r'^#include "([^"]*)"', file.read_text(), re.MULTILINE):
+                if own is None or not name.startswith(own):
+                    faults.append(f"{file.relative_to(source)}: includes {name}, which is not of the public interface")
+    return faults
+
+
+def main(source: Path, build: Path, layers: list[str]) -> int:
+    faults = faults_outside(source)
     for place, layer in enumerate(layers):
         above = set(layers[place + 1 :])
         files = [file for file in sorted((source / "src" / layer).rglob("*")) if file.suffix in (".h", ".cpp")]

@@ -1,7 +1,10 @@
 // computed.h - bytes that are made when they are written, so that nobody has to hold them.
 #pragma once
+#include <algorithm>
 #include <functional>
+#include <mutex>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 
@@ -15,6 +18,19 @@ class ComputedBytes : public ByteOwner {
   virtual void compute(size_t offset, uint8_t* into, size_t size) const = 0;
   /// How many bytes are best made at a time: a multiple of 16.
   virtual size_t best_piece() const { return size_t{1} << 18; }
+
+  /// All of them, made when they are first asked for, and kept: for those who must look at them in memory.
+  const std::vector<uint8_t>& in_memory() const {
+    std::call_once(is_made_, [this] {
+      made_.resize(size());
+      compute(0, made_.data(), made_.size());
+    });
+    return made_;
+  }
+
+ private:
+  mutable std::once_flag is_made_;
+  mutable std::vector<uint8_t> made_;
 };
 
 /// Whether what lies at these addresses is not what is meant: nobody may look at it then.

@@ -108,7 +108,8 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
       is_stream_(other.is_stream_),
       fd_(std::exchange(other.fd_, -1)),
       position_(other.position_),
-      buffer_(std::move(other.buffer_)) {}
+      buffer_(std::move(other.buffer_)),
+      memory_(other.memory_) {}
 
 OutputFile::~OutputFile() {
   if (fd_ >= 0) close(fd_);
@@ -124,6 +125,14 @@ void OutputFile::fail_write(int error) const {
 
 /// What is in the buffer, and then these bytes.
 void OutputFile::write_through(std::string_view data) {
+  if (memory_ != nullptr) {
+    for (const std::string_view part : {std::string_view(buffer_), data}) {
+      const auto* first = reinterpret_cast<const std::byte*>(part.data());
+      memory_->insert(memory_->end(), first, first + part.size());
+    }
+    buffer_.clear();
+    return;
+  }
   iovec parts[2] = {{buffer_.data(), buffer_.size()}, {const_cast<char*>(data.data()), data.size()}};
   while (parts[0].iov_len + parts[1].iov_len > 0) {
     const ssize_t n = writev(fd_, parts, 2);
@@ -167,7 +176,7 @@ void OutputFile::write(const Bytes& data) {
 /// Returns how many bytes were copied. The kernel copies whole pages best; a file system may even share them.
 size_t OutputFile::copy_by_kernel(const Bytes& data) {
   const int source = data.owner() ? data.owner()->fd() : -1;
-  if (source < 0 || data.size() < kKernelCopySize) return 0;
+  if (source < 0 || data.size() < kKernelCopySize || memory_ != nullptr) return 0;
   auto offset = static_cast<off_t>(data.data() - data.owner()->begin());
   if (static_cast<uint64_t>(offset) % kPage != position_ % kPage) return 0;
   flush();
@@ -218,6 +227,7 @@ void OutputFile::put_in_place() {
 }
 
 void OutputFile::commit() {
+  if (memory_ != nullptr) flush();
   if (fd_ < 0) return;
   flush();
   if (!is_stream_) {

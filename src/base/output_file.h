@@ -1,5 +1,6 @@
 // output_file.h - files that appear whole or not at all: written without a name, and put in their place at the end.
 #pragma once
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@ class OutputFile {
   explicit OutputFile(std::string path);
   /// Puts a file of ours, which is finished, in the place of `path` in the same folder or one of the same disk.
   OutputFile(std::string path, const std::string& finished);
+  /// Memory of the caller's in place of a file.
+  explicit OutputFile(std::vector<std::byte>& memory) : memory_(&memory) {}
   OutputFile(OutputFile&& other) noexcept;
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -61,6 +64,7 @@ class OutputFile {
   int fd_ = -1;
   uint64_t position_ = 0;
   std::string buffer_;
+  std::vector<std::byte>* memory_ = nullptr;
 };
 
 /// Finishes all files first and then puts each in its place, so that a full disk leaves none of them behind.

@@ -39,6 +39,9 @@ enum class Verifying { Asked, Never, Impossible };
 /// Throws InvalidModel with all mistakes of the file, each with its line. Impossible: asking for it is a mistake.
 /// `here` is the folder that the command is run in, where that is not the current one.
 BatchConfig read_batch(const std::string& path, Verifying verifying = Verifying::Asked, const std::string& here = "");
+/// The same for a text, as if it were a file of that path.
+BatchConfig parse_batch_config(std::string_view source, const std::string& path, Verifying verifying = Verifying::Asked,
+                               const std::string& here = "");
 
 struct JobResult {
   enum class Status { Waiting, Done, Failed, Unchanged };

@@ -391,10 +391,14 @@ class Expansion {
 }  // namespace
 
 BatchConfig read_batch(const std::string& path, Verifying verifying, const std::string& here) {
-  const Bytes bytes = map_file(path);
-  if (bytes.size() > kMaxBytes) fail(ErrorKind::BadFile, "'{}' is too large for a list of models", path);
+  return parse_batch_config(map_file(path).view(), path, verifying, here);
+}
+
+BatchConfig parse_batch_config(std::string_view source, const std::string& path, Verifying verifying,
+                               const std::string& here) {
+  if (source.size() > kMaxBytes) fail(ErrorKind::BadFile, "'{}' is too large for a list of models", path);
   Mistakes mistakes;
-  const BatchText text = parse_batch(bytes.view(), mistakes);
+  const BatchText text = parse_batch(source, mistakes);
   BatchConfig config{path, Expansion(text, path, verifying, here, mistakes).run()};
   mistakes.report(path);
   return config;

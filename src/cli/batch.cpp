@@ -1,17 +1,15 @@
 // batch.cpp - tonnx run: many conversions, as a YAML file lists them.
-#include "batch/batch.h"
 
 #include <sys/ioctl.h>
+#include <tonnx/batch.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
-#include "base/join.h"
-#include "base/output_file.h"
-#include "base/utf8.h"
 #include "cli/commands.h"
+#include "cli/error.h"
 #include "cli/parse.h"
 
 namespace tonnx::cli {
@@ -35,18 +33,17 @@ class Progress {
     if (has_bar_) draw();
   }
 
-  void on_end(const BatchJob& job, const JobResult& result) {
+  void on_end(const BatchJob& job) {
     ++done_;
-    const bool is_failed = result.status == JobResult::Status::Failed;
+    const bool is_failed = job.status == BatchJob::Status::Failed;
     if (has_bar_) {
-      if (is_failed)
-        print(fmt::format("\r\033[Kfailed: {}: {}\n", shown(job.source), visible_text(result.error, true)));
+      if (is_failed) print(fmt::format("\r\033[Kfailed: {}: {}\n", shown(job.source), visible_text(job.error, true)));
       return draw();
     }
     if (is_quiet_ && !is_failed) return;
     print(fmt::format("[{}/{}] {} -> {}: {} ({:.2f} s)\n", done_, total_, shown(job.source), shown(job.target),
-                      is_failed ? "failed: " + visible_text(result.error, true) : std::string(name_of(result.status)),
-                      result.seconds));
+                      is_failed ? "failed: " + visible_text(job.error, true) : std::string(name_of(job.status)),
+                      job.seconds));
   }
 
   void end() const {
@@ -54,6 +51,7 @@ class Progress {
   }
 
  private:
+  static bool is_inside_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
   static void print(const std::string& text) { std::fputs(text.c_str(), stderr); }
 
   void draw() const {
@@ -66,7 +64,7 @@ class Progress {
         fmt::format("[{}{}] {}/{} ", std::string(filled, '#'), std::string(kWidth - filled, ' '), done_, total_);
     const size_t room = columns > line.size() + 1 ? columns - line.size() - 1 : 0;
     size_t from = current_.size() - std::min(current_.size(), room);
-    while (from < current_.size() && utf8_length(std::string_view(current_).substr(from)) == 0) ++from;
+    while (from < current_.size() && is_inside_character(current_[from])) ++from;
     line += current_.substr(from);
     print("\r\033[K" + line);
     std::fflush(stderr);
@@ -77,49 +75,43 @@ class Progress {
   std::string current_;
 };
 
-JobJudge judge_of(const JudgeMaker& make_judge) {
-  if (!make_judge) return {};
-  return [make_judge](const BatchJob& job, const std::string& result,
-                      const std::map<std::string, std::vector<int64_t>>& shapes) {
-    JudgeOptions options;
-    options.times = job.verify->times;
-    options.relative = job.verify->relative;
-    options.absolute = job.verify->absolute;
-    options.data = job.verify->data;
-    options.allow_ops = job.convert.allow_ops.names();
-    options.shapes = texts_of(shapes);
-    return make_judge(options)(job.source, result);
-  };
+std::string compare(const JudgeMaker& make_judge, const BatchComparison& comparison) {
+  JudgeOptions options;
+  options.times = comparison.times;
+  options.relative = comparison.relative;
+  options.absolute = comparison.absolute;
+  options.data = comparison.data;
+  options.allow_ops = comparison.allow_ops;
+  options.shapes = texts_of(comparison.shapes);
+  return make_judge(options)(comparison.source, comparison.result);
 }
 
-void list_jobs(const BatchConfig& config, const BatchReport& report) {
-  for (size_t i = 0; i < config.jobs.size(); ++i) {
-    const BatchJob& job = config.jobs[i];
-    const std::string steps = steps_of(job);
-    const bool is_done = report.results[i].status == JobResult::Status::Unchanged;
+void list_jobs(const BatchReport& report) {
+  for (const BatchJob& job : report.jobs) {
+    const bool is_done = job.status == BatchJob::Status::Unchanged;
     fmt::print("{} -> {}{}{}\n", shown(job.source), shown(job.target),
-               steps.empty() ? "" : fmt::format("  ({})", steps), is_done ? "  unchanged" : "");
+               job.steps.empty() ? "" : fmt::format("  ({})", job.steps), is_done ? "  unchanged" : "");
   }
-  const size_t unchanged = report.count(JobResult::Status::Unchanged);
-  fmt::print("{} to be done, {} unchanged\n", config.jobs.size() - unchanged, unchanged);
+  const size_t unchanged = report.count(BatchJob::Status::Unchanged);
+  fmt::print("{} to be done, {} unchanged\n", report.jobs.size() - unchanged, unchanged);
 }
 
-int severity(const JobResult& result) {
-  if (!result.kind) return 2;
-  return *result.kind == ErrorKind::Internal ? 3 : *result.kind == ErrorKind::Unsupported ? 1 : 0;
+int severity(const BatchJob& job) {
+  if (job.kind == Error::Kind::Differs) return 2;
+  return job.kind == Error::Kind::Internal ? 3 : job.kind == Error::Kind::Unsupported ? 1 : 0;
 }
 
 /// The worst of the failures is what the program ends with.
 void throw_failures(const BatchReport& report) {
-  const JobResult* worst = nullptr;
-  for (const JobResult& result : report.results) {
-    if (result.status != JobResult::Status::Failed) continue;
-    if (worst == nullptr || severity(result) > severity(*worst)) worst = &result;
+  const BatchJob* worst = nullptr;
+  for (const BatchJob& job : report.jobs) {
+    if (job.status != BatchJob::Status::Failed) continue;
+    if (worst == nullptr || severity(job) > severity(*worst)) worst = &job;
   }
   if (worst == nullptr) return;
   const std::string text =
-      fmt::format("{} of {} conversions failed", report.count(JobResult::Status::Failed), report.results.size());
-  if (!worst->kind) throw Differs(text);
+      fmt::format("{} of {} conversions failed", report.count(BatchJob::Status::Failed), report.jobs.size());
+  if (worst->kind == Error::Kind::Differs) throw Differs(text);
   throw Error(*worst->kind, text);
 }
 
@@ -127,30 +119,23 @@ void run_all(const BatchArguments& a, const JudgeMaker& make_judge) {
   require(!a.config.empty(), "run needs a file that lists the models: tonnx run models.yml");
   if (!a.cluster.empty())  // the package reads the arguments itself, before they come here
     fail_unsupported("--on {} needs the Python package: pip install tonnx[dask], then python -m tonnx run", a.cluster);
-  const Verifying verifying = a.never_verifies ? Verifying::Never
-                              : make_judge     ? Verifying::Asked
-                                               : Verifying::Impossible;
-  const BatchConfig config = read_batch(a.config, verifying);
   BatchOptions options;
   options.threads = a.threads;
   options.resumes = a.resumes;
+  options.verifies = !a.never_verifies;
   options.is_dry = true;
   options.limits = parse_limits(a.limits);
-  options.judge = judge_of(make_judge);
-  const BatchReport plan = run_batch(config, options);
-  if (a.is_dry) return list_jobs(config, plan);
-  Progress progress(config.jobs.size() - plan.count(JobResult::Status::Unchanged), a.is_quiet);
+  if (make_judge) options.compare = [&](const BatchComparison& comparison) { return compare(make_judge, comparison); };
+  const BatchReport plan = tonnx::run(a.config, options);
+  if (a.is_dry) return list_jobs(plan);
+  Progress progress(plan.jobs.size() - plan.count(BatchJob::Status::Unchanged), a.is_quiet);
   options.is_dry = false;
   options.on_start = [&](const BatchJob& job) { progress.on_start(job); };
-  options.on_end = [&](const BatchJob& job, const JobResult& result) { progress.on_end(job, result); };
-  const BatchReport report = run_batch(config, options);
+  options.on_end = [&](const BatchJob& job) { progress.on_end(job); };
+  const BatchReport report = tonnx::run(a.config, options);
   progress.end();
-  if (!a.report.empty()) {
-    OutputFile file(a.report);
-    file.write(std::string_view(json_of(config, report)));
-    file.commit();
-  }
-  if (!a.is_quiet) std::fputs(table_of(config, report).c_str(), stdout);
+  if (!a.report.empty()) write_text(a.report, report.json);
+  if (!a.is_quiet) std::fputs(report.table.c_str(), stdout);
   std::fflush(stdout);
   throw_failures(report);
 }

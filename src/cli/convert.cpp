@@ -4,17 +4,10 @@
 #include <filesystem>
 #include <memory>
 
-#include "base/error.h"
-#include "base/output_file.h"
 #include "cli/commands.h"
+#include "cli/error.h"
 #include "cli/parse.h"
 #include "cli/terminal.h"
-#include "convert/file_kind.h"
-#include "convert/option_text.h"
-#include "convert/pipeline.h"
-#include "convert/simplify.h"
-#include "convert/weights.h"
-#include "formats/onnx/onnx.h"
 
 namespace tonnx::cli {
 namespace {
@@ -37,18 +30,21 @@ struct ConvertArguments {
 
 ConvertOptions options_of(const ConvertArguments& a) {
   ConvertOptions options;
-  if (a.opset != 0) options.opset = a.opset;
-  options.input_shapes = parse_shapes(a.input_shapes);
-  options.input_types = parse_types(a.input_types);
-  for (const std::string& text : a.dynamic) options.dynamic.push_back(parse_dynamic(text));
-  options.allow_ops = AllowedOps(a.allow_ops);
-  options.limits = parse_limits(a.limits);
-  if (a.external_data) options.external_data = true;
-  if (a.no_external_data) options.external_data = false;
-  if (a.no_source_lines) options.source_lines = false;
-  options.flat = a.flat;
-  options.weights = a.weights;
-  if (!a.part.empty()) options.part = a.part;
+  ReadOptions& read = options.read;
+  WriteOptions& write = options.write;
+  if (a.opset != 0) write.opset = a.opset;
+  read.input_shapes = parse_shapes(a.input_shapes);
+  read.input_types = parse_types(a.input_types);
+  for (const std::string& text : a.dynamic) write.dynamic.push_back(parse_dynamic(text));
+  require_operator_names(a.allow_ops);
+  write.allow_ops = a.allow_ops;
+  read.limits = parse_limits(a.limits);
+  if (a.external_data) write.external_data = true;
+  if (a.no_external_data) write.external_data = false;
+  if (a.no_source_lines) write.source_lines = false;
+  write.flat = a.flat;
+  read.weights = a.weights;
+  if (!a.part.empty()) read.part = a.part;
   return options;
 }
 
@@ -56,10 +52,10 @@ ConvertOptions options_of(const ConvertArguments& a) {
 /// one's kind is what the program ends with.
 void convert_list(const ConvertArguments& a) {
   const ConvertOptions options = options_of(a);
-  const Bytes text = map_file(a.list);
+  const std::string text = read_text(a.list);
   size_t count = 0, failed = 0, line_number = 0;
-  std::optional<ErrorKind> worst;
-  for (std::string_view rest = text.view(); !rest.empty();) {
+  std::optional<Error::Kind> worst;
+  for (std::string_view rest = text; !rest.empty();) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     std::string_view line = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -72,20 +68,17 @@ void convert_list(const ConvertArguments& a) {
     const std::string source(line.substr(0, tab)), target(line.substr(tab + 1)), report = target + ".err";
     ++count;
     std::remove(report.c_str());
-    const auto note_failure = [&](ErrorKind kind, const char* text) {
+    const auto note_failure = [&](Error::Kind kind, const char* text) {
       ++failed;
       if (!worst) worst = kind;
-      OutputFile file(report);
-      file.write(std::string_view(text));
-      file.write(std::string_view("\n"));
-      file.commit();
+      write_text(report, std::string(text) + "\n");
     };
     try {
-      convert_file(source, target, options);
+      tonnx::convert(source, target, options);
     } catch (const Error& e) {
       note_failure(e.kind(), e.what());
     } catch (const std::exception& e) {  // the others are still converted
-      note_failure(ErrorKind::Internal, e.what());
+      note_failure(Error::Kind::Internal, e.what());
     }
   }
   if (failed > 0)
@@ -94,17 +87,18 @@ void convert_list(const ConvertArguments& a) {
 
 /// Writes the source made simpler, at the shapes that are given, and leaves the rest of the options to the conversion.
 void simplify_first(const ConvertArguments& a, ConvertOptions& options) {
-  in_context([&] { return "simplifying " + a.source; },
-             [&] {
-               const BudgetScope scope(options.limits);
-               require_content(a.source, Format::Onnx);
-               Model model = read_onnx(a.source);
-               SimplifyFileOptions simplifying;
-               simplifying.simplify.input_shapes = parse_shapes(a.input_shapes, &model);
-               const SimplifyReport report = simplify_and_compare(model, simplifying);
-               write_simplified(model, a.simplified, report, simplifying);
-               options.input_shapes.clear();
-             });
+  while_doing("simplifying " + a.source, [&] {
+    const LimitScope scope(options.read.limits);
+    Model model = Model::read(a.source, Format::Onnx);
+    model.simplify({.input_shapes = parse_shapes(a.input_shapes, &model)});
+    model.write(a.simplified, {.format = Format::Onnx});
+    options.read.input_shapes.clear();
+  });
+}
+
+bool is_weights_file(const std::string& path) {
+  const auto format = find_format(path);
+  return format == Format::Pth || format == Format::SafeTensors;
 }
 
 void convert(const ConvertArguments& a) {
@@ -116,7 +110,7 @@ void convert(const ConvertArguments& a) {
           "convert needs a source and a target: tonnx convert model.onnx model.py; or --list with many");
   ConvertOptions options = options_of(a);
   WeightsBar bar;
-  options.progress = [&](uint64_t done, uint64_t total) { bar.show(done, total); };
+  options.write.on_bytes = [&](uint64_t done, uint64_t total) { bar.show(done, total); };
   const Written written(a.is_quiet);
   std::string source = a.source;
   if (!a.simplified.empty()) {
@@ -124,7 +118,7 @@ void convert(const ConvertArguments& a) {
     source = a.simplified;
     written.say(source);
   }
-  convert_file(source, a.target, options);
+  tonnx::convert(source, a.target, options);
   written.say(a.target);
   if (!a.is_quiet && is_weights_file(a.target) && !is_weights_file(a.source) && has_reader())
     fmt::print("note: that is the weights alone; tonnx convert {} {} writes the code that they belong to\n",

@@ -1,5 +1,6 @@
 // ops.cpp - tonnx ops: what is supported, per operator and opset; also the source of docs/operators.md.
 #include <fmt/format.h>
+#include <tonnx/tools.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -8,7 +9,6 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "ops/frame/op_def.h"
 
 namespace tonnx::cli {
 namespace {
@@ -20,16 +20,9 @@ struct Row {
 
 std::vector<Row> rows() {
   std::vector<Row> result;
-  for (const OpFamily* family : op_families()) {
-    for (const OnnxOp& op : family->onnx) {
-      const ParsedSignature signature = parse_onnx_signature(op.sig.text());
-      if (signature.domain == "tonnx") continue;  // made while converting, in no file
-      std::vector<int> versions{op.since};
-      for (const OpsetStep& step : op.history) versions.push_back(step.to);
-      result.push_back({signature.domain.empty() ? "ai.onnx" : signature.domain, signature.name,
-                        std::string(family->name), fmt::format("{}", fmt::join(versions, ", ")), std::string(op.note),
-                        op.is_supported() || op.until != 0});
-    }
+  for (const OnnxOperatorInfo& op : onnx_operators()) {
+    result.push_back({op.domain.empty() ? "ai.onnx" : op.domain, op.name, op.family,
+                      fmt::format("{}", fmt::join(op.versions, ", ")), op.note, op.is_supported});
   }
   std::sort(result.begin(), result.end(),
             [](const Row& a, const Row& b) { return std::pair(a.domain, a.name) < std::pair(b.domain, b.name); });
@@ -42,7 +35,7 @@ void print_markdown() {
   const std::vector<Row> all = rows();
   for (const Row& row : all) supported += row.lowers;
   fmt::print("{} ONNX operators go to PyTorch, from every version in the list up to opset {}.\n\n", supported,
-             kNewestOpset);
+             newest_opset());
   fmt::print("| domain | operator | versions | to PyTorch | family | notes |\n|---|---|---|---|---|---|\n");
   for (const Row& row : all) {
     fmt::print("| {} | {} | {} | {} | {} | {} |\n", row.domain, row.name, row.versions, row.lowers ? "yes" : "no",
@@ -53,14 +46,10 @@ void print_markdown() {
       "them. In-place and out= forms, and other names of the same operator, are brought to these first.\n\n"
       "| aten | to ONNX | Python | nn module | notes |\n|---|---|---|---|---|\n");
   std::map<std::string, std::string> aten;
-  for (const OpFamily* family : op_families()) {
-    for (const AtenOp& op : family->aten) {
-      const std::string spelling = op.python.empty() ? "an expression" : fmt::format("`{}`", op.python);
-      if (op.sig.name().starts_with("tonnx::")) continue;  // made while converting, in no file
-      aten[std::string(op.sig.name())] =
-          fmt::format("| {} | {} | {} | {} | {} |\n", op.sig.name(), op.raise ? "yes" : "no",
-                      op.python == "|" ? "`\\|`" : spelling, op.module ? "yes" : "", op.note);
-    }
+  for (const AtenOperatorInfo& op : aten_operators()) {
+    const std::string spelling = op.python.empty() ? "an expression" : fmt::format("`{}`", op.python);
+    aten[op.name] = fmt::format("| {} | {} | {} | {} | {} |\n", op.name, op.is_supported ? "yes" : "no",
+                                op.python == "|" ? "`\\|`" : spelling, op.is_module ? "yes" : "", op.note);
   }
   for (const auto& [name, line] : aten) fmt::print("{}", line);
 }

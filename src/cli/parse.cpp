@@ -4,22 +4,20 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <map>
 
-#include "base/error.h"
-#include "base/nearest.h"
-#include "convert/option_text.h"
-#include "ir/model.h"
+#include "cli/error.h"
 
 namespace tonnx::cli {
 namespace {
 
 /// The only input that has no value of its own.
 std::string only_input(const Model& model, const std::string& text) {
-  Names names;
-  for (const Value* input : inputs_without_values(*model.graph)) names.emplace_back(input->name);
+  std::vector<std::string> names;
+  for (const ValueView& input : model.graph().inputs()) names.emplace_back(input.name());
   require(names.size() == 1, "'{}' does not say which input it is the shape of; there are: {}", text,
           nearest_list(text, names));
-  return std::string(names[0]);
+  return names[0];
 }
 
 std::pair<std::string, std::vector<int64_t>> parse_shape(const std::string& text, const Model* model) {
@@ -46,16 +44,32 @@ std::pair<std::string, std::vector<int64_t>> parse_shape(const std::string& text
 
 }  // namespace
 
-std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::string>& texts, const Model* model) {
+InputShapes parse_shapes(const std::vector<std::string>& texts, const Model* model) {
   std::map<std::string, std::vector<int64_t>> result;
   for (const std::string& text : texts) {
     const auto shape = parse_shape(text, model);
     require(result.insert(shape).second, "input '{}' is given two shapes", shape.first);
   }
+  return {result.begin(), result.end()};
+}
+
+void add_missing(InputShapes& shapes, const InputShapes& more) {
+  std::map<std::string, std::vector<int64_t>> all(shapes.begin(), shapes.end());
+  all.insert(more.begin(), more.end());
+  shapes.assign(all.begin(), all.end());
+}
+
+std::vector<std::string> texts_of(const InputShapes& shapes) {
+  std::vector<std::string> result;
+  for (const auto& [name, shape] : shapes) {
+    std::vector<std::string> sizes;
+    for (const int64_t size : shape) sizes.push_back(size < 0 ? "?" : std::to_string(size));
+    result.push_back(fmt::format("{}:{}", name, fmt::join(sizes, ",")));
+  }
   return result;
 }
 
-std::map<std::string, DType> parse_types(const std::vector<std::string>& texts) {
+std::vector<std::pair<std::string, DType>> parse_types(const std::vector<std::string>& texts) {
   std::map<std::string, DType> result;
   for (const std::string& text : texts) {
     const size_t colon = text.rfind(':');
@@ -65,12 +79,11 @@ std::map<std::string, DType> parse_types(const std::vector<std::string>& texts) 
     require(result.emplace(text.substr(0, colon), *dtype).second, "input '{}' is given two types",
             text.substr(0, colon));
   }
-  return result;
+  return {result.begin(), result.end()};
 }
 
 void add_limit_option(CLI::App* command, std::vector<std::string>& into) {
-  std::vector<std::string_view> names;
-  for (const ResourceLimit& limit : resource_limits()) names.emplace_back(limit.name);
+  const std::vector<std::string> names = limit_names();
   command
       ->add_option("--limit", into,
                    fmt::format("memory=1G, for example: allow the conversion more, or less, of {}; docs/limits.md says "
@@ -82,7 +95,7 @@ void add_limit_option(CLI::App* command, std::vector<std::string>& into) {
 
 Limits parse_limits(const std::vector<std::string>& texts) {
   Limits limits;
-  for (const std::string& text : texts) parse_limit(text, limits);
+  for (const std::string& text : texts) limits.push_back(parse_limit(text));
   return limits;
 }
 

@@ -1,30 +1,26 @@
 // parse.h - values that options of several subcommands are given as text.
 #pragma once
-#include <cstdint>
-#include <map>
+#include <tonnx/model.h>
+
 #include <string>
 #include <vector>
 
-#include "base/budget.h"
-#include "ir/dtype.h"
-
 namespace CLI {
 class App;
-}
-
-namespace tonnx {
-struct Model;
 }
 
 namespace tonnx::cli {
 
 /// `name:1,3,224,224` for each input; -1 or ? leaves a dimension as it is. A name may have colons itself, and may be
 /// missing where the model, if there is one, has a single input.
-std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::string>& texts,
-                                                         const Model* model = nullptr);
+InputShapes parse_shapes(const std::vector<std::string>& texts, const Model* model = nullptr);
+/// Those of `more` too, where the first has no shape for the input.
+void add_missing(InputShapes& shapes, const InputShapes& more);
+/// `name:1,?,224`
+std::vector<std::string> texts_of(const InputShapes& shapes);
 
 /// `name:int64` for each input.
-std::map<std::string, DType> parse_types(const std::vector<std::string>& texts);
+std::vector<std::pair<std::string, DType>> parse_types(const std::vector<std::string>& texts);
 
 /// Adds `--limit NAME=VALUE`, which may be given several times.
 void add_limit_option(CLI::App* command, std::vector<std::string>& into);

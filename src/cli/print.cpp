@@ -1,16 +1,12 @@
 // print.cpp - tonnx print: the graph as text.
+#include <tonnx/tools.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/parse.h"
-#include "convert/file_kind.h"
-#include "convert/pipeline.h"
-#include "convert/weights.h"
-#include "formats/onnx/onnx.h"
-#include "formats/pt2/pt2.h"
-#include "ir/text.h"
 
 namespace tonnx::cli {
 
@@ -28,7 +24,7 @@ void add_print(CLI::App& app, Run& run) {
       ->check(CLI::NonNegativeNumber);
   options->notes = false;
   command->add_flag("--notes", options->notes, "with the documentation and the metadata of nodes");
-  auto inputs = std::make_shared<ConvertOptions>();
+  auto inputs = std::make_shared<ReadOptions>();
   auto shapes = std::make_shared<std::vector<std::string>>(), types = std::make_shared<std::vector<std::string>>();
   for (const auto& [name, into, help] :
        {std::tuple("--input-shape", shapes, "name:1,3,224,224 is the shape of an input of a .pt"),
@@ -41,18 +37,18 @@ void add_print(CLI::App& app, Run& run) {
     run = [source, options, limits, inputs, shapes, types] {
       inputs->input_shapes = parse_shapes(*shapes);
       inputs->input_types = parse_types(*types);
-      const BudgetScope scope(parse_limits(*limits));
-      if (is_weights_file(*source)) {
+      const LimitScope scope(parse_limits(*limits));
+      if (find_format(*source) == Format::Pth || find_format(*source) == Format::SafeTensors) {
         const std::string list = print_weights(*source);
         std::fwrite(list.data(), 1, list.size(), stdout);
         return;
       }
       const Format format = find_format(*source).value_or(Format::Onnx);
       require_content(*source, format);
-      const std::string text = print(format == Format::Pt2           ? read_pt2(*source).model
-                                     : format == Format::TorchScript ? read_script(*source, *inputs).model
-                                                                     : read_onnx(*source),
-                                     *options);
+      const bool is_script = format == Format::TorchScript, is_program = format == Format::TorchExport;
+      const Model model =
+          is_script ? Model::read(*source, format, *inputs) : Model::read(*source, is_program ? format : Format::Onnx);
+      const std::string text = model.text(*options);
       std::fwrite(text.data(), 1, text.size(), stdout);
     };
   });

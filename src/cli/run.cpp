@@ -4,10 +4,8 @@
 #include <cstdio>
 #include <new>
 
-#include "base/error.h"
-#include "base/nearest.h"
-#include "base/utf8.h"
 #include "cli/commands.h"
+#include "cli/error.h"
 
 namespace {
 
@@ -21,21 +19,23 @@ void print_error(std::string_view text) {
 int report(const tonnx::Error& e) {
   print_error(e.what());
   switch (e.kind()) {
-    case tonnx::ErrorKind::BadFile:
-    case tonnx::ErrorKind::InvalidModel: return kBadInput;
-    case tonnx::ErrorKind::Unsupported: return kUnsupported;
-    case tonnx::ErrorKind::Internal: break;
+    case tonnx::Error::Kind::BadFile:
+    case tonnx::Error::Kind::InvalidModel:
+    case tonnx::Error::Kind::Cancelled: return kBadInput;
+    case tonnx::Error::Kind::Unsupported: return kUnsupported;
+    case tonnx::Error::Kind::Differs: return kDiffers;
+    case tonnx::Error::Kind::Internal: break;
   }
   std::fprintf(stderr, "  this is a mistake of tonnx, not of the model\n");
   return kInternal;
 }
 
 void require_command(const CLI::App& app, std::string_view name) {
-  tonnx::Names known;
+  std::vector<std::string> known;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     known.emplace_back(command->get_name());
   if (!name.starts_with('-') && std::find(known.begin(), known.end(), name) == known.end())
-    tonnx::fail_invalid("there is no command '{}'{}", name, tonnx::did_you_mean(name, known));
+    tonnx::cli::fail_invalid("there is no command '{}'{}", name, tonnx::did_you_mean(name, known));
 }
 
 /// Says of the first option that the command does not have what may be meant; false where there is none.
@@ -49,8 +49,7 @@ bool refuse_extras(const CLI::App& app, const std::vector<std::string>& given) {
   for (const std::string& text : given) {
     const std::string name = text.substr(0, text.find('='));
     if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const tonnx::Names names(known.begin(), known.end());
-    print_error(fmt::format("{} has no option '{}'{}", command.get_name(), name, tonnx::did_you_mean(name, names)));
+    print_error(fmt::format("{} has no option '{}'{}", command.get_name(), name, tonnx::did_you_mean(name, known)));
     return true;
   }
   return false;
@@ -106,9 +105,9 @@ int tonnx::cli::run(int argc, const char* const* argv, const JudgeMaker& make_ju
     print_error(e.what());
     return kDiffers;
   } catch (const std::bad_alloc&) {
-    return report(tonnx::Error(tonnx::ErrorKind::BadFile, "out of memory"));
+    return report(tonnx::Error(tonnx::Error::Kind::BadFile, "out of memory"));
   } catch (const std::exception& e) {
-    return report(tonnx::Error(tonnx::ErrorKind::Internal, e.what()));
+    return report(tonnx::Error(tonnx::Error::Kind::Internal, e.what()));
   }
   return 0;
 }

@@ -1,21 +1,14 @@
 // simplify.cpp - tonnx simplify and tonnx infer: a model of ONNX made simpler, or with the types of all values.
-#include "convert/simplify.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 
-#include "base/error.h"
-#include "base/output_file.h"
 #include "cli/commands.h"
+#include "cli/error.h"
 #include "cli/parse.h"
 #include "cli/terminal.h"
-#include "convert/file_kind.h"
-#include "convert/option_text.h"
-#include "formats/onnx/onnx.h"
-#include "passes/pass_table.h"
 
 namespace tonnx::cli {
 namespace {
@@ -42,8 +35,8 @@ void list_passes(bool as_markdown) {
         "# Passes of tonnx simplify\n\nMade by `make docs`; a test fails when it is stale. In the order in which they "
         "run.\n\n| pass | what it does | runs |\n|---|---|---|");
   }
-  for (const Pass& pass : simplify_passes()) {
-    const bool is_default = pass.when == When::Always;
+  for (const PassInfo& pass : simplify_passes()) {
+    const bool is_default = pass.is_default;
     if (as_markdown)
       fmt::print("| `{}` | {} | {} |\n", pass.name, pass.sentence, is_default ? "always" : "on request");
     else
@@ -51,35 +44,37 @@ void list_passes(bool as_markdown) {
   }
 }
 
-SimplifyFileOptions simplify_options_of(const SimplifyArguments& a, const Model& model) {
-  SimplifyFileOptions options;
-  SimplifyOptions& passes = options.simplify;
+// Passes that options of other simplifiers are about.
+constexpr const char* kFold = "fold_constants";
+constexpr const char* kInlineIf = "inline_if";
+constexpr const char* kDeadCode = "eliminate_dead_code";
+constexpr const char* kFuseBn = "fuse_bn";
+
+SimplifyOptions simplify_options_of(const SimplifyArguments& a, const Model& model) {
+  SimplifyOptions passes;
   passes.input_shapes = parse_shapes(a.fixed_shapes, &model);
-  if (!a.keeps_sizes_open) passes.input_shapes.merge(parse_shapes(a.input_shapes, &model));
+  if (!a.keeps_sizes_open) add_missing(passes.input_shapes, parse_shapes(a.input_shapes, &model));
   passes.skip = a.skip;
   passes.skip.insert(passes.skip.end(), a.skip_optimization.begin(), a.skip_optimization.end());
   if (a.skips_all) {
-    passes.only = {std::string(pass_name(fold_constants)), std::string(pass_name(inline_if)),
-                   std::string(pass_name(eliminate_dead_code))};
+    passes.only = {kFold, kInlineIf, kDeadCode};
   }
-  if (a.skips_fusing_bn) passes.skip.emplace_back(pass_name(fuse_scales));
-  if (a.skips_folding) passes.skip.emplace_back(pass_name(fold_constants));
+  if (a.skips_fusing_bn) passes.skip.emplace_back(kFuseBn);
+  if (a.skips_folding) passes.skip.emplace_back(kFold);
   if (!a.only.empty()) passes.only = a.only;
   passes.enable = a.enable;
   passes.unused_outputs = a.unused_outputs;
   passes.fold_limit = parse_bytes(a.fold_limit);
   passes.infers_shapes = !a.skips_shapes;
   if (a.opset != 0) passes.opset = a.opset;
-  if (a.external_data) options.external_data = true;
-  if (a.no_external_data) options.external_data = false;
-  options.verifies_passes = a.verifies_passes;
-  return options;
+  passes.verifies_passes = a.verifies_passes;
+  return passes;
 }
 
 /// What the judge is told: shapes with the names of their inputs.
 JudgeOptions judge_options_of(const SimplifyArguments& a, const Model& model) {
-  std::map<std::string, std::vector<int64_t>> shapes = parse_shapes(a.judge.shapes, &model);
-  if (a.keeps_sizes_open) shapes.merge(parse_shapes(a.input_shapes, &model));
+  InputShapes shapes = parse_shapes(a.judge.shapes, &model);
+  if (a.keeps_sizes_open) add_missing(shapes, parse_shapes(a.input_shapes, &model));
   JudgeOptions options = a.judge;
   options.times = std::max<int64_t>(options.times, 1);
   options.shapes.clear();
@@ -95,43 +90,37 @@ void simplify_one(const SimplifyArguments& a, const JudgeMaker& make_judge) {
   require(!is_number, "'{0}' is no file for the simpler model: tonnx simplify {1} simple.onnx {0} makes {0} checks",
           a.target, a.source);
   const Written written(a.is_quiet);
-  const BudgetScope scope(parse_limits(a.limits));
-  in_context(
-      [&] { return "simplifying " + a.source; },
-      [&] {
-        require_content(a.source, Format::Onnx);
-        Model model = read_onnx(a.source);
-        SimplifyFileOptions options = simplify_options_of(a, model);
-        if (a.judge.times > 0 || a.verifies_passes) {
-          if (!make_judge)
-            fail_unsupported("comparing outputs needs ONNX Runtime: run `python -m tonnx simplify` instead");
-          options.judge = make_judge(judge_options_of(a, model));
-        }
-        const SimplifyReport report = simplify_and_compare(model, options);
-        if (!report.is_right) {
-          throw Differs(
-              fmt::format("the outputs of the simplified model differ: {}\n  --verify-passes finds the "
-                          "pass that is to blame, and leaves it out",
-                          report.difference));
-        }
-        write_simplified(model, a.target, report, options);
-        const uint64_t bytes = size_of(a.target);
-        if (!a.report.empty()) {
-          OutputFile file(a.report);
-          file.write(std::string_view(json_of(report, bytes)));
-          file.commit();
-        }
-        if (!report.not_judged.empty()) {
-          std::fprintf(stderr, "warning: %s%s\n", std::string(kNotJudged).c_str(), shown(report.not_judged).c_str());
-        }
-        for (const std::string& pass : report.taken_back) {
-          std::fprintf(stderr, "warning: the outputs changed in pass %s, which was left out\n", shown(pass).c_str());
-        }
-        if (!a.is_quiet) std::fputs(table_of(report, bytes).c_str(), stdout);
-        if (!a.is_quiet && a.judge.times > 0 && report.not_judged.empty() && has_reader())
-          fmt::print("{} check{} passed: the outputs are the same\n", a.judge.times, a.judge.times == 1 ? "" : "s");
-        written.say(a.target);
-      });
+  const LimitScope scope(parse_limits(a.limits));
+  while_doing("simplifying " + a.source, [&] {
+    Model model = Model::read(a.source, Format::Onnx);
+    SimplifyOptions options = simplify_options_of(a, model);
+    if (a.judge.times > 0 || a.verifies_passes) {
+      if (!make_judge) fail_unsupported("comparing outputs needs ONNX Runtime: run `python -m tonnx simplify` instead");
+      options.compare = make_judge(judge_options_of(a, model));
+    }
+    const Report report = model.simplify(options);
+    if (!report.is_same()) {
+      throw Differs(
+          fmt::format("the outputs of the simplified model differ: {}\n  --verify-passes finds the "
+                      "pass that is to blame, and leaves it out",
+                      report.difference()));
+    }
+    WriteOptions writing;
+    writing.format = Format::Onnx;
+    if (a.external_data) writing.external_data = true;
+    if (a.no_external_data) writing.external_data = false;
+    model.write(a.target, writing);
+    const uint64_t bytes = size_of(a.target);
+    if (!a.report.empty()) write_text(a.report, report.json(bytes));
+    if (!report.not_judged().empty())
+      std::fprintf(stderr, "warning: not judged: %s\n", shown(report.not_judged()).c_str());
+    for (const std::string& pass : report.taken_back())
+      std::fprintf(stderr, "warning: the outputs changed in pass %s, which was left out\n", shown(pass).c_str());
+    if (!a.is_quiet) std::fputs(report.table(bytes).c_str(), stdout);
+    if (!a.is_quiet && a.judge.times > 0 && report.not_judged().empty() && has_reader())
+      fmt::print("{} check{} passed: the outputs are the same\n", a.judge.times, a.judge.times == 1 ? "" : "s");
+    written.say(a.target);
+  });
 }
 
 /// Options of other simplifiers that mean nothing here, so that their command lines work.
@@ -217,16 +206,14 @@ void add_infer(CLI::App& app, Run& run) {
   add_limit_option(command, *limits);
   command->callback([paths, shapes, limits, is_quiet, &run] {
     run = [paths, shapes, limits, is_quiet] {
-      const BudgetScope scope(parse_limits(*limits));
-      in_context([&] { return "inferring " + paths->first; },
-                 [&] {
-                   require_content(paths->first, Format::Onnx);
-                   const Written written(*is_quiet);
-                   Model model = read_onnx(paths->first);
-                   infer_and_declare(model, parse_shapes(*shapes, &model));
-                   write_onnx(model, paths->second);
-                   written.say(paths->second);
-                 });
+      const LimitScope scope(parse_limits(*limits));
+      while_doing("inferring " + paths->first, [&] {
+        const Written written(*is_quiet);
+        Model model = Model::read(paths->first, Format::Onnx);
+        model.infer_shapes(parse_shapes(*shapes, &model));
+        model.write(paths->second, {.format = Format::Onnx});
+        written.say(paths->second);
+      });
     };
   });
 }

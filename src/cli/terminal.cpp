@@ -1,14 +1,13 @@
 // terminal.cpp - sizes, times and bars for a person at a terminal.
 #include "cli/terminal.h"
 
+#include <fmt/format.h>
+#include <tonnx/tools.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <vector>
-
-#include "base/error.h"
-#include "convert/route.h"
 
 namespace tonnx::cli {
 namespace {

@@ -1,6 +1,6 @@
 // verify.cpp - `tonnx verify` and `tonnx export`: only the Python package can do them, because they run models.
-#include "base/error.h"
 #include "cli/commands.h"
+#include "cli/error.h"
 
 namespace tonnx::cli {
 namespace {
@@ -9,7 +9,7 @@ void add_for_package(CLI::App& app, Run& run, const char* name, const char* help
   CLI::App* command = app.add_subcommand(name, help);
   command->prefix_command();  // the package reads the arguments itself, before they come here
   command->set_help_flag();
-  command->callback([&run, refusal] { run = [refusal] { fail_unsupported("{}", refusal); }; });
+  command->callback([&run, refusal] { run = [refusal] { throw Error(Error::Kind::Unsupported, refusal); }; });
 }
 
 }  // namespace

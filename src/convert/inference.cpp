@@ -98,6 +98,7 @@ void OnnxInference::visit(Node& node) {
   const OnnxOpEntry* entry = find_onnx_op(node.domain.view(), node.op.view());
   if (entry == nullptr || has_references(node) || (options_.leave_alone && options_.leave_alone(node))) {
     for (const GraphPtr& subgraph : subgraphs_of(node)) walk(*subgraph);
+    if (options_.infer_other) options_.infer_other(node);
     return;
   }
   if (options_.rewrites) {
@@ -260,8 +261,9 @@ void OnnxInference::complete(Node& node, const std::vector<Type>& declared) {
   }
 }
 
-void upgrade_and_infer(Graph& graph, const std::function<bool(const Node&)>& leave_alone, const FoldLimits& fold) {
-  OnnxInference({.rewrites = true, .leave_alone = leave_alone, .fold = fold}).walk(graph);
+void upgrade_and_infer(Graph& graph, const std::function<bool(const Node&)>& leave_alone, const FoldLimits& fold,
+                       const std::function<void(Node&)>& infer_other) {
+  OnnxInference({.rewrites = true, .leave_alone = leave_alone, .fold = fold, .infer_other = infer_other}).walk(graph);
 }
 
 }  // namespace tonnx

@@ -18,6 +18,8 @@ struct InferenceOptions {
   /// Nodes that nothing is done to.
   std::function<bool(const Node&)> leave_alone;
   FoldLimits fold;
+  /// Says what is known of the outputs of such nodes, and of those whose operators the tables do not have.
+  std::function<void(Node&)> infer_other;
 };
 
 class OnnxInference {
@@ -60,7 +62,7 @@ class OnnxInference {
 /// Brings every node of ai.onnx to kNewestOpset and infers types and shapes. Nodes that `leave_alone` accepts, and
 /// those of operators that the tables do not have, stay as they are.
 void upgrade_and_infer(Graph& graph, const std::function<bool(const Node&)>& leave_alone = nullptr,
-                       const FoldLimits& fold = {});
+                       const FoldLimits& fold = {}, const std::function<void(Node&)>& infer_other = nullptr);
 
 /// `node 'name' (Op-version)`
 std::string describe(const Node& node);

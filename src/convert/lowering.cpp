@@ -163,6 +163,7 @@ IntArg ModelLowering::int_of_atom(const Dim::Atom& atom) {
 bool is_external(const Node& node, const LoweringOptions& options) {
   const int schema = node.domain.empty() ? schema_version(node.op.view(), node.version) : 0;
   const int64_t version = schema > 0 ? schema : node.version;
+  if (options.custom && options.custom->find_onnx(node) != nullptr) return true;
   return std::any_of(options.external.begin(), options.external.end(), [&](const ExternalNode& e) {
     return e.op == node.op.view() && e.domain == node.domain.view() && e.version == version;
   });
@@ -202,6 +203,18 @@ void ModelLowering::lower_node(const Node& node) {
   AtenBuilder aten(*this);
   const Values outputs = entry->op->lower(view, aten);
   view.require_all_used();
+  define_outputs(node, outputs);
+}
+
+/// By a function of the user's own, which may leave arguments alone.
+void ModelLowering::lower_custom(const Node& node, const CustomOnnxOp& op) {
+  check_against_signature(node, op.entry);
+  OnnxNode view(node, op.entry, *this);
+  AtenBuilder aten(*this);
+  define_outputs(node, op.lower(view, aten));
+}
+
+void ModelLowering::define_outputs(const Node& node, const Values& outputs) {
   for (size_t i = 0; i < node.outputs().size(); ++i) {
     if (node.output(i) == nullptr) continue;
     if (i < outputs.size() && outputs[i] != nullptr) {
@@ -272,7 +285,10 @@ void ModelLowering::lower_nodes(const Graph& source) {
     in_context([&] { return fmt::format("lowering node '{}' ({})", node.name, label_of(node)); },
                [&] {
                  current_ = &node;
-                 if (is_external(node, *options_)) {
+                 const CustomOnnxOp* custom = options_->custom ? options_->custom->find_onnx(node) : nullptr;
+                 if (custom != nullptr) {
+                   lower_custom(node, *custom);
+                 } else if (is_external(node, *options_)) {
                    lower_external(node);
                  } else {
                    lower_node(node);

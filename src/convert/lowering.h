@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "convert/custom_ops.h"
 #include "convert/scoped_map.h"
 #include "ir/model.h"
 #include "ops/frame/conversion.h"
@@ -30,7 +31,8 @@ struct ExternalMapping {
 
 struct LoweringOptions {
   std::vector<ExternalNode> external;
-  std::vector<ExternalMapping> mappings;  // one for each such node, in order; none: as the node has them
+  std::vector<ExternalMapping> mappings;    // one for each such node, in order; none: as the node has them
+  std::shared_ptr<const CustomOps> custom;  // operators that functions of the user's own lower
 };
 
 class ModelLowering final : public Lowering {
@@ -54,6 +56,8 @@ class ModelLowering final : public Lowering {
 
  private:
   void lower_node(const Node& node);
+  void define_outputs(const Node& node, const Values& outputs);
+  void lower_custom(const Node& node, const CustomOnnxOp& op);
   void lower_external(const Node& node);
   bool is_new_symbol(const Value& value) const;
   void hand_on_weights(const Node& node);

@@ -174,19 +174,6 @@ void infer_unknown_types(Model& model) {
   }
 }
 
-/// The IR version that brought each opset, so that a runtime of that time takes the file.
-int64_t least_ir_version(int64_t opset) {
-  struct Row {
-    int64_t opset, ir;
-  };
-  constexpr Row kRows[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9},
-                           {15, 8},  {12, 7},  {11, 6},  {10, 5},  {9, 4},   {1, 3}};
-  for (const Row& row : kRows) {
-    if (opset >= row.opset) return row.ir;
-  }
-  return 3;
-}
-
 }  // namespace
 
 namespace {
@@ -201,6 +188,18 @@ void change_graph(Model& model, int64_t target) {
 }
 
 }  // namespace
+
+int64_t least_ir_version(int64_t opset) {
+  struct Row {
+    int64_t opset, ir;
+  };
+  constexpr Row kRows[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9},
+                           {15, 8},  {12, 7},  {11, 6},  {10, 5},  {9, 4},   {1, 3}};
+  for (const Row& row : kRows) {
+    if (opset >= row.opset) return row.ir;
+  }
+  return 3;
+}
 
 void align_opset(Model& model) { change_graph(model, model.opset("")); }
 

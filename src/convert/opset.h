@@ -8,6 +8,9 @@ namespace tonnx {
 /// Throws Unsupported with the list of all nodes that cannot be brought there.
 void change_opset(Model& model, int64_t target);
 
+/// The IR version that brought each opset, so that a runtime of that time takes the file.
+int64_t least_ir_version(int64_t opset);
+
 /// Brings nodes that follow another opset of ai.onnx than the model does, such as those of functions, to the model's.
 void align_opset(Model& model);
 

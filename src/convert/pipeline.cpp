@@ -104,6 +104,32 @@ std::vector<UnsupportedOp> find_unsupported(Model& model, const LoweringOptions&
   return find_unsupported(*model.graph, options);
 }
 
+namespace {
+
+/// What a user says of an operator of their own.
+void infer_custom(Node& node, const LoweringOptions& options) {
+  const CustomOnnxOp* op = options.custom ? options.custom->find_onnx(node) : nullptr;
+  if (op == nullptr || op->like.empty() || node.output(0) == nullptr) return;
+  const Value* input = node.input(static_cast<size_t>(op->entry.signature.find_input(op->like)));
+  if (input != nullptr && input->type.kind != Type::Kind::Unknown) node.output(0)->type = input->type;
+}
+
+}  // namespace
+
+LoweringOptions lowering_options(const ConvertOptions& options) {
+  LoweringOptions result;
+  result.custom = options.custom;
+  return result;
+}
+
+ExportOptions export_options(const ConvertOptions& options) {
+  ExportOptions result = options.exporting;
+  if (options.opset) result.raising.opset = *options.opset;
+  result.raising.source_lines = options.source_lines.value_or(true);
+  result.custom = options.custom;
+  return result;
+}
+
 void prepare(Model& model, const LoweringOptions& options) {
   require_known_opset(model);
   inline_functions(model);
@@ -112,7 +138,8 @@ void prepare(Model& model, const LoweringOptions& options) {
   share_nonzero(*model.graph);
   part_weights(*model.graph);
   const auto leave_alone = [&](const Node& node) { return is_external(node, options); };
-  upgrade_and_infer(*model.graph, leave_alone, {.keeps_weights = true});
+  upgrade_and_infer(*model.graph, leave_alone, {.keeps_weights = true},
+                    [&](Node& node) { infer_custom(node, options); });
   remove_dead_code(*model.graph);
   simplify_for_lowering(*model.graph, leave_alone);
   remove_dead_code(*model.graph);
@@ -142,12 +169,12 @@ PythonModule python_of(Graph& graph, const Model& model, const PythonOptions& op
 }
 
 void write_python_files(const PythonModule& module, const std::string& path,
-                        const std::function<void(uint64_t, uint64_t)>& progress) {
+                        const std::function<void(uint64_t, uint64_t)>& progress, std::vector<std::byte>* memory) {
   in_context([&] { return "writing " + path; },
              [&] {
                std::vector<OutputFile> files;
                files.reserve(2);
-               files.emplace_back(path);
+               files.push_back(memory != nullptr ? OutputFile(*memory) : OutputFile(path));
                const auto format = find_format(path);
                if (format == Format::Pth) {
                  write_pth(files[0], module.state, progress);
@@ -164,6 +191,10 @@ void write_python_files(const PythonModule& module, const std::string& path,
              });
 }
 
+OnnxWriteOptions onnx_options(const ConvertOptions& options) {
+  return {.external_data = options.external_data, .progress = options.progress, .memory = options.memory};
+}
+
 void convert_model(Model& model, const std::string& target, const ConvertOptions& options) {
   const Route way = route(Format::Onnx, target, options);
   if (!options.weights.empty())
@@ -172,17 +203,19 @@ void convert_model(Model& model, const std::string& target, const ConvertOptions
   set_dynamic_dims(model, options.dynamic);
   if (way.target == Format::Onnx) {
     if (options.opset) change_opset(model, *options.opset);
-    return write_onnx(model, target, {.external_data = options.external_data});
+    return write_onnx(model, target, onnx_options(options));
   }
-  prepare(model);
-  const GraphPtr graph = lower_for_python(model);
+  const LoweringOptions lowering = lowering_options(options);
+  prepare(model, lowering);
+  const GraphPtr graph = lower_for_python(model, lowering);
   if (way.target == Format::Pt2) return write_pt2_file(*graph, model, target, options);
   if (way.target == Format::TorchScript) {
     std::vector<std::string> outputs;
     for (const Value* output : model.graph->outputs()) outputs.push_back(output->name);
     return write_torchscript_file(*graph, outputs, target, options);
   }
-  write_python_files(python_of(*graph, model, file_options(target, options.flat)), target, options.progress);
+  write_python_files(python_of(*graph, model, file_options(target, options.flat)), target, options.progress,
+                     options.memory);
 }
 
 namespace {
@@ -224,7 +257,7 @@ void set_custom_opsets(Model& model, const std::map<std::string, int64_t>& versi
 }  // namespace
 
 Model onnx_of(const Program& program, const ExportOptions& options) {
-  Model model = raise(program.model, program.output_names, options.raising);
+  Model model = raise(program.model, program.output_names, options.raising, options.custom.get());
   set_custom_opsets(model, options.custom_opsets);
   simplify_raised(*model.graph, options.raising.opset);
   change_opset(model, options.raising.opset);
@@ -276,17 +309,15 @@ void convert_program(Program& program, const std::string& target, const ConvertO
     replace_weights(*program.model.graph, read_weights(options.weights, options.part), options.weights);
   make_functional(program);
   if (way.target == Format::Onnx) {
-    ExportOptions exporting;
-    if (options.opset) exporting.raising.opset = *options.opset;
-    exporting.raising.source_lines = options.source_lines.value_or(true);
-    return write_onnx(onnx_of(program, exporting), target, {.external_data = options.external_data});
+    return write_onnx(onnx_of(program, export_options(options)), target, onnx_options(options));
   }
   ready_for_python(program, options.allow_ops);
   if (way.target == Format::TorchScript)
     return write_torchscript_file(*program.model.graph, program.output_names, target, options);
   if (way.target == Format::Pt2) return write_pt2_file(*program.model.graph, program.model, target, options);
   const PythonOptions python = file_options(target, options.flat);
-  write_python_files(write_python(*program.model.graph, program.model, python), target, options.progress);
+  write_python_files(write_python(*program.model.graph, program.model, python), target, options.progress,
+                     options.memory);
 }
 
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options) {

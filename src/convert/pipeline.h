@@ -10,6 +10,7 @@
 #include "convert/raising.h"
 #include "convert/route.h"
 #include "convert/support.h"
+#include "formats/onnx/onnx.h"
 #include "formats/pt2/pt2.h"
 #include "formats/python/python.h"
 #include "ops/frame/allowed_ops.h"
@@ -27,6 +28,15 @@ struct DynamicDim {
 
 struct ScriptCall;
 
+/// How a program of PyTorch becomes ONNX.
+struct ExportOptions {
+  RaiseOptions raising;
+  bool export_params = true;                     // false: the weights are inputs, and their values are left out
+  bool keep_initializers_as_inputs = false;      // the weights are inputs whose values are defaults
+  std::map<std::string, int64_t> custom_opsets;  // versions of the domains that the nodes of symbolics are of
+  std::shared_ptr<const CustomOps> custom;       // operators of the user's own
+};
+
 struct ConvertOptions {
   std::optional<int64_t> opset;                              // of the ONNX that is written
   std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
@@ -40,20 +50,19 @@ struct ConvertOptions {
   std::optional<std::string> part;   // which dict of a checkpoint has the weights
   Limits limits;                     // of what the conversion may use
   std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
+  std::shared_ptr<const CustomOps> custom;           // operators of the user's own
+  ExportOptions exporting;                           // what else is asked of ONNX that is made of a program
+  std::vector<std::byte>* memory = nullptr;  // takes the bytes of the target, whose name is only its format then
 };
 
 /// Converts by the endings of the names: .onnx to .onnx, .py, .pt2, .pt, .safetensors or .pth, and .pt2 to the same but
 /// .pt2. The last two are the weights alone, under the names that the .py has; they become one another.
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options = {});
+OnnxWriteOptions onnx_options(const ConvertOptions& options);
 void convert_model(Model& model, const std::string& target, const ConvertOptions& options = {});
 
-/// How a program of PyTorch becomes ONNX.
-struct ExportOptions {
-  RaiseOptions raising;
-  bool export_params = true;                     // false: the weights are inputs, and their values are left out
-  bool keep_initializers_as_inputs = false;      // the weights are inputs whose values are defaults
-  std::map<std::string, int64_t> custom_opsets;  // versions of the domains that the nodes of symbolics are of
-};
+ExportOptions export_options(const ConvertOptions& options);
+LoweringOptions lowering_options(const ConvertOptions& options);
 
 /// Nothing writes to a tensor any more; what nobody uses goes away. Loops that a trace wrote out are loops again where
 /// that is asked for.
@@ -89,8 +98,9 @@ PythonModule python_of(Graph& graph, const Model& model, const PythonOptions& op
 /// How code calls itself and its weights in a file of that path.
 PythonOptions file_options(const std::string& target, bool flat);
 /// By the ending of the path: NAME.py and, where there are weights, NAME.safetensors; or the weights alone, in
-/// NAME.safetensors or NAME.pth.
+/// NAME.safetensors or NAME.pth. `memory` takes the bytes of the latter in place of the file.
 void write_python_files(const PythonModule& module, const std::string& path,
-                        const std::function<void(uint64_t, uint64_t)>& progress = nullptr);
+                        const std::function<void(uint64_t, uint64_t)>& progress = nullptr,
+                        std::vector<std::byte>* memory = nullptr);
 
 }  // namespace tonnx

@@ -259,13 +259,15 @@ void ModelRaising::raise_node(const Node& node) {
       })) {
     return;
   }
-  const AtenOpEntry& entry = get_aten_op(node);
-  if (entry.op->raise == nullptr) fail_unsupported("{} of sizes that no tensor at hand has", full_name(node));
+  const CustomAtenOp* custom = custom_ != nullptr ? custom_->find_aten(full_name(node)) : nullptr;
+  const AtenOpEntry& entry = custom != nullptr ? custom->entry : get_aten_op(node);
+  if (custom == nullptr && entry.op->raise == nullptr)
+    fail_unsupported("{} of sizes that no tensor at hand has", full_name(node));
   AtenNode view(node, entry, *this);
   OnnxBuilder onnx(*this);
   const Node* before = onnx_->last();
-  const Values results = raised(entry, view, onnx);
-  view.require_all_used();
+  const Values results = custom != nullptr ? custom->raise(view, onnx) : raised(entry, view, onnx);
+  if (custom == nullptr) view.require_all_used();
   const auto is_new = [&](const Value* value) {
     for (const Node* made = onnx_->last(); made != nullptr && made != before; made = made->previous) {
       if (value->producer == made) return true;
@@ -326,11 +328,12 @@ void ModelRaising::in_graph(Node& owner, std::string_view attribute, const std::
 
 namespace {
 
-void collect_unsupported(const Graph& graph, std::map<std::string, UnsupportedAten>& found) {
+void collect_unsupported(const Graph& graph, const CustomOps* custom, std::map<std::string, UnsupportedAten>& found) {
   for (const Node& node : graph) {
-    for (const GraphPtr& subgraph : subgraphs_of(node)) collect_unsupported(*subgraph, found);
+    for (const GraphPtr& subgraph : subgraphs_of(node)) collect_unsupported(*subgraph, custom, found);
     if (is_onnx_op(node)) continue;
     const std::string target = full_name(node);
+    if (custom != nullptr && custom->find_aten(target) != nullptr) continue;
     const AtenOpEntry* entry = find_aten_op(target);
     if (entry != nullptr && entry->op->raise != nullptr) continue;
     const bool is_arithmetic = std::all_of(node.outputs().begin(), node.outputs().end(),
@@ -345,9 +348,9 @@ void collect_unsupported(const Graph& graph, std::map<std::string, UnsupportedAt
 
 }  // namespace
 
-std::vector<UnsupportedAten> find_unsupported_aten(const Graph& aten) {
+std::vector<UnsupportedAten> find_unsupported_aten(const Graph& aten, const CustomOps* custom) {
   std::map<std::string, UnsupportedAten> found;
-  collect_unsupported(aten, found);
+  collect_unsupported(aten, custom, found);
   std::vector<UnsupportedAten> result;
   for (auto& [target, op] : found) result.push_back(std::move(op));
   return result;
@@ -372,13 +375,14 @@ std::string describe(const std::vector<UnsupportedAten>& unsupported) {
   return text;
 }
 
-Model raise(const Model& aten, const std::vector<std::string>& output_names, const RaiseOptions& options) {
-  if (const auto unsupported = find_unsupported_aten(*aten.graph); !unsupported.empty())
+Model raise(const Model& aten, const std::vector<std::string>& output_names, const RaiseOptions& options,
+            const CustomOps* custom) {
+  if (const auto unsupported = find_unsupported_aten(*aten.graph, custom); !unsupported.empty())
     throw Error(ErrorKind::Unsupported, "these operators cannot be converted to ONNX:" + describe(unsupported));
   Model model;
   model.graph = std::make_shared<Graph>();
   model.graph->name = aten.graph->name;
-  ModelRaising raising(*model.graph, options);
+  ModelRaising raising(*model.graph, options, custom);
   for (const Value* input : aten.graph->inputs()) {
     const bool is_tensor = input->type.is_tensor();
     const DType number = input->type.kind == Type::Kind::Float  ? DType::Float32

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "convert/custom_ops.h"
 #include "convert/scoped_map.h"
 #include "ir/model.h"
 #include "ops/frame/aten_to_onnx.h"
@@ -14,7 +15,8 @@ namespace tonnx {
 
 class ModelRaising final : public Raising {
  public:
-  ModelRaising(Graph& onnx, const RaiseOptions& options) : root_(&onnx), onnx_(&onnx), options_(&options) {}
+  ModelRaising(Graph& onnx, const RaiseOptions& options, const CustomOps* custom = nullptr)
+      : root_(&onnx), onnx_(&onnx), options_(&options), custom_(custom) {}
 
   Graph& onnx() override { return *onnx_; }
   const RaiseOptions& options() const override { return *options_; }
@@ -44,6 +46,7 @@ class ModelRaising final : public Raising {
   Graph* root_;
   Graph* onnx_;
   const RaiseOptions* options_;
+  const CustomOps* custom_;
   const Node* current_ = nullptr;
   FreshDims fresh_;
   Graph stand_ins_;
@@ -60,12 +63,13 @@ struct UnsupportedAten {
   std::string reason;              // empty where the tables do not have it
   std::vector<std::string> paths;  // of the modules that call it, one for each call
 };
-std::vector<UnsupportedAten> find_unsupported_aten(const Graph& aten);
+std::vector<UnsupportedAten> find_unsupported_aten(const Graph& aten, const CustomOps* custom = nullptr);
 /// One line for each, with its count and the modules that it is in.
 std::string describe(const std::vector<UnsupportedAten>& unsupported);
 
 /// The ONNX model of an aten graph that was made functional, at the newest opset. Everything that is not supported is
 /// reported in one error, before anything is raised.
-Model raise(const Model& aten, const std::vector<std::string>& output_names, const RaiseOptions& options);
+Model raise(const Model& aten, const std::vector<std::string>& output_names, const RaiseOptions& options,
+            const CustomOps* custom = nullptr);
 
 }  // namespace tonnx

@@ -111,6 +111,13 @@ std::optional<Format> find_format(std::string_view path) {
   return std::nullopt;
 }
 
+std::string_view ending_of(Format format) {
+  for (const Ending& each : kEndings) {
+    if (each.format == format) return each.text;
+  }
+  return {};
+}
+
 namespace {
 
 std::vector<std::string> target_endings(Format source) {

@@ -44,6 +44,9 @@ struct Route {
 /// The format that a path's ending says; an empty path stands for a module in memory.
 std::optional<Format> find_format(std::string_view path);
 
+/// `.pt2`: the ending of files of that format; empty for a module in memory.
+std::string_view ending_of(Format format);
+
 /// `.onnx, .pt2, .pt, .pth and .safetensors`: what is read, for errors.
 std::string readable_endings();
 

@@ -63,6 +63,9 @@ void write_simplified(Model& model, const std::string& target, const SimplifyRep
                       const SimplifyFileOptions& options);
 std::string simplified_bytes(Model& model, const SimplifyReport& report, const SimplifyFileOptions& options);
 
+/// Whether a file of the result has room for the types of values, by that rule.
+bool has_room_for_types(const Model& model, const SimplifyReport& report, const SimplifyOptions& options);
+
 /// Throws InvalidModel where the options name passes that there are not.
 void require_known_passes(const SimplifyOptions& options);
 

@@ -60,10 +60,14 @@ int64_t size_of_types(const Graph& graph) {
 /// hundredth.
 void choose_declarations(Model& model, const SimplifyReport& report, const SimplifyOptions& options) {
   model.graph->value_declarations.clear();
-  if (!options.infers_shapes || size_of_types(*model.graph) > report.room_for_types) forget_types(*model.graph);
+  if (!has_room_for_types(model, report, options)) forget_types(*model.graph);
 }
 
 }  // namespace
+
+bool has_room_for_types(const Model& model, const SimplifyReport& report, const SimplifyOptions& options) {
+  return options.infers_shapes && size_of_types(*model.graph) <= report.room_for_types;
+}
 
 void write_simplified(Model& model, const std::string& target, const SimplifyReport& report,
                       const SimplifyFileOptions& options) {

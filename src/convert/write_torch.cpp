@@ -132,6 +132,7 @@ void write_pt2_file(Graph& graph, const Model& origin, const std::string& path, 
                for (const Value* output : origin.graph->outputs()) pt2.output_names.push_back(output->name);
                for (const DynamicDim& dim : options.dynamic) pt2.ranges[dim.name] = {dim.low, dim.high};
                pt2.progress = options.progress;
+               pt2.memory = options.memory;
                write_pt2(graph, state, path, pt2);
              });
 }
@@ -146,7 +147,7 @@ void write_torchscript_file(Graph& graph, const std::vector<std::string>& output
                infer_aten_types(graph, "a");
                rewrite_functions(graph);
                remove_unused_nodes(graph);
-               write_torchscript(graph, tree, output_names, path, options.progress);
+               write_torchscript(graph, tree, output_names, path, options.progress, options.memory);
              });
 }
 

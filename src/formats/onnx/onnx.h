@@ -1,7 +1,10 @@
 // onnx.h - reads and writes ONNX files; nodes stay at the opset they are written for.
 #pragma once
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ir/model.h"
 
@@ -18,6 +21,9 @@ struct OnnxWriteOptions {
   std::optional<bool> external_data;
   /// Tensors below this many bytes stay in the model file in any case.
   int64_t external_threshold = 1024;
+  bool declares_values = true;                       // whether the file says the types of values between the nodes
+  std::function<void(uint64_t, uint64_t)> progress;  // bytes written, and all of them
+  std::vector<std::byte>* memory = nullptr;          // takes the bytes in place of the file; weights are in the message
 };
 
 /// Writes the model, and `path` + ".data" where weights are external. Nothing is left behind on failure.

@@ -1,6 +1,7 @@
 // rope.cpp - encodes protobuf fields.
 #include "formats/onnx/rope.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/computed.h"
@@ -94,14 +95,21 @@ void Rope::add_packed(uint32_t field, const std::vector<int64_t>& values) {
   add_message(field, std::move(content));
 }
 
-void Rope::write_to(OutputFile& file) const {
+void Rope::write_to(OutputFile& file, const std::function<void(uint64_t, uint64_t)>& progress) const {
+  constexpr size_t kStep = size_t{16} << 20;  // whoever looks on hears of long runs more than once
+  const uint64_t start = file.position();
   for (const Piece& piece : pieces_) {
-    if (piece.bytes.data() != nullptr) {
-      file.write(piece.bytes);
-    } else {
+    if (piece.bytes.data() == nullptr) {
       file.write(std::string_view(piece.own));
+      continue;
+    }
+    const size_t step = progress ? kStep : piece.bytes.size();
+    for (size_t done = 0; done < piece.bytes.size(); done += step) {
+      file.write(piece.bytes.slice(done, std::min(step, piece.bytes.size() - done)));
+      if (progress) progress(file.position() - start, size_);
     }
   }
+  if (progress) progress(size_, size_);
 }
 
 void Rope::append_to(std::string& text) const {

@@ -1,5 +1,6 @@
 // rope.h - a protobuf message in the making: short runs of our own bytes between long ones that stay where they are.
 #pragma once
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,8 @@ class Rope {
   void add_encoded(const Bytes& fields);
 
   uint64_t size() const { return size_; }
-  void write_to(OutputFile& file) const;
+  /// `progress`, where given, is told the bytes written and their total.
+  void write_to(OutputFile& file, const std::function<void(uint64_t, uint64_t)>& progress = nullptr) const;
   void append_to(std::string& text) const;
 
  private:

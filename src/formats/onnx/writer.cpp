@@ -30,7 +30,8 @@ void add_metadata(Rope& rope, uint32_t field, const Metadata& metadata) {
 class Writer {
  public:
   /// With no file for external data, all weights go into the message.
-  Writer(OutputFile* external, int64_t threshold) : external_(external), threshold_(threshold) {}
+  Writer(OutputFile* external, const OnnxWriteOptions& options, uint64_t weight_bytes = 0)
+      : external_(external), options_(options), weight_bytes_(weight_bytes) {}
 
   Rope model_rope(const Model& model);
 
@@ -43,10 +44,12 @@ class Writer {
   Rope function_rope(const Function& function);
   static Rope value_info_rope(const Value& value);
   static void add_value_infos(Rope& rope, uint32_t field, const Graph& graph);
+  static void add_declarations(Rope& rope, const Graph& graph);
   static Rope type_rope(const Type& type);
 
   OutputFile* external_;
-  int64_t threshold_;
+  const OnnxWriteOptions& options_;
+  uint64_t weight_bytes_;  // of all that may become external
 };
 
 Rope Writer::type_rope(const Type& value_type) {
@@ -112,7 +115,8 @@ void Writer::add_value_infos(Rope& rope, uint32_t field, const Graph& value) {
 
 Rope Writer::tensor_rope(const Tensor& value, const std::string& name, bool may_move) {
   Rope rope;
-  const bool moves = external_ != nullptr && may_move && static_cast<int64_t>(value.data.size()) >= threshold_;
+  const bool moves =
+      external_ != nullptr && may_move && static_cast<int64_t>(value.data.size()) >= options_.external_threshold;
   if (!moves && !value.external && !value.source.empty() && value.source_name == name) {
     rope.add_encoded(value.source);
     return rope;
@@ -127,6 +131,7 @@ Rope Writer::tensor_rope(const Tensor& value, const std::string& name, bool may_
     external_->pad_to(kExternalAlignment);
     const uint64_t offset = external_->position();
     external_->write(value.data);
+    if (options_.progress) options_.progress(std::min(external_->position(), weight_bytes_), weight_bytes_);
     const std::string location = std::filesystem::path(external_->path()).filename().string();
     rope.add_message(tensor::external_data, entry_rope("location", location));
     rope.add_message(tensor::external_data, entry_rope("offset", std::to_string(offset)));
@@ -259,14 +264,19 @@ Rope Writer::graph_rope(const Graph& value) {
     declare(graph::output, *value.outputs()[i],
             i < value.output_declarations.size() ? &value.output_declarations[i] : nullptr);
   }
+  if (options_.declares_values) add_declarations(rope, value);
+  rope.add_encoded(value.extra);
+  add_metadata(rope, graph::metadata_props, value.metadata);
+  return rope;
+}
+
+/// The types of values between the nodes.
+void Writer::add_declarations(Rope& rope, const Graph& value) {
   for (const auto& [of, declared] : value.value_declarations) {
     const bool gone = of != nullptr && of->producer == nullptr && !of->constant && !of->sparse && of->uses.empty();
     if (!gone) rope.add_bytes(graph::value_info, declared);
   }
   add_value_infos(rope, graph::value_info, value);
-  rope.add_encoded(value.extra);
-  add_metadata(rope, graph::metadata_props, value.metadata);
-  return rope;
 }
 
 Rope opset_rope(const std::string& domain, int64_t version, bool default_left_out = false) {
@@ -345,7 +355,8 @@ std::pair<uint64_t, bool> weigh(const Model& value) {
 }  // namespace onnx
 
 std::string write_onnx_bytes(const Model& model) {
-  const onnx::Rope rope = onnx::Writer(nullptr, 0).model_rope(model);
+  const OnnxWriteOptions options;
+  const onnx::Rope rope = onnx::Writer(nullptr, options).model_rope(model);
   if (rope.size() > onnx::kMessageLimit) fail_unsupported("the model passes 2 GB, and must be written to a file");
   std::string bytes;
   rope.append_to(bytes);
@@ -358,17 +369,18 @@ void write_onnx(const Model& model, const std::string& path, const OnnxWriteOpti
       [&] {
         const auto [bytes, was_external] = onnx::weigh(model);
         const bool past_limit = bytes > onnx::kMessageLimit - (uint64_t{64} << 20);  // room for all that is not weights
-        const bool external = options.external_data.value_or(was_external || past_limit);
+        const bool is_file = options.memory == nullptr;
+        const bool external = is_file && options.external_data.value_or(was_external || past_limit);
         std::vector<OutputFile> files;
         files.reserve(2);
-        files.emplace_back(path);
+        files.push_back(is_file ? OutputFile(path) : OutputFile(*options.memory));
         if (external) files.emplace_back(path + ".data");
-        const onnx::Rope rope =
-            onnx::Writer(external ? &files[1] : nullptr, options.external_threshold).model_rope(model);
+        const onnx::Rope rope = onnx::Writer(external ? &files[1] : nullptr, options, bytes).model_rope(model);
         if (rope.size() > onnx::kMessageLimit) {
           fail_unsupported("the model file would pass the 2 GB that protobuf can hold; write it with external data");
         }
-        rope.write_to(files[0]);
+        if (!is_file) options.memory->reserve(rope.size());
+        rope.write_to(files[0], external ? nullptr : options.progress);
         commit_all(files);
       });
 }

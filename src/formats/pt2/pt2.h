@@ -31,6 +31,7 @@ struct Pt2Options {
   std::vector<std::string> output_names;
   std::map<std::string, std::pair<int64_t, std::optional<int64_t>>> ranges;  // of sizes, by their names
   std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
+  std::vector<std::byte>* memory = nullptr;          // takes the bytes in place of the file
 };
 
 /// The graph is of PyTorch's own operators only, and every value of a known type. `state` has the names of the state

@@ -29,7 +29,7 @@ void write_pt2(const Graph& graph, const std::vector<StateEntry>& state, const s
   if (sizes) parts.sample_sizes = *sizes;
   const pt2::ProgramTexts texts = pt2::write_program(parts);
 
-  OutputFile file(path);
+  OutputFile file = options.memory != nullptr ? OutputFile(*options.memory) : OutputFile(path);
   ZipWriter zip(file);
   zip.add("model/archive_format", "pt2");
   zip.add("model/archive_version", "0");

@@ -110,11 +110,15 @@ class ScriptReader {
 };
 
 template <class Asked>
-Program read_archive(const std::string& path, const Asked& asked, const char* separator) {
-  const Bytes bytes = map_file(path);
+Program read_archive(const Bytes& bytes, const Asked& asked, const char* separator) {
   if (!ZipFile::looks_like_zip(bytes.view()))
     fail(ErrorKind::BadFile, "this is no TorchScript file of torch.jit.save: it does not begin as a zip file");
-  Program program = ScriptReader(bytes, separator).read(asked);
+  return ScriptReader(bytes, separator).read(asked);
+}
+
+template <class Asked>
+Program read_archive(const std::string& path, const Asked& asked, const char* separator) {
+  Program program = read_archive(map_file(path), asked, separator);
   program.model.path = path;
   return program;
 }
@@ -136,6 +140,8 @@ std::vector<std::string> read_torchscript_inputs(const std::string& path) {
 Program read_torchscript(const std::string& path, const ScriptInputs& inputs) {
   return read_archive(path, inputs, "_");
 }
+
+Program read_torchscript(const Bytes& bytes, const ScriptInputs& inputs) { return read_archive(bytes, inputs, "_"); }
 
 Program read_torchscript(const std::string& path, const ScriptCall& call) { return read_archive(path, call, "."); }
 

@@ -39,13 +39,16 @@ std::vector<std::string> read_torchscript_inputs(const std::string& path);
 /// The program that forward() is for such inputs. Branches and loops that only the run decides are `tonnx::cond` and
 /// `tonnx::loop`; operators that write are still there. Throws BadFile, InvalidModel, Unsupported.
 Program read_torchscript(const std::string& path, const ScriptInputs& inputs);
+Program read_torchscript(const Bytes& bytes, const ScriptInputs& inputs);
 /// The same for one call; elements of a result are named `output.0`, as tonnx.export names them.
 Program read_torchscript(const std::string& path, const ScriptCall& call);
 
 /// The graph is functional. Branches and loops are `tonnx::cond` and `tonnx::loop`. Of entries that are transposed the
 /// type of the value has its two dimensions swapped already, its bytes have not; generators are left out of the tree.
 /// Throws BadFile, Unsupported. `progress` is told how many bytes of weights are written, and how many there are.
+/// `memory` takes the bytes in place of the file.
 void write_torchscript(const Graph& graph, const ModuleTree& tree, const std::vector<std::string>& output_names,
-                       const std::string& path, const std::function<void(uint64_t, uint64_t)>& progress = nullptr);
+                       const std::string& path, const std::function<void(uint64_t, uint64_t)>& progress = nullptr,
+                       std::vector<std::byte>* memory = nullptr);
 
 }  // namespace tonnx

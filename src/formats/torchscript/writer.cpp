@@ -80,14 +80,15 @@ std::string names_text(const Graph& graph, const std::vector<std::string>& outpu
 }  // namespace
 
 void write_torchscript(const Graph& graph, const ModuleTree& tree, const std::vector<std::string>& output_names,
-                       const std::string& path, const std::function<void(uint64_t, uint64_t)>& progress) {
+                       const std::string& path, const std::function<void(uint64_t, uint64_t)>& progress,
+                       std::vector<std::byte>* memory) {
   const torchscript::Code code = torchscript::write_code(graph, tree);
   WeightFiles storages;
   const std::string model = pickled_model(tree, code, storages);
   PickleWriter no_constants;
   no_constants.empty_tuple();
 
-  OutputFile file(path);
+  OutputFile file = memory != nullptr ? OutputFile(*memory) : OutputFile(path);
   ZipWriter zip(file);
   zip.add("model/data.pkl", model);
   zip.add("model/code/__torch__.py", code.source);

@@ -14,7 +14,7 @@ PAGES = [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", *sorted((REPO
 _FENCE = re.compile(
     r"^(?:<!-- setup: (?P<setup>\w+) -->\n)?(?P<indent> *)```(?P<kind>\w*)\n(?P<body>.*?)^(?P=indent)```$", re.S | re.M
 )
-KINDS = {"sh", "console", "python", "yaml", "cpp", "cmake", "text"}
+KINDS = {"sh", "console", "python", "yaml", "c", "cpp", "cmake", "text"}
 
 
 @dataclass(frozen=True)

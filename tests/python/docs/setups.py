@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import linecache
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import torch
+from blocks import REPOSITORY
 from torch import nn
 
 import tonnx
@@ -189,6 +192,12 @@ def library(folder: Path, names: dict[str, Any]) -> None:
         _libraries.append(made)
 
 
+def shared_library(folder: Path, names: dict[str, Any]) -> None:
+    """libtonnx.so is found by its name alone, as if it were installed: it is loaded already."""
+    build = Path(os.environ.get("TONNX_CLI", REPOSITORY / "build/release/tonnx")).parent
+    ctypes.CDLL(str(build / "libtonnx.so"))
+
+
 SETUPS = {
     f.__name__: f
     for f in (
@@ -205,5 +214,6 @@ SETUPS = {
         module,
         cluster,
         batch,
+        shared_library,
     )
 }

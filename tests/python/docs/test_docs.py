@@ -111,6 +111,14 @@ def test_code_of_other_languages_is_that_of_the_tree(block: Block) -> None:
         assert word in words or word in ("app", "convert"), f"{block.title}: {word}"
 
 
+@pytest.mark.parametrize("block", of_kind("c"))
+def test_code_in_c_is_that_of_the_example(block: Block) -> None:
+    """Each line is one of examples/c, which is compiled and run."""
+    lines = {line.strip() for line in (REPOSITORY / "examples/c/convert_model.c").read_text().splitlines()}
+    for line in block.body.splitlines():
+        assert line.strip() in lines, f"{block.title}: {line}"
+
+
 _LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)")
 
 

@@ -1,0 +1,63 @@
+// verify.h - whether two models compute the same, where a program has a runtime for them.
+#pragma once
+#include <tonnx/model.h>
+
+TONNX_BEGIN
+
+/// A model in a runtime: ONNX Runtime, libtorch, one of one's own. A program implements it.
+class TONNX_API Runner {
+ public:
+  struct Value {
+    std::string name;
+    Type type;  ///< with what is not known left open
+  };
+  virtual ~Runner();
+  /// What run() takes, in order.
+  virtual std::vector<Value> inputs() const = 0;
+  /// The names of what it gives, in order.
+  virtual std::vector<std::string> outputs() const = 0;
+  /// May throw where it cannot run with inputs of these sizes: others are tried then, where sizes are open.
+  virtual std::vector<Tensor> run(const std::vector<Tensor>& inputs) = 0;
+};
+
+struct VerifyOptions {
+  std::vector<std::pair<std::string, Tensor>> inputs;  ///< those of them that are not to be random
+  InputShapes shapes;                                  ///< of random ones; -1 is chosen
+  int draws = 3;  ///< random inputs: in [0, 1), normal, waves, pixels, sparse, small
+  uint64_t seed = 0;
+  std::optional<double> rtol,
+      atol;  ///< in place of those that fit the types and the depth; one that is not given is 0
+};
+
+/// One output of the two models, at the inputs where it is furthest off.
+struct OutputComparison {
+  std::string name;
+  std::string type;  ///< `float32[1, 1000]`
+  int64_t elements = 0;
+  int64_t wrong = 0;  ///< elements further off than they may be
+  double max_abs = 0, max_rel = 0, mse = 0, cosine = 1;
+  double rtol = 0, atol = 0;  ///< |b - a| may be atol + rtol * |a|
+  bool is_same = true;
+  std::string why;  ///< where it is not a matter of numbers: another shape
+};
+
+struct VerifyResult {
+  bool is_same = true;
+  std::vector<OutputComparison> outputs;
+  int draws = 0;
+  std::vector<std::pair<std::string, std::string>> inputs;  ///< names, and types with the sizes that were chosen
+
+  explicit operator bool() const { return is_same; }
+  /// The first output that differs, in words; empty where none does.
+  TONNX_API std::string first_difference() const;
+  /// All of it, a line for each output.
+  TONNX_API std::string text() const;
+};
+
+/// Runs both on the same inputs, which belong together by name, or by place where the names say nothing, and so do
+/// the outputs. Sizes, inputs and tolerances follow the rules of docs/verify.md, as far as outputs alone are judged;
+/// how much rounding is to be expected is counted in `model`, which either of them runs. What a runner throws passes
+/// through.
+TONNX_API VerifyResult verify(Runner& reference, Runner& other, const Model& model, const VerifyOptions& options = {});
+
+TONNX_END

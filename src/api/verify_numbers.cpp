@@ -1,0 +1,274 @@
+// verify_numbers.cpp - draws inputs, and compares tensors element by element.
+#include "api/verify_numbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <unordered_map>
+
+#include "base/budget.h"
+
+namespace tonnx::v1 {
+namespace {
+
+constexpr double kUsualSum = 256, kUsualStep = 4;  // numbers that a layer adds up where nobody knows, and others
+constexpr double kLargestTolerance = 0.1, kRoundingOfOne = 1.2e-7, kMask = 1e9;
+
+/// Whether the operator is a layer that adds up many numbers.
+bool multiplies(std::string_view op) {
+  return op.find("Conv") != op.npos || op.find("MatMul") != op.npos || op.find("Gemm") != op.npos ||
+         op.find("Linear") != op.npos || op.find("linear") != op.npos || op.find("conv") != op.npos ||
+         op.find("LSTM") != op.npos || op.find("GRU") != op.npos || op == "RNN" || op == "Einsum" ||
+         op.find("Attention") != op.npos || op == "mm" || op == "addmm" || op == "bmm" || op == "matmul";
+}
+
+/// Numbers that the node adds up for one element: all of a weight but the outputs, which are the first dimension of
+/// most weights, and the last of those of MatMul.
+Depth own_depth(const core::Node& node) {
+  const std::string_view op = node.op.view();
+  if (!multiplies(op)) return {0, kUsualStep};
+  const bool is_product = op.find("MatMul") != op.npos || op == "mm" || op == "matmul";
+  double sum = 0;
+  for (const core::Value* input : node.inputs()) {
+    if (input == nullptr || !input->constant || input->constant->dims.size() < 2) continue;
+    const auto& dims = input->constant->dims;
+    const int64_t outputs = is_product ? dims.back() : dims.front();
+    if (outputs > 0) sum += static_cast<double>(input->constant->count() / outputs);
+  }
+  return {1, sum > 0 ? sum : kUsualSum};
+}
+
+using Depths = std::unordered_map<const core::Value*, Depth>;
+
+Depth deepest(const Depth& a, const Depth& b) { return {std::max(a.layers, b.layers), std::max(a.numbers, b.numbers)}; }
+
+Depth walk(const core::Graph& graph, Depths& depths) {
+  for (const core::Node& node : graph) {
+    Depth before, own = own_depth(node);
+    for (const core::Value* input : node.inputs()) {
+      if (const auto at = depths.find(input); at != depths.end()) before = deepest(before, at->second);
+    }
+    for (const core::GraphPtr& inner : core::subgraphs_of(node)) own = deepest(own, walk(*inner, depths));
+    for (const core::Value* output : node.outputs())
+      depths[output] = {before.layers + own.layers, before.numbers + own.numbers};
+  }
+  Depth result;
+  for (const core::Value* output : graph.outputs()) {
+    if (const auto at = depths.find(output); at != depths.end()) result = deepest(result, at->second);
+  }
+  return result;
+}
+
+struct Precision {
+  double epsilon, times, smallest;
+  bool counts_numbers;  // otherwise layers: such types are added up in wider ones
+};
+
+std::optional<Precision> precision_of(core::DType dtype) {
+  switch (dtype) {
+    case core::DType::Float64: return Precision{std::ldexp(1.0, -52), 4, 1e-11, true};
+    case core::DType::Float32: return Precision{std::ldexp(1.0, -23), 4, 0, true};
+    case core::DType::Float16: return Precision{std::ldexp(1.0, -10), 2, 0, false};
+    case core::DType::BFloat16: return Precision{std::ldexp(1.0, -7), 2, 0, false};
+    default: return std::nullopt;
+  }
+}
+constexpr Precision kQuantised{1.0 / 254, 1.25, 0, false};
+
+double expected(const Precision& type, const Depth& depth) {
+  const double count = std::max(type.counts_numbers ? depth.numbers : depth.layers, 1.0);
+  return std::max(type.times * type.epsilon * std::sqrt(count), type.smallest);
+}
+
+bool is_number(core::DType dtype) {
+  const char kind = core::info(dtype).kind;
+  return kind == 'f' || kind == 'i' || kind == 'u' || kind == 'b';
+}
+
+std::vector<double> numbers_of(const Tensor& tensor) {
+  const core::Tensor& inner = *Access::tensor(tensor);
+  std::vector<double> result(static_cast<size_t>(inner.count()));
+  const std::span<const std::byte> bytes = tensor.bytes();
+  if (inner.dtype == core::DType::Float32) {
+    const auto* first = reinterpret_cast<const float*>(bytes.data());
+    std::copy_n(first, result.size(), result.begin());
+  } else {
+    for (size_t i = 0; i < result.size(); ++i) result[i] = core::element_as_double(inner, static_cast<int64_t>(i));
+  }
+  return result;
+}
+
+Tensor tensor_of_numbers(DType dtype, const std::vector<int64_t>& dims, const std::vector<double>& numbers) {
+  return Access::tensor(core::make_floats(core_of(dtype), dims, numbers));
+}
+
+/// A few sines along the longest dimension.
+double wave(size_t place, const std::array<double, 4>& pace) {
+  double sum = 0;
+  for (size_t k = 0; k < pace.size(); ++k)
+    sum += std::sin(static_cast<double>(place) * pace[k]) / static_cast<double>(k + 1);
+  return sum;
+}
+
+}  // namespace
+
+Rounding rounding_of(const core::Model& model) {
+  Rounding result;
+  Depths depths;
+  result.depth = walk(*model.graph, depths);
+  const auto look = [&](core::DType dtype) {
+    if (dtype == core::DType::BFloat16 || (dtype == core::DType::Float16 && result.precision != core::DType::BFloat16))
+      result.precision = dtype;
+  };
+  for (const core::Value* value : model.graph->initializers()) {
+    if (value->constant) look(value->constant->dtype);
+  }
+  for (const core::Node& node : *model.graph) {
+    const std::string_view op = node.op.view();
+    result.is_quantised |= op.find("Quantize") != op.npos || op.starts_with("QLinear") ||
+                           op.find("Integer") != op.npos || op.find("quantize") != op.npos;
+  }
+  return result;
+}
+
+Tensor random_tensor(DType dtype, const std::vector<int64_t>& dims, int draw, uint64_t seed) {
+  const size_t count = core::room_for<double>({core::count_of(dims)});
+  std::mt19937_64 engine(seed);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> paces(0.01, 1);
+  std::array<double, 4> pace{};
+  for (double& each : pace) each = paces(engine);
+  std::vector<double> numbers(count);
+  const char kind = core::info(core_of(dtype)).kind;
+  for (size_t i = 0; i < count; ++i) {
+    if (kind == 'b') {
+      numbers[i] = dims.size() <= 1 ? static_cast<double>(draw % 2 == 0) : static_cast<double>(engine() % 2);
+    } else if (kind != 'f') {
+      numbers[i] = static_cast<double>(engine() % 10);
+    } else {
+      switch (draw % 6) {
+        case 0: numbers[i] = uniform(engine); break;
+        case 1: numbers[i] = normal(engine); break;
+        case 2: numbers[i] = wave(i, pace); break;
+        case 3: numbers[i] = 255 * uniform(engine); break;
+        case 4: numbers[i] = uniform(engine) < 0.1 ? 4 * normal(engine) : 0; break;
+        default: numbers[i] = 0.05 * normal(engine);
+      }
+    }
+  }
+  return tensor_of_numbers(dtype, dims, numbers);
+}
+
+Tensor perturbed(const Tensor& tensor) {
+  const auto precision = precision_of(core_of(tensor.dtype()));
+  if (!precision) return tensor;
+  const double size = precision->counts_numbers ? 64 * precision->epsilon : 1e-3;
+  std::vector<double> numbers = numbers_of(tensor);
+  std::mt19937_64 engine(1);
+  for (double& number : numbers) {
+    // numbers of rows, classes and places are whole, and nobody rounds them
+    if (std::trunc(number) != number) number *= 1 + (engine() % 2 == 0 ? size : -size);
+  }
+  return tensor_of_numbers(tensor.dtype(), {tensor.dims().begin(), tensor.dims().end()}, numbers);
+}
+
+Tensor converted(const Tensor& tensor, DType dtype) {
+  if (tensor.dtype() == dtype || dtype == DType::Undefined) return tensor;
+  core::require(is_number(core_of(tensor.dtype())) && is_number(core_of(dtype)),
+                "an input holds {} where {} is expected", core::name_of(core_of(tensor.dtype())),
+                core::name_of(core_of(dtype)));
+  return tensor_of_numbers(dtype, {tensor.dims().begin(), tensor.dims().end()}, numbers_of(tensor));
+}
+
+namespace {
+
+/// rtol and atol for floats whose largest element is `largest`.
+std::pair<double, double> tolerances(core::DType a, core::DType b, double largest, const Rounding& rounding,
+                                     const VerifyOptions& options) {
+  if (options.rtol || options.atol) return {options.rtol.value_or(0), options.atol.value_or(0)};
+  double fitting = 0;
+  const bool is_double = a == core::DType::Float64 && b == core::DType::Float64;
+  for (const core::DType dtype : {a, b, is_double ? a : rounding.precision}) {
+    if (const auto precision = precision_of(dtype)) fitting = std::max(fitting, expected(*precision, rounding.depth));
+  }
+  if (rounding.is_quantised) fitting = std::max(fitting, expected(kQuantised, rounding.depth));
+  fitting = std::min(fitting, kLargestTolerance);
+  return {fitting, std::max(fitting * largest, is_double ? 0.0 : kRoundingOfOne)};
+}
+
+double largest_of(const std::vector<double>& numbers) {
+  double largest = 0;
+  for (const double number : numbers) {
+    if (std::isfinite(number) && std::abs(number) < kMask) largest = std::max(largest, std::abs(number));
+  }
+  return largest;
+}
+
+}  // namespace
+
+OutputComparison compared(std::string name, const Tensor& a, const Tensor& b, const Tensor* near,
+                          const Rounding& rounding, const VerifyOptions& options) {
+  OutputComparison result;
+  result.name = std::move(name);
+  const auto type_of = [](const Tensor& tensor) {
+    return text_of(Type::tensor(tensor.dtype(), {tensor.dims().begin(), tensor.dims().end()}));
+  };
+  result.type = type_of(a);
+  result.elements = a.count();
+  if (!std::equal(a.dims().begin(), a.dims().end(), b.dims().begin(), b.dims().end())) {
+    result.is_same = false;
+    result.wrong = result.elements;
+    result.max_abs = result.max_rel = result.mse = std::numeric_limits<double>::infinity();
+    result.why = "is " + type_of(b) + " in the second model";
+    return result;
+  }
+  const core::DType x = core_of(a.dtype()), y = core_of(b.dtype());
+  if (!is_number(x) || !is_number(y)) {
+    result.is_same = x == y && std::equal(a.bytes().begin(), a.bytes().end(), b.bytes().begin(), b.bytes().end()) &&
+                     Access::tensor(a)->strings == Access::tensor(b)->strings;
+    if (!result.is_same) result.why = "holds other " + std::string(core::name_of(x)) + "s";
+    return result;
+  }
+  const std::vector<double> wanted = numbers_of(a), got = numbers_of(b);
+  const double largest = largest_of(wanted);
+  if (core::is_float(x) || core::is_float(y)) {
+    std::tie(result.rtol, result.atol) = tolerances(x, y, largest, rounding, options);
+    if (near != nullptr && near->count() == a.count()) {
+      double moved = 0;
+      const std::vector<double> other = numbers_of(*near);
+      for (size_t i = 0; i < other.size(); ++i) {
+        const double distance = std::abs(other[i] - wanted[i]);
+        if (std::isfinite(distance)) moved = std::max(moved, distance);
+      }
+      result.atol += 4 * moved;
+    }
+  } else {
+    const bool is_byte = x == core::DType::Int8 || x == core::DType::UInt8;
+    result.atol = options.atol.value_or(is_byte ? 1 : 0);  // rounding may fall either way
+  }
+  double squares = 0, dot = 0, length_a = 0, length_b = 0;
+  const double floor = std::max(1e-3 * largest, 1e-30);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const bool is_equal = wanted[i] == got[i] || (std::isnan(wanted[i]) && std::isnan(got[i]));
+    double error = is_equal ? 0 : std::abs(got[i] - wanted[i]);
+    if (std::isnan(error)) error = std::numeric_limits<double>::infinity();
+    const double size = std::isfinite(wanted[i]) ? std::abs(wanted[i]) : 0;
+    if (!(error <= result.atol + result.rtol * size)) ++result.wrong;
+    result.max_abs = std::max(result.max_abs, error);
+    result.max_rel = std::max(result.max_rel, error / std::max(size, floor));
+    squares += error * error;
+    if (!std::isfinite(wanted[i]) || !std::isfinite(got[i])) continue;
+    dot += wanted[i] * got[i];
+    length_a += wanted[i] * wanted[i];
+    length_b += got[i] * got[i];
+  }
+  if (!wanted.empty()) result.mse = squares / static_cast<double>(wanted.size());
+  const double lengths = std::sqrt(length_a) * std::sqrt(length_b);
+  result.cosine = lengths > 0 ? std::min(dot / lengths, 1.0) : length_a == length_b ? 1 : 0;
+  result.is_same = result.wrong == 0;
+  return result;
+}
+
+}  // namespace tonnx::v1

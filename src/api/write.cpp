@@ -1,0 +1,338 @@
+// write.cpp - models of the interface as files, as bytes, as code, and as one another.
+#include <set>
+
+#include "api/internal.h"
+#include "api/registry.h"
+#include "base/budget.h"
+#include "convert/opset.h"
+#include "convert/weights.h"
+#include "convert/write_torch.h"
+#include "formats/modules/module_tree.h"
+#include "formats/modules/outline.h"
+#include "formats/onnx/onnx.h"
+#include "ir/clone.h"
+#include "ir/transposed.h"
+#include "passes/aten/to_exported.h"
+
+namespace tonnx::v1 {
+core::ConvertOptions core_of(const WriteOptions& options) {
+  core::ConvertOptions result;
+  result.opset = options.opset;
+  result.external_data = options.external_data;
+  result.source_lines = options.source_lines;
+  for (const DynamicDim& dim : options.dynamic)
+    result.dynamic.push_back({dim.input, dim.axis, dim.name, dim.low, dim.high});
+  result.allow_ops = core::AllowedOps(options.allow_ops);
+  result.flat = options.flat;
+  const ExportOptions& exporting = options.exporting;
+  result.exporting.export_params = exporting.has_weights;
+  result.exporting.keep_initializers_as_inputs = exporting.weights_are_inputs;
+  result.exporting.raising.training = exporting.is_training;
+  result.exporting.raising.keeps_weights = !exporting.folds;
+  result.exporting.custom_opsets.insert(exporting.custom_opsets.begin(), exporting.custom_opsets.end());
+  if (options.registry != nullptr) result.custom = custom_of(*options.registry);
+  return result;
+}
+
+core::ConvertOptions core_of(const ConvertOptions& options) {
+  core::ConvertOptions result = core_of(options.write);
+  result.input_shapes = map_of(options.read.input_shapes);
+  for (const auto& [name, dtype] : options.read.input_types)
+    core::require(result.input_types.emplace(name, core_of(dtype)).second, "input '{}' is given two types", name);
+  result.weights = options.read.weights;
+  result.part = options.read.part;
+  result.limits = core_of(options.read.limits);
+  return result;
+}
+
+namespace {
+
+/// Tells the caller how far it is; asked before any work too.
+void set_progress(core::ConvertOptions& inner, const WriteOptions& options) {
+  if (options.on_bytes) {
+    inner.progress = [&options](uint64_t done, uint64_t total) {
+      callers([&] { return options.on_bytes(done, total), true; });
+    };
+  }
+  if (!options.on_progress) return;
+  const auto tell = [&options](double done) {
+    if (!callers([&] { return options.on_progress(done); })) throw Cancellation();
+  };
+  tell(0);
+  inner.progress = [tell, bytes = std::move(inner.progress)](uint64_t done, uint64_t total) {
+    if (bytes) bytes(done, total);
+    if (total > 0) tell(static_cast<double>(done) / static_cast<double>(total));
+  };
+}
+
+/// A model without weights has no progress between none and all.
+void tell_end(const WriteOptions& options) {
+  if (options.on_progress) callers([&] { return options.on_progress(1); });
+}
+
+/// A copy that a conversion may change.
+core::Program copy_of(const Model::Content& content) {
+  check_edited(content);
+  core::Program copy{core::clone(content.model()), content.program.output_names};
+  copy.model.graph->input_declarations.resize(copy.model.graph->inputs().size());
+  copy.model.graph->output_declarations.resize(copy.model.graph->outputs().size());
+  return copy;
+}
+
+/// What takes the bytes in place of a file is in the options.
+void write_to(const Model::Content& content, const std::string& target, std::optional<Format> format,
+              const core::ConvertOptions& options) {
+  const ModelBudget budget(content);
+  const core::Format source = core_of(content.format);
+  const core::Route way = core::route(source, format ? name_for(*format) : target, options);
+  const bool is_as_it_is = content.is_onnx() && way.target == core::Format::Onnx && options.dynamic.empty() &&
+                           (!options.opset || *options.opset == content.model().opset(""));
+  if (is_as_it_is) {
+    check_edited(content);
+    core::OnnxWriteOptions onnx = core::onnx_options(options);
+    onnx.declares_values = content.declares_values;
+    return core::write_onnx(content.model(), target, onnx);
+  }
+  if (format && core::find_format(target) != core_of(*format))
+    core::fail_unsupported("'{}' does not end as files of its format do", target);
+  core::Program program = copy_of(content);
+  if (content.is_onnx()) {
+    core::convert_model(program.model, target, options);
+  } else {
+    core::convert_program(program, target, options, source);
+  }
+}
+
+/// The graph that code is written from, and the model that it is described by.
+struct Code {
+  core::Program program;
+  core::GraphPtr graph;
+};
+
+Code code_of(const Model::Content& content, const core::ConvertOptions& options) {
+  Code code{copy_of(content), nullptr};
+  if (content.is_onnx()) {
+    const core::LoweringOptions lowering = core::lowering_options(options);
+    core::prepare(code.program.model, lowering);
+    code.graph = core::lower_for_python(code.program.model, lowering);
+  } else {
+    core::make_functional(code.program);
+    core::ready_for_python(code.program, options.allow_ops);
+    code.graph = code.program.model.graph;
+  }
+  return code;
+}
+
+Tensor tensor_of(const core::StateTensor& entry) {
+  if (!entry.transposed) return Access::tensor(entry.tensor);
+  auto turned = std::make_shared<core::Tensor>(*entry.tensor);
+  std::swap(turned->dims[0], turned->dims[1]);
+  std::string bytes;
+  core::write_transposed(*entry.tensor, [&](std::string_view piece) { bytes += piece; });
+  turned->data = core::Bytes::own(std::move(bytes));
+  return Access::tensor(std::move(turned));
+}
+
+std::vector<StateEntry> state_of(const std::vector<core::StateTensor>& state) {
+  std::vector<StateEntry> result;
+  for (const core::StateTensor& entry : state) result.push_back({entry.name, tensor_of(entry), entry.trainable});
+  return result;
+}
+
+ModuleInfo info_of(std::string path, std::string type, std::string arguments,
+                   const std::vector<core::StateEntry>& entries) {
+  ModuleInfo info{std::move(path), std::move(type), std::move(arguments), {}};
+  for (const core::StateEntry& entry : entries) {
+    if (!core::is_generator(entry)) info.keys.push_back(info.path.empty() ? entry.name : info.path + "." + entry.name);
+  }
+  return info;
+}
+
+}  // namespace
+
+void Model::write(const std::string& path, const WriteOptions& options) const {
+  translated([&] {
+    core::ConvertOptions inner = core_of(options);
+    core::route(core_of(content_->format), options.format ? name_for(*options.format) : path, inner);
+    set_progress(inner, options);
+    write_to(*content_, path, options.format, inner);
+    tell_end(options);
+  });
+}
+
+std::vector<std::byte> Model::to_bytes(Format format, const WriteOptions& options) const {
+  return translated([&] {
+    if (format == Format::Python) core::fail_unsupported("code has its weights beside it: to_python_code() gives both");
+    core::ConvertOptions inner = core_of(options);
+    std::vector<std::byte> bytes;
+    inner.memory = &bytes;
+    core::route(core_of(content_->format), name_for(format), inner);
+    set_progress(inner, options);
+    write_to(*content_, name_for(format), {}, inner);
+    tell_end(options);
+    return bytes;
+  });
+}
+
+std::string Model::to_python(const WriteOptions& options) const { return to_python_code(options).source; }
+
+PythonCode Model::to_python_code(const WriteOptions& options) const {
+  return translated([&] {
+    const core::ConvertOptions inner = core_of(options);
+    const std::string name = name_for(Format::Python);
+    core::route(core_of(content_->format), name, inner);
+    const ModelBudget budget(*content_);
+    const Code code = code_of(*content_, inner);
+    const core::PythonOptions python = core::file_options(name, options.flat);
+    const core::PythonModule module = content_->is_onnx() ? core::python_of(*code.graph, code.program.model, python)
+                                                          : core::write_python(*code.graph, code.program.model, python);
+    return PythonCode{module.source, state_of(module.state)};
+  });
+}
+
+Model Model::to_onnx(const WriteOptions& options) const {
+  return translated([&] {
+    const core::ConvertOptions inner = core_of(options);
+    core::route(core_of(content_->format), name_for(Format::Onnx), inner);
+    const ModelBudget budget(*content_);
+    auto result = std::make_unique<Content>();
+    result->limits = content_->limits;
+    result->input_bytes = content_->input_bytes;
+    result->declares_values = content_->declares_values;
+    core::Program program = copy_of(*content_);
+    if (content_->is_onnx()) {
+      core::set_dynamic_dims(program.model, inner.dynamic);
+      if (inner.opset) core::change_opset(program.model, *inner.opset);
+      result->model() = std::move(program.model);
+    } else {
+      core::make_functional(program);
+      result->model() = core::onnx_of(program, core::export_options(inner));
+    }
+    return Access::model(std::move(result));
+  });
+}
+
+std::vector<ModuleInfo> Model::modules(const WriteOptions& options) const {
+  return translated([&] {
+    const ModelBudget budget(*content_);
+    const Code code = code_of(*content_, core_of(options));
+    const core::ModuleTree tree =
+        core::find_module_tree(*code.graph, options.flat ? core::TreeNames::Flat : core::TreeNames::Nested);
+    std::vector<ModuleInfo> result{info_of({}, {}, {}, tree.tensors)};
+    for (const core::Submodule& module : tree.submodules)
+      result.push_back(info_of(module.name, module.spec.type, module.spec.arguments, module.state));
+    return result;
+  });
+}
+
+std::vector<UnsupportedOp> Model::unsupported(Format target, const WriteOptions& options) const {
+  return translated([&] {
+    const core::ConvertOptions inner = core_of(options);
+    const core::Route way = core::route(core_of(content_->format), name_for(target), inner);
+    const ModelBudget budget(*content_);
+    std::vector<UnsupportedOp> result;
+    core::Program program = copy_of(*content_);
+    if (content_->is_onnx() && way.target != core::Format::Onnx) {
+      for (core::UnsupportedOp& op : core::find_unsupported(program.model, core::lowering_options(inner)))
+        result.push_back({op.domain, op.op, op.version, std::move(op.nodes), op.reason});
+      return result;
+    }
+    try {
+      if (content_->is_onnx()) {
+        if (inner.opset) core::change_opset(program.model, *inner.opset);
+        return result;
+      }
+      core::make_functional(program);
+      if (way.target != core::Format::Onnx) {
+        core::ready_for_python(program, inner.allow_ops);
+        return result;
+      }
+    } catch (const core::Error& e) {
+      if (e.kind() != core::ErrorKind::Unsupported) throw;
+      result.push_back({{}, {}, 0, {}, e.text()});
+      return result;
+    }
+    for (core::UnsupportedAten& op : core::find_unsupported_aten(*program.model.graph, inner.custom.get())) {
+      const size_t colons = op.target.find("::");
+      result.push_back(
+          {op.target.substr(0, colons), op.target.substr(colons + 2), 0, std::move(op.paths), std::move(op.reason)});
+    }
+    return result;
+  });
+}
+
+namespace {
+
+/// `1 node of 1 operator cannot be converted:`
+[[noreturn]] void fail_check(size_t nodes, size_t operators, const std::string& list) {
+  throw core::Error(core::ErrorKind::Unsupported,
+                    fmt::format("{} node{} of {} operator{} cannot be converted:{}", nodes, nodes == 1 ? "" : "s",
+                                operators, operators == 1 ? "" : "s", list));
+}
+
+void count(const core::Graph& graph, size_t& nodes, std::set<std::string>& operators) {
+  for (const core::Node& node : graph) {
+    ++nodes;
+    operators.insert(core::label_of(node));
+    for (const core::GraphPtr& subgraph : core::subgraphs_of(node)) count(*subgraph, nodes, operators);
+  }
+}
+
+Model::Counts counts_of(const core::Graph& graph) {
+  Model::Counts counts;
+  std::set<std::string> operators;
+  count(graph, counts.nodes, operators);
+  counts.operators = operators.size();
+  return counts;
+}
+
+}  // namespace
+
+Model::Counts Model::require_supported(Format target, const WriteOptions& options) const {
+  return translated([&] {
+    const core::ConvertOptions inner = core_of(options);
+    const core::Route way = core::route(core_of(content_->format), name_for(target), inner);
+    const ModelBudget budget(*content_);
+    core::Program program = copy_of(*content_);
+    size_t nodes = 0;
+    Counts counts;
+    if (!content_->is_onnx()) {
+      core::make_functional(program);
+      counts = counts_of(*program.model.graph);
+      if (way.target != core::Format::Onnx) {
+        core::ready_for_python(program, inner.allow_ops);
+        return counts;
+      }
+      const auto unsupported = core::find_unsupported_aten(*program.model.graph, inner.custom.get());
+      for (const core::UnsupportedAten& op : unsupported) nodes += op.paths.size();
+      if (nodes > 0) fail_check(nodes, unsupported.size(), core::describe(unsupported));
+      core::onnx_of(program, core::export_options(inner));
+    } else if (way.target == core::Format::Onnx) {
+      if (inner.opset) core::change_opset(program.model, *inner.opset);
+    } else {
+      constexpr size_t kAll = size_t{1} << 20;
+      const auto unsupported = core::find_unsupported(program.model, core::lowering_options(inner));
+      for (const core::UnsupportedOp& op : unsupported) nodes += op.nodes.size();
+      if (nodes > 0) fail_check(nodes, unsupported.size(), core::describe(unsupported, kAll));
+    }
+    return content_->is_onnx() ? counts_of(*program.model.graph) : counts;
+  });
+}
+
+void convert(const std::string& source, const std::string& target, const ConvertOptions& options) {
+  translated([&] {
+    core::ConvertOptions inner = core_of(options);
+    set_progress(inner, options.write);
+    core::convert_file(source, target, inner);
+    tell_end(options.write);
+  });
+}
+
+std::vector<StateEntry> read_weights(const std::string& path, const std::optional<std::string>& part) {
+  return translated([&] {
+    const core::BudgetScope scope;
+    return state_of(core::read_weights(path, part));
+  });
+}
+
+}  // namespace tonnx::v1
