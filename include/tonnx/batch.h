@@ -34,15 +34,15 @@ struct BatchOptions {
   bool resumes = false;  ///< what is done and unchanged is left alone
   bool is_dry = false;   ///< nothing is done: the jobs are listed
   bool verifies = true;  ///< false: nothing is compared, whatever the file says
-  Limits limits;         ///< of each conversion, where the file does not say
+  Limits limits = {};    ///< of each conversion, where the file does not say
   /// Empty where the models agree, otherwise what differs, or "not judged: " and why. Without it a file that asks for
   /// comparisons is refused. May be called by several threads at once.
-  Callback<std::string(const BatchComparison&)> compare;
+  Callback<std::string(const BatchComparison&)> compare = {};
   // Called by one thread at a time.
-  Callback<void(const BatchJob&)> on_start;
-  Callback<void(const BatchJob&)> on_end;
+  Callback<void(const BatchJob&)> on_start = {};
+  Callback<void(const BatchJob&)> on_end = {};
   /// Asked every now and then; after yes no conversion begins any more.
-  Callback<bool()> should_stop;
+  Callback<bool()> should_stop = {};
 };
 
 struct BatchReport {

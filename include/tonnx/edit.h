@@ -32,11 +32,11 @@ class TONNX_API AttributeValue {
 
 /// What is said of a node when it is made.
 struct NodeOptions {
-  std::string name;
-  std::string domain;                ///< empty for ai.onnx
-  std::vector<std::string> outputs;  ///< names; nothing: one, with a name that is made
-  std::vector<std::pair<std::string, AttributeValue>> attributes;
-  NodeView before;  ///< which it stands in front of; nothing: at the end
+  std::string name = {};
+  std::string domain = {};                ///< empty for ai.onnx
+  std::vector<std::string> outputs = {};  ///< names; nothing: one, with a name that is made
+  std::vector<std::pair<std::string, AttributeValue>> attributes = {};
+  NodeView before = {};  ///< which it stands in front of; nothing: at the end
 };
 
 /// Changes a graph; the views that it takes and gives are of that graph, or, as inputs of nodes, of the graphs around

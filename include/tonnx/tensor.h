@@ -52,8 +52,8 @@ TONNX_API int bits_of(DType dtype);
 
 /// A size: a number; or a name, or an expression over names such as `2*batch`, for one that the run decides.
 struct Dim {
-  Dim(int64_t number = 0) : number(number) {}                   // NOLINT: a number is a size
-  Dim(int number) : number(number) {}                           // NOLINT
+  Dim(int64_t size = 0) : number(size) {}                       // NOLINT: a number is a size
+  Dim(int size) : number(size) {}                               // NOLINT
   Dim(const char* name) : number(-1), text(name) {}             // NOLINT: so is a name
   Dim(std::string name) : number(-1), text(std::move(name)) {}  // NOLINT
 

@@ -21,8 +21,8 @@ class TONNX_API Runner {
 };
 
 struct VerifyOptions {
-  std::vector<std::pair<std::string, Tensor>> inputs;  ///< those of them that are not to be random
-  InputShapes shapes;                                  ///< of random ones; -1 is chosen
+  std::vector<std::pair<std::string, Tensor>> inputs = {};  ///< those of them that are not to be random
+  InputShapes shapes = {};                                  ///< of random ones; -1 is chosen
   int draws = 3;  ///< random inputs: in [0, 1), normal, waves, pixels, sparse, small
   uint64_t seed = 0;
   std::optional<double> rtol,

@@ -8,25 +8,20 @@
 #include <nanobind/stl/vector.h>
 
 #include "base/error.h"
-#include "base/nearest.h"
-#include "base/output_file.h"
 #include "base/utf8.h"
 #include "bindings.h"
 #include "cli/commands.h"
 #include "cli/signals.h"
 #include "convert/file_kind.h"
-#include "convert/option_text.h"
 #include "convert/pipeline.h"
 #include "convert/raising.h"
-#include "convert/simplify.h"
 #include "convert/weights.h"
+#include "files.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/pt2.h"
-#include "formats/pt2/vetted_copy.h"
 #include "ir/text.h"
 #include "node_objects.h"
 #include "ops/frame/op_def.h"
-#include "passes/pass_table.h"
 #include "passes/passes.h"
 #include "script_call.h"
 #include "tensors.h"
@@ -295,99 +290,9 @@ NB_MODULE(_core, m) {
       },
       nb::arg("arguments"), nb::arg("compare").none() = nb::none());
 
-  m.def(
-      "write_vetted_copy",
-      [](const std::string& source, const std::string& target, const std::vector<std::string>& allow_ops) {
-        write_vetted_copy(source, target, AllowedOps(allow_ops));
-      },
-      nb::arg("source"), nb::arg("target"), nb::arg("allow_ops") = std::vector<std::string>());
   m.def("guard_signals", cli::guard_signals);
-  m.def(
-      "write_text",
-      [](const std::string& path, const std::string& text) {
-        OutputFile file(path);
-        file.write(std::string_view(text));
-        file.commit();
-      },
-      nb::arg("path"), nb::arg("text"));
-
+  python_binding::bind_files(m);
   python_binding::bind_batch(m);
-
-  m.def(
-      "simplify",
-      [](const nb::object& source, const std::string& folder, std::optional<std::string> target,
-         const std::map<std::string, std::vector<int64_t>>& input_shapes, const std::vector<std::string>& skip,
-         const std::vector<std::string>& only, const std::vector<std::string>& enable,
-         const std::vector<std::string>& unused_outputs, int64_t fold_limit, std::optional<int64_t> opset,
-         bool infers_shapes, std::optional<bool> external_data, bool verifies_passes, const nb::object& compare) {
-        SimplifyFileOptions options;
-        options.simplify.input_shapes = input_shapes;
-        options.simplify.skip = skip;
-        options.simplify.only = only;
-        options.simplify.enable = enable;
-        options.simplify.unused_outputs = unused_outputs;
-        options.simplify.fold_limit = fold_limit;
-        options.simplify.opset = opset;
-        options.simplify.infers_shapes = infers_shapes;
-        options.external_data = external_data;
-        options.verifies_passes = verifies_passes;
-        if (!compare.is_none()) {
-          options.judge = [&compare](const std::string& a, const std::string& b) {
-            return nb::cast<std::string>(compare(a, b));
-          };
-        }
-        Model model;
-        if (nb::isinstance<nb::bytes>(source)) {
-          model = read_onnx(bytes_of(nb::cast<nb::bytes>(source)), folder);
-        } else {
-          model = read_onnx_file(nb::cast<std::string>(source));
-        }
-        const SimplifyReport report = simplify_and_compare(model, options);
-        nb::object result = nb::none();
-        uint64_t size = 0;
-        if (target) {
-          write_simplified(model, *target, report, options);
-          for (const std::string& path : {*target, *target + ".data"}) {
-            std::error_code missing;
-            const auto bytes = std::filesystem::file_size(path, missing);
-            size += missing ? 0 : bytes;
-          }
-        } else {
-          const std::string bytes = simplified_bytes(model, report, options);
-          size = bytes.size();
-          result = nb::bytes(bytes.data(), bytes.size());
-        }
-        return nb::make_tuple(result, json_of(report, size), table_of(report, size));
-      },
-      nb::arg("source"), nb::arg("folder"), nb::arg("target").none(), nb::arg("input_shapes"), nb::arg("skip"),
-      nb::arg("only"), nb::arg("enable"), nb::arg("unused_outputs"), nb::arg("fold_limit"), nb::arg("opset").none(),
-      nb::arg("infers_shapes"), nb::arg("external_data").none(), nb::arg("verifies_passes"), nb::arg("compare").none());
-  m.def("simplify_passes", [] {
-    std::vector<std::tuple<std::string, std::string, bool>> result;
-    for (const Pass& pass : simplify_passes()) {
-      result.emplace_back(pass.name, pass.sentence, pass.when == When::Always);
-    }
-    return result;
-  });
-  m.def(
-      "infer",
-      [](const nb::object& source, const std::string& folder, std::optional<std::string> target,
-         const std::map<std::string, std::vector<int64_t>>& input_shapes) -> nb::object {
-        Model model;
-        if (nb::isinstance<nb::bytes>(source)) {
-          model = read_onnx(bytes_of(nb::cast<nb::bytes>(source)), folder);
-        } else {
-          model = read_onnx_file(nb::cast<std::string>(source));
-        }
-        infer_and_declare(model, input_shapes);
-        if (target) {
-          write_onnx(model, *target);
-          return nb::none();
-        }
-        const std::string bytes = write_onnx_bytes(model);
-        return nb::bytes(bytes.data(), bytes.size());
-      },
-      nb::arg("source"), nb::arg("folder"), nb::arg("target").none(), nb::arg("input_shapes"));
 
   python_binding::bind_tensors(m);
   nb::class_<PythonBudget>(m, "Budget")
@@ -395,19 +300,11 @@ NB_MODULE(_core, m) {
                           const std::map<std::string, int64_t>& limits) { new (self) PythonBudget(limits_of(limits)); })
       .def("__enter__", &PythonBudget::enter)
       .def("__exit__", [](PythonBudget& self, const nb::args&) { self.exit(); });
-  m.def("parse_bytes", &parse_bytes);
   m.def("standard_versions", [](const std::string& op) {
     const auto versions = standard_versions(op);
     return std::vector<int>(versions.begin(), versions.end());
   });
-  m.def("nearest_list", [](const std::string& name, const std::vector<std::string>& known) {
-    return nearest_list(name, Names(known.begin(), known.end()));
-  });
   m.def("advice_on", &advice_on);
-  m.def("did_you_mean_text", [](const std::string& name, const std::vector<std::string>& known) {
-    return did_you_mean(name, Names(known.begin(), known.end()));
-  });
-
   m.def(
       "check_route",
       [](const std::string& source, const std::string& target, const std::vector<std::string>& given) {
@@ -427,24 +324,6 @@ NB_MODULE(_core, m) {
         route(source, target, options);
       },
       nb::arg("source"), nb::arg("target"), nb::arg("given"));
-  m.def(
-      "convert_file",
-      [](const std::string& source, const std::string& target, std::optional<int64_t> opset,
-         std::optional<bool> external_data, const std::vector<std::string>& allow_ops, std::optional<bool> source_lines,
-         bool flat, const std::string& weights, const std::optional<std::string>& part, const Shapes& input_shapes,
-         const TypeNames& input_types) {
-        ConvertOptions options = options_of(opset, input_shapes, external_data);
-        options.input_types = types_of(input_types);
-        options.weights = weights;
-        options.part = part;
-        options.source_lines = source_lines;
-        options.flat = flat;
-        options.allow_ops = AllowedOps(allow_ops);
-        convert_file(source, target, options);
-      },
-      nb::arg("source"), nb::arg("target"), nb::arg("opset").none(), nb::arg("external_data").none(),
-      nb::arg("allow_ops"), nb::arg("source_lines").none(), nb::arg("flat"), nb::arg("weights"), nb::arg("part").none(),
-      nb::arg("input_shapes") = Shapes(), nb::arg("input_types") = TypeNames());
   m.def(
       "write_module",
       [](const std::string& path, const std::string& source, const std::vector<std::string>& imports,

@@ -9,6 +9,7 @@ from typing import Any
 import onnx
 import onnx.parser
 import pytest
+import torch
 from models import residual_net
 from onnx import TensorProto, helper
 
@@ -180,6 +181,21 @@ def test_to_an_older_opset(cli: Cli) -> None:
 
 
 # Exit codes
+
+
+def test_torchscript(cli: Cli) -> None:
+    class Two(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x) + 1
+
+    torch.jit.script(Two()).save("m.pt")
+    done = cli("check", "m.pt", "--input-shape", "x:2,3", "--to", "onnx")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "m.pt: all 2 nodes (2 operators) can be converted\n"
+    done = cli("check", "m.pt")
+    assert done.returncode == 1 and "--input-shape x:" in done.stderr
+    cli("convert", "m.pt", "m.onnx", "--input-shape", "x:2,3")
+    assert cli("check", "m.onnx", "--input-type", "x:int64").returncode == 1
 
 
 def test_bad_files(cli: Cli, tmp_path: Path) -> None:

@@ -377,6 +377,7 @@ void write_onnx(const Model& model, const std::string& path, const OnnxWriteOpti
         if (external) files.emplace_back(path + ".data");
         const onnx::Rope rope = onnx::Writer(external ? &files[1] : nullptr, options, bytes).model_rope(model);
         if (rope.size() > onnx::kMessageLimit) {
+          if (!is_file) fail_unsupported("the model passes 2 GB, and must be written to a file");
           fail_unsupported("the model file would pass the 2 GB that protobuf can hold; write it with external data");
         }
         if (!is_file) options.memory->reserve(rope.size());
