@@ -128,7 +128,7 @@ Tensor tensor_of(const core::StateTensor& entry) {
   auto turned = std::make_shared<core::Tensor>(*entry.tensor);
   std::swap(turned->dims[0], turned->dims[1]);
   std::string bytes;
-  core::write_transposed(*entry.tensor, [&](std::string_view piece) { bytes += piece; });
+  core::for_each_piece(core::bytes_to_write(*entry.tensor, true), [&](std::string_view piece) { bytes += piece; });
   turned->data = core::Bytes::own(std::move(bytes));
   return Access::tensor(std::move(turned));
 }
