@@ -11,7 +11,7 @@ STAMPS := build/stamps
 
 DEBIAN_PACKAGES := libprotozero-dev rapidjson-dev libfmt-dev libcli11-dev libyaml-cpp-dev zlib1g-dev libgtest-dev ccache \
 	ninja-build cmake g++ python3-venv python3-dev dpkg-dev file pkg-config
-FUZZ_PACKAGES := clang-16 libclang-rt-16-dev
+FUZZ_PACKAGES := clang-16 libclang-rt-16-dev llvm-16
 CHECK_PACKAGES := clang-16 clang-format-16 clang-tidy-16
 COVERAGE_PACKAGES := gcovr
 ABI_PACKAGES := abigail-tools

@@ -34,19 +34,29 @@ def targets_of(program: Path) -> list[str]:
     return [line.split()[0] for line in listed.splitlines() if line.startswith("  ")]
 
 
+def complaint(log: str) -> str:
+    """What the sanitizer said, from its first line on."""
+    lines = log.splitlines()
+    first = next((i for i, line in enumerate(lines) if "ERROR: " in line or "runtime error: " in line), len(lines) - 30)
+    return "\n".join(f"    {line[:200]}" for line in lines[max(first, 0) :][:30])
+
+
 def run(program: Path, target: str, seconds: int, runs: int | None) -> bool:
-    """Whether nothing was found. A number of runs is repeatable: it begins from what is checked in, and learns nothing
-    for the next time."""
+    """Whether nothing was found. A number of runs is repeatable: that many inputs are drawn from what is checked in,
+    and nothing is learned from them."""
     work = Path(tempfile.mkdtemp()) if runs else program.parent / "corpus" / target
     findings = program.parent / "findings" / target
     for folder in (work, findings):
         folder.mkdir(parents=True, exist_ok=True)
     before = set(findings.iterdir())
     seeds = [FUZZ / "corpus" / target, FUZZ / "found" / target, MORE_SEEDS.get(target)]
+    folders = [str(work), *(str(folder) for folder in seeds if folder is not None and folder.is_dir())]
+    if runs:
+        subprocess.run([program, f"--target={target}", f"--draw={runs}", *folders], check=True)
     command = [
         str(program),
         f"--target={target}",
-        *([f"-runs={runs}", "-seed=1"] if runs else [f"-max_total_time={seconds}"]),
+        *(["-runs=0"] if runs else [f"-max_total_time={seconds}"]),
         f"-rss_limit_mb={MEMORY_MB}",
         f"-malloc_limit_mb={MEMORY_MB}",
         f"-timeout={SLOWEST_SECONDS}",
@@ -54,11 +64,12 @@ def run(program: Path, target: str, seconds: int, runs: int | None) -> bool:
         f"-dict={FUZZ / 'tonnx.dict'}",
         f"-artifact_prefix={findings}/",
         "-print_final_stats=1",
-        str(work),
-        *(str(folder) for folder in seeds if folder is not None and folder.is_dir()),
+        *folders,
     ]
     options = "allocator_may_return_null=1:detect_leaks=0:abort_on_error=0"
     environment = os.environ | {"ASAN_OPTIONS": options, "UBSAN_OPTIONS": "print_stacktrace=1"}
+    if symbolizer := shutil.which("llvm-symbolizer-16"):
+        environment["ASAN_SYMBOLIZER_PATH"] = symbolizer
     log = program.parent / f"{target}.log"
     with log.open("wb") as file:
         done = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env=environment)
@@ -74,7 +85,8 @@ def run(program: Path, target: str, seconds: int, runs: int | None) -> bool:
     if done.returncode == 0 and not found:
         print(f"{target}: {runs} runs, nothing found", flush=True)
         return True
-    print(f"{target}: {runs} runs, FOUND {', '.join(map(str, found)) or 'a failure'}; {log} says what", flush=True)
+    print(f"{target}: {runs} runs, FOUND {', '.join(map(str, found)) or 'a failure'}; {log} says what:", flush=True)
+    print(complaint(log.read_text(errors="replace")), flush=True)
     return False
 
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/budget.h"
+
 namespace tonnx {
 Shape onnx_shape(const Type& aten) {
   Shape shape = *aten.shape;
@@ -59,7 +61,7 @@ Value* range_on(OnnxBuilder& onnx, const IntArg& size, int64_t axis, int64_t ran
   }
   if (size.value != nullptr) return onnx.unsqueeze(onnx.range(size), axes);
   require(size.number >= 0, "a size of {}", size.number);
-  std::vector<int64_t> numbers(static_cast<size_t>(size.number)), dims(static_cast<size_t>(rank), 1);
+  std::vector<int64_t> numbers(room_for<int64_t>({size.number})), dims(static_cast<size_t>(rank), 1);
   std::iota(numbers.begin(), numbers.end(), 0);
   dims.at(static_cast<size_t>(axis)) = size.number;
   auto tensor = std::make_shared<Tensor>(*make_ints(std::move(numbers)));

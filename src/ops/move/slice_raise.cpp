@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/budget.h"
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
 #include "ops/move/raise.h"
@@ -189,7 +190,7 @@ Values raise_select_scatter(const AtenNode& n, OnnxBuilder& onnx) {
   if (size.is(1)) return src;
   if (index.value != nullptr) return replaced_at(onnx, self, src, dim, index.value);
   if (size.value == nullptr && kernel_dtype("Where", onnx.dtype(self)) == onnx.dtype(self)) {
-    std::vector<double> mask(static_cast<size_t>(size.number), 0);
+    std::vector<double> mask(room_for<double>({size.number}), 0);
     mask.at(static_cast<size_t>(index.number < 0 ? index.number + size.number : index.number)) = 1;
     std::vector<int64_t> dims(static_cast<size_t>(onnx.rank(self) - dim), 1);
     dims[0] = size.number;

@@ -175,8 +175,9 @@ void put_batch_first(Graph& graph, Node& node) {
   const auto* is_first = flag ? flag->value.get<bool>() : nullptr;
   const Value* input = is_first && !*is_first ? operand(node, "input") : nullptr;
   Value* x = input ? turned(input->producer) : nullptr;
+  if (x == nullptr || x->type.rank() != 3 || node.outputs().empty()) return;
   const std::vector<Use>& uses = node.output(0)->uses;
-  if (x == nullptr || x->type.rank() != 3 || uses.size() > 1) return;
+  if (uses.size() > 1) return;
   Node* back = uses.empty() ? nullptr : uses[0].user;
   if (!uses.empty() && (turned(back) == nullptr || back->graph != &graph)) return;
   node.set_attribute("batch_first", true);
