@@ -155,7 +155,7 @@ class ClassWriter {
       names.push_back(member.name);
       items.push_back(drafts_.constructor(member));
     }
-    drafts_.set_constructor(part, fmt::format("nn.Sequential(OrderedDict({}))", Drafts::dict_text(names, items)));
+    drafts_.set_constructor(part, fmt::format("nn.Sequential(OrderedDict({}))", Drafts::keywords_text(names, items)));
     return true;
   }
 

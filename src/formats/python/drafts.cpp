@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/join.h"
 #include "formats/modules/places.h"
 #include "formats/python/constructors.h"
 #include "formats/python/numbered_runs.h"
+#include "ops/frame/python_names.h"
 
 namespace tonnx::python {
 namespace {
@@ -106,6 +109,17 @@ std::string Drafts::dict_text(const std::vector<std::string>& names, const std::
                                    : fmt::format("**{{{}: {} for i in {}}}", run.name, run.item, run.range));
   }
   return fmt::format("{{{}}}", joined(texts));
+}
+
+std::string Drafts::keywords_text(const std::vector<std::string>& names, const std::vector<std::string>& items) {
+  if (!std::all_of(names.begin(), names.end(), [](const auto& name) { return identifier(name) == name; }))
+    return dict_text(names, items);
+  std::vector<std::string> texts;
+  for (const Run& run : find_runs(names, items, kShortRun)) {
+    texts.push_back(run.count == 1 ? fmt::format("{}={}", names[run.first], run.item)
+                                   : fmt::format("**{{{}: {} for i in {}}}", run.name, run.item, run.range));
+  }
+  return joined(texts);
 }
 
 std::vector<Statement> Drafts::member_lines(const ModulePart& part, const Form& form) const {

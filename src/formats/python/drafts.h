@@ -46,6 +46,8 @@ class Drafts {
   void set_constructor(const ModulePart& part, std::string text) { constructors_[&part] = std::move(text); }
   /// `{"conv": nn.Conv2d(3, 8, 1)}`
   static std::string dict_text(const std::vector<std::string>& names, const std::vector<std::string>& items);
+  /// The same as keywords of a call, where all names may be: `conv=nn.Conv2d(3, 8, 1), act=nn.ReLU()`.
+  static std::string keywords_text(const std::vector<std::string>& names, const std::vector<std::string>& items);
 
  private:
   std::string constructor(const ModulePart& part) const;

@@ -23,6 +23,9 @@ constexpr size_t kMostLayers = 4;
 constexpr size_t kMostArguments = 7;
 constexpr size_t kLinesOfClass = 6;  // beside what is in its constructor
 constexpr size_t kIndent = 12;
+constexpr std::string_view kNoActivation = "nn.Identity";
+constexpr std::string_view kActivations[] = {"nn.ReLU", "nn.ReLU6", "nn.Hardswish", "nn.Hardsigmoid", "nn.SiLU",
+                                             "nn.GELU", "nn.Mish",  "nn.Sigmoid",   "nn.Tanh",        "nn.ELU"};
 
 struct Argument {
   size_t item = 0;  // the layer that it is of
@@ -34,11 +37,12 @@ struct Argument {
 
 /// One call of nn.Sequential in the text of a class.
 struct Found {
-  size_t owner = 0, member = 0;  // the class, and its statement
-  size_t start = 0, end = 0;     // within the statement
-  std::vector<std::string> layers;
+  size_t owner = 0, member = 0;     // the class, and its statement
+  size_t start = 0, end = 0;        // within the statement
+  std::vector<std::string> layers;  // without the activation at their end
   std::vector<Argument> arguments;
   std::string shape;
+  std::string activation = std::string(kNoActivation);
 };
 
 bool is_number_text(const std::string& text) {
@@ -80,11 +84,19 @@ std::optional<Found> read_sequence(const std::string& text, size_t start) {
     }
   }
   if (found.layers.size() < 2 || found.layers.size() > kMostLayers) return std::nullopt;
+  const std::string& last = found.layers.back();
+  const bool is_plain = found.arguments.empty() || found.arguments.back().item + 1 < found.layers.size();
+  if (is_plain && std::find(std::begin(kActivations), std::end(kActivations), last) != std::end(kActivations)) {
+    found.shape.resize(found.shape.size() - last.size() - 1);
+    found.activation = last;
+    found.layers.pop_back();
+  }
   return found;
 }
 
 /// `ConvBNReLU`
-std::string word_of(const std::vector<std::string>& layers) {
+std::string word_of(std::vector<std::string> layers, const std::string& activation) {
+  if (activation != kNoActivation) layers.push_back(activation);
   if (layers.size() > 2 && layers.front() == "nn.Linear" && layers.back() == "nn.Linear") return "MLP";
   std::string word;
   for (const std::string& layer : layers) {
@@ -119,17 +131,26 @@ class SequenceClass {
       parameters_.push_back(std::move(parameter));
     }
     derive_parameters(parameters_);
+    find_activation(taken);
     return given_parameters(parameters_).size() <= kMostArguments;
   }
 
-  /// Whether the class and its calls have fewer lines than what is there.
-  bool is_shorter(const std::vector<ClassText>& classes) const {
+  const std::vector<Found*>& found() const { return found_; }
+
+  /// `ConvBNReLU`, or `ConvBNActivation`.
+  std::string word() const {
+    return word_of(found_[0]->layers, activation_ == kGivenActivation ? "nn.Activation" : activation_);
+  }
+
+  /// How many lines there are fewer with the class and its calls, without its empty lines.
+  int saved_lines(const std::vector<ClassText>& classes) const {
     size_t lines = 0;
     for (const Found* each : found_) {
       const std::string& text = classes[each->owner].members[each->member].text;
       lines += lines_of(text.substr(each->start, each->end - each->start)) - 1;
     }
-    return lines >= kLinesOfClass + lines_of(fmt::format("super().__init__({})", items_text()));
+    return static_cast<int>(lines) -
+           static_cast<int>(kLinesOfClass + lines_of(fmt::format("super().__init__({})", items_text())));
   }
 
   ClassText write(const std::string& name, const std::vector<ClassText>& classes, Standards& standards) {
@@ -150,6 +171,25 @@ class SequenceClass {
   const std::string& call(size_t index) const { return calls_[index]; }
 
  private:
+  static constexpr std::string_view kGivenActivation = "activation";
+
+  /// One that all of them have is written; of several the most frequent need not be given.
+  void find_activation(NameSet& taken) {
+    std::map<std::string, size_t> counts;
+    std::vector<std::string> column;
+    for (const Found* each : found_) {
+      ++counts[each->activation];
+      column.push_back(each->activation);
+    }
+    activation_ = column[0];
+    if (counts.size() == 1) return;
+    activation_ = taken.add(std::string(kGivenActivation));
+    const auto most = std::max_element(counts.begin(), counts.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    parameters_.push_back(
+        {.column = std::move(column), .name = activation_, .text = activation_, .standard = most->first});
+  }
+
   static size_t lines_of(const std::string& text) {
     const std::string lines = lay_out(without_standards(text, {}), kIndent);
     return static_cast<size_t>(std::count(lines.begin(), lines.end(), '\n'));
@@ -162,15 +202,25 @@ class SequenceClass {
     for (size_t item = 0; item < first.layers.size(); ++item) {
       const std::string& layer = first.layers[item];
       std::vector<std::string> arguments;
-      for (; at < first.arguments.size() && first.arguments[at].item == item; ++at) {
+      size_t plain = 0;  // so many arguments are known by their place
+      for (size_t i = 0; at < first.arguments.size() && first.arguments[at].item == item; ++at, ++i) {
         const Argument& argument = first.arguments[at];
-        const std::string& value =
-            parameter_of_[at] < 0 ? argument.value : parameters_[static_cast<size_t>(parameter_of_[at])].text;
-        arguments.push_back(argument.keyword.empty() ? value : fmt::format("{}={}", argument.keyword, value));
+        const bool is_given = parameter_of_[at] >= 0;
+        const std::string& value = is_given ? parameters_[static_cast<size_t>(parameter_of_[at])].text : argument.value;
+        const bool is_placed = argument.keyword.empty() || (is_given && plain == i && is_next(argument, i));
+        if (is_placed) ++plain;
+        arguments.push_back(is_placed ? value : fmt::format("{}={}", argument.keyword, value));
       }
       items.push_back(fmt::format("{}({})", layer, joined(arguments)));
     }
+    if (activation_ != kNoActivation) items.push_back(activation_ + "()");
     return joined(items);
+  }
+
+  /// `kernel_size, stride, padding` of a convolution are said without their names.
+  static bool is_next(const Argument& argument, size_t position) {
+    return argument.layer.starts_with("nn.Conv") &&
+           ((position == 3 && argument.keyword == "stride") || (position == 4 && argument.keyword == "padding"));
   }
 
   static std::string name_of(const Argument& argument) {
@@ -195,6 +245,7 @@ class SequenceClass {
   std::vector<Found*> found_;
   std::vector<int> parameter_of_;
   std::vector<Parameter> parameters_;
+  std::string activation_;
   ClassText text_;
   std::vector<std::string> calls_;
 };
@@ -219,6 +270,24 @@ std::vector<Found> find_sequences_in(const std::vector<ClassText>& classes) {
   return found;
 }
 
+/// Those that are alike: one class for all, or one for each activation, whichever makes the text shorter.
+std::vector<SequenceClass> classes_for(const std::vector<Found*>& alike, const std::vector<ClassText>& classes) {
+  std::map<std::string, std::vector<Found*>> by_activation;
+  for (Found* each : alike) by_activation[each->activation].push_back(each);
+  std::vector<SequenceClass> each;
+  int saved = 0;
+  for (const auto& [activation, group] : by_activation) {
+    SequenceClass sequence(group);
+    if (group.size() < kOften || !sequence.find_parameters() || sequence.saved_lines(classes) < 0) continue;
+    saved += sequence.saved_lines(classes);
+    each.push_back(std::move(sequence));
+  }
+  SequenceClass all(alike);
+  const bool is_common = by_activation.size() > 1 && alike.size() >= kOften && all.find_parameters() &&
+                         all.saved_lines(classes) >= (each.empty() ? 0 : saved + 1);
+  return is_common ? std::vector{std::move(all)} : each;
+}
+
 }  // namespace
 
 void share_sequences(std::vector<ClassText>& classes, const std::function<std::string(const std::string&)>& new_name,
@@ -234,14 +303,11 @@ void share_sequences(std::vector<ClassText>& classes, const std::function<std::s
   std::map<const Found*, std::string> calls;
   std::vector<std::pair<size_t, ClassText>> made;  // with the first class that uses it
   for (const std::string* shape : order) {
-    const std::vector<Found*>& group = alike[*shape];
-    if (group.size() < kOften) continue;
-    SequenceClass sequence(group);
-    if (!sequence.find_parameters()) continue;
-    if (!sequence.is_shorter(classes)) continue;
-    ClassText text = sequence.write(new_name(word_of(group[0]->layers)), classes, standards);
-    for (size_t i = 0; i < group.size(); ++i) calls[group[i]] = sequence.call(i);
-    made.emplace_back(group[0]->owner, std::move(text));
+    for (SequenceClass& sequence : classes_for(alike[*shape], classes)) {
+      ClassText text = sequence.write(new_name(sequence.word()), classes, standards);
+      for (size_t i = 0; i < sequence.found().size(); ++i) calls[sequence.found()[i]] = sequence.call(i);
+      made.emplace_back(sequence.found()[0]->owner, std::move(text));
+    }
   }
   for (size_t i = found.size(); i-- > 0;) {  // from the back: places before stay where they are
     const auto call = calls.find(&found[i]);

@@ -16,11 +16,13 @@ double angle_of(int64_t time, int64_t frequency, int64_t length) {
   return 2 * std::numbers::pi * static_cast<double>(time * frequency % length) / static_cast<double>(length);
 }
 
-/// Refuses what is too long, and takes what a matrix of so many numbers needs.
-void take_matrix(int64_t length, int64_t numbers) {
+/// How many numbers the transform has. Refuses what is too long, and takes what a matrix of so many columns needs.
+int64_t take_matrix(int64_t length, bool onesided, int64_t parts) {
   if (length < 1 || length > kMostLength)
     fail_unsupported("a Fourier transform of length {} before opset {}", length, kOpsetOfTransforms);
-  budget().take(Resource::Memory, numbers * static_cast<int64_t>(sizeof(double)));
+  const int64_t results = onesided ? length / 2 + 1 : length;
+  room_for<double>({length, results, 2, parts});
+  return results;
 }
 
 }  // namespace
@@ -35,8 +37,7 @@ Value* transformed_by_product(OnnxBuilder& onnx, Value* x, int64_t dim, const In
   if (length.value != nullptr)
     fail_unsupported("a Fourier transform of a length that only the run tells, before opset {}", kOpsetOfTransforms);
   const int64_t size = length.number;
-  const int64_t parts = kind.takes_complex ? 2 : 1, results = kind.onesided ? size / 2 + 1 : size;
-  take_matrix(size, std::min(size, kMostLength + 1) * std::min(results, kMostLength + 1) * 2 * parts);
+  const int64_t parts = kind.takes_complex ? 2 : 1, results = take_matrix(size, kind.onesided, parts);
   std::vector<double> matrix;  // a row for each number that is given, real or imaginary
   const double scale = kind.forward ? 1 : 1 / static_cast<double>(size), sign = kind.forward ? -1 : 1;
   for (int64_t time = 0; time < size; ++time) {
@@ -61,8 +62,7 @@ Value* transformed_by_product(OnnxBuilder& onnx, Value* x, int64_t dim, const In
 }
 
 Value* frame_waves(OnnxBuilder& onnx, DType dtype, int64_t length, bool onesided) {
-  const int64_t results = onesided ? length / 2 + 1 : length;
-  take_matrix(length, std::min(length, kMostLength + 1) * std::min(results, kMostLength + 1) * 2);
+  const int64_t results = take_matrix(length, onesided, 1);
   std::vector<double> waves;
   for (const bool is_real : {true, false}) {
     for (int64_t frequency = 0; frequency < results; ++frequency) {
