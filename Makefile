@@ -91,12 +91,13 @@ test-python: build install
 	@$(PY) -m ruff check -q $(PY_DIRS)
 	@TONNX_CLI=$(CURDIR)/$(RELEASE)/tonnx $(PY) -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
 
-test-heavy: build install  ## the tests with large files, which make test leaves out
+test-heavy: build install  ## the tests with large files, and against libtorch, which make test leaves out
+	@$(PYTHON) tests/package/trial.py $(RELEASE) build/libtorch_trial --libtorch $(CURDIR)/$(PY)
 	@$(RELEASE)/tonnx_api_tests --gtest_brief=1 --gtest_filter='ApiSize.*'
 	@TONNX_CLI=$(CURDIR)/$(RELEASE)/tonnx $(PY) -m pytest -q -n $(JOBS) -m heavy
 
 test-package: build  ## the prefix, the .deb and tonnx inside another project, with CMake and pkg-config
-	@$(PYTHON) tests/package/trial.py $(RELEASE) build/package_trial --python $(CURDIR)/$(PY)
+	@$(PYTHON) tests/package/trial.py $(RELEASE) build/package_trial
 	@$(PY) tests/python/cpp_trial.py build/package_trial/examples_cpp_static
 
 test-subproject: deps  ## builds tonnx inside another project, and runs its examples there: as long as a whole build

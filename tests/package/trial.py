@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Tries what is installed: the prefix, the .deb, and tonnx inside another project; with CMake and with pkg-config.
 
-trial.py BUILD SCRATCH [--python PYTHON] [--build-subproject] - BUILD is a finished build, SCRATCH a folder that is made
-anew. What takes minutes, a build of tonnx inside another project, is done on request; otherwise that project is only
-configured.
+trial.py BUILD SCRATCH [--libtorch PYTHON | --build-subproject] - BUILD is a finished build, SCRATCH a folder that is
+made anew. What takes long is done on request, and nothing else then: the example that is compiled against libtorch,
+and a build of tonnx inside another project, which otherwise is only configured.
 """
 
 from __future__ import annotations
@@ -122,10 +122,8 @@ def try_program(prefix: Path, scratch: Path) -> None:
     call(prefix / "bin/tonnx", "convert", MODEL, scratch / f"{prefix.name}_relu.py")
 
 
-def torch_settings(python: Path | None) -> list[str]:
-    """For the example that runs a model with libtorch, where there is a Python that has it."""
-    if python is None:
-        return []
+def torch_settings(python: Path) -> list[str]:
+    """For the example that runs a model with libtorch, by a Python that has it."""
     folder = call(python, "-c", "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])")
     return [f"-DEXAMPLE_PYTHON={python}", f"-DEXAMPLE_TORCH={folder.strip()}"]
 
@@ -184,7 +182,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=Path)
     parser.add_argument("scratch", type=Path)
-    parser.add_argument("--python", type=Path, help="one that has PyTorch and ONNX Runtime, for an example")
+    parser.add_argument("--libtorch", type=Path, metavar="PYTHON", help="one that has PyTorch and ONNX Runtime")
     parser.add_argument("--build-subproject", action="store_true")
     given = parser.parse_args()
     build, scratch = given.build.resolve(), given.scratch.resolve()
@@ -194,10 +192,15 @@ def main() -> int:
         try_subproject(scratch, "FetchContent", builds=True)  # which calls add_subdirectory
         print("tonnx is built and run inside another project")
         return 0
-    prefix, installed = install_prefix(build, scratch), install_deb(build, scratch)
+    prefix = install_prefix(build, scratch)
+    if given.libtorch:
+        try_cmake(prefix, scratch, "cpp", "static", torch_settings(given.libtorch))
+        print("a model that tonnx converts in memory runs in libtorch")
+        return 0
+    installed = install_deb(build, scratch)
     trials: list[Callable[[], None]] = [
         lambda: try_cmake(prefix, scratch, "cpp", "shared"),
-        lambda: try_cmake(installed, scratch, "cpp", "static", torch_settings(given.python)),
+        lambda: try_cmake(installed, scratch, "cpp", "static"),
         lambda: try_cmake(prefix, scratch, "c", "shared"),
         lambda: try_pkg_config(prefix, scratch, "static"),
         lambda: try_pkg_config(installed, scratch, "shared"),

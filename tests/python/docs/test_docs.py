@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +20,15 @@ from tonnx.__main__ import run
 ALL = list(blocks())
 
 
+PRELUDE = Path(__file__).with_name("prelude.h")
+
+
 def of_kind(*kinds: str) -> list[Any]:
     return [pytest.param(block, id=block.title) for block in ALL if block.kind in kinds]
+
+
+def of_kind_on(page: str, kind: str) -> list[Any]:
+    return [pytest.param(block, id=block.title) for block in ALL if block.kind == kind and block.page.name == page]
 
 
 @pytest.fixture(scope="module")
@@ -101,9 +109,30 @@ def test_yaml(block: Block, names: dict[str, Any]) -> None:
     assert tonnx.run("block.yml", dry_run=True).results
 
 
-@pytest.mark.parametrize("block", of_kind("cpp", "cmake"))
-def test_code_of_other_languages_is_that_of_the_tree(block: Block) -> None:
-    """Programs of the tree, which are compiled and run, have these lines."""
+def compiled_form(block: Block) -> str:
+    """The block inside of a function, behind what it includes."""
+    lines = block.body.splitlines()
+    head = [line for line in lines if line.startswith("#include")]
+    body = "\n".join(line for line in lines if not line.startswith("#include"))
+    result = "std::pair<std::vector<std::byte>, std::string>" if re.search(r"^ *return \{", body, re.M) else "int"
+    name = re.sub(r"\W", "_", block.title)
+    return "\n".join([*head, f"{result} {name}() {{", f'#line {block.line + 1 + len(head)} "{block.page}"', body, "}"])
+
+
+def test_blocks_of_cpp_compile(tmp_path: Path) -> None:
+    """Their programs are in examples/cpp, where they are run."""
+    chosen = [block for block in ALL if block.kind == "cpp" and block.page.name != "adding_an_operator.md"]
+    assert len(chosen) > 5
+    source = tmp_path / "blocks.cpp"
+    source.write_text("\n".join([f'#include "{PRELUDE}"', *map(compiled_form, chosen)]))
+    command = ["c++", "-std=c++20", "-fsyntax-only", "-Wno-return-type", f"-I{REPOSITORY / 'include'}", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("block", [*of_kind("cmake"), *of_kind_on("adding_an_operator.md", "cpp")])
+def test_code_of_the_tree_is_in_it(block: Block) -> None:
+    """What is compiled and run has these words."""
     places = [*(REPOSITORY / "examples/cpp").iterdir(), *(REPOSITORY / "src/ops").rglob("*.cpp")]
     code = "\n".join(path.read_text() for path in places if path.suffix in (".cpp", ".txt"))
     words = re.findall(r"\w+", code)
