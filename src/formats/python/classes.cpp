@@ -14,6 +14,7 @@
 #include "formats/python/constructors.h"
 #include "formats/python/drafts.h"
 #include "formats/python/layout.h"
+#include "formats/python/levels.h"
 #include "formats/python/number_tokens.h"
 #include "formats/python/parameters.h"
 #include "formats/python/shared_sequences.h"
@@ -37,9 +38,7 @@ class ClassWriter {
   }
 
   std::vector<ClassText> run(ModulePart& model) {
-    std::map<int, std::vector<ModulePart*>> levels;
-    find_levels(model, levels);
-    for (const auto& [level, parts] : levels) write_level(parts);
+    for (const std::vector<ModulePart*>& parts : levels_of(model)) write_level(parts);
     ClassText text{.name = "Model"};
     text.members = drafts_.member_lines(model);
     text.has_forward = true;
@@ -54,17 +53,6 @@ class ClassWriter {
   }
 
  private:
-  /// How many classes stand inside one another; the model itself is in no list.
-  int find_levels(ModulePart& part, std::map<int, std::vector<ModulePart*>>& levels) {
-    int inside = 0;
-    for (const Member& member : part.members) {
-      if (member.part) inside = std::max(inside, find_levels(*member.part, levels));
-    }
-    if (part.kind != Kind::Class) return inside;
-    if (!part.path.empty()) levels[inside].push_back(&part);
-    return inside + 1;
-  }
-
   void write_level(const std::vector<ModulePart*>& parts) {
     std::vector<DraftGroup> groups;
     std::unordered_map<std::string, size_t> alike;
