@@ -30,4 +30,8 @@ bool is_plain_name(std::string_view text) {
   return is_identifier(text) && text.find("__") == std::string_view::npos && !is_python_keyword(text);
 }
 
+bool is_digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 }  // namespace tonnx

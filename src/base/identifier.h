@@ -14,4 +14,7 @@ bool is_identifier(std::string_view text);
 /// `__call__`).
 bool is_plain_name(std::string_view text);
 
+/// One digit at least, and nothing else.
+bool is_digits(std::string_view text);
+
 }  // namespace tonnx

@@ -311,7 +311,82 @@ class Attending(nn.Module):
         return x
 
 
+class Activated(nn.Module):
+    """The same few layers, with one activation or another, or none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            *(
+                nn.Sequential(
+                    nn.Conv2d(inputs, 1280, kernel, padding=kernel // 2, groups=groups, bias=False),
+                    nn.BatchNorm2d(1280, eps=0.001),
+                    *([] if activation is None else [activation()]),
+                )
+                for inputs, kernel, groups, activation in (
+                    (3, 1, 1, nn.ReLU),
+                    (1280, 3, 1280, nn.Hardswish),
+                    (1280, 5, 1280, None),
+                    (1280, 3, 1280, nn.ReLU),
+                    (1280, 7, 1280, nn.ReLU),
+                    (1280, 5, 1280, nn.Hardswish),
+                )
+            )
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.body(x)
+
+
+class Shallow(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(4, 4, 3, padding=1)
+        self.conv2 = nn.Conv2d(4, 4, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([self.conv1(x), self.conv2(x)], 1)
+
+
+class Deep(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.rand(8, 1, 1))
+        self.inner = Shallow()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(torch.tanh(x)) * self.scale
+
+
+class Holder(nn.Module):
+    """What is inside of it has classes inside, or none."""
+
+    def __init__(self, inputs: int, part: nn.Module) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(inputs, 4, 3, padding=1)
+        self.part = part
+        self.out = nn.Conv2d(8, 6, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(self.conv(x))
+        return torch.relu(self.out(self.part(y))) * 0.5 + torch.sigmoid(self.out(self.part(y * 2)))
+
+
+class Depths(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = Holder(3, Shallow())
+        self.second = Holder(6, Deep())
+        self.third = Holder(6, Shallow())
+        self.fourth = Holder(6, Deep())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fourth(self.third(self.second(self.first(x))))
+
+
 NETWORKS = {
+    "activated": Activated,
+    "depths": Depths,
     "attending": Attending,
     "mixers": Mixers,
     "tables": Tables,
@@ -350,10 +425,10 @@ def classes_of(code: str) -> list[str]:
 
 def test_a_shortcut_that_not_all_have_is_an_argument() -> None:
     code = code_of("mobile")
-    assert classes_of(code) == ["Inverted", "Model"]
+    assert classes_of(code) == ["ConvBNHardswish", "Inverted", "Model"]
     assert "return y + x if self.shortcut else y" in code
     assert "Inverted(8, 3, 12, shortcut=False, stride=2)" in code
-    assert "padding=kernel_size // 2" in code and "2 * in_channels" in code
+    assert "kernel_size, stride, kernel_size // 2, groups=groups" in code and "2 * in_channels" in code
 
 
 def test_a_member_that_is_called_shortcut_stays() -> None:
@@ -367,6 +442,22 @@ def test_layers_that_repeat_are_a_class() -> None:
     assert classes_of(code) == ["ConvBNHardswish", "Model"]
     assert "def __init__(self, in_channels, kernel_size, stride=1, groups=1):" in code
     assert "ConvBNHardswish(1280, 5, stride=2, groups=1280)" in code
+
+
+def test_an_activation_that_not_all_have_is_given() -> None:
+    code = code_of("activated")
+    assert classes_of(code) == ["ConvBNActivation", "Model"]
+    assert "activation=nn.ReLU):" in code and "            activation(),\n" in code
+    assert re.search(r"ConvBNActivation\(1280, 5, groups=1280, activation=nn.Identity\)", code)
+    assert re.search(r"ConvBNActivation\(1280, 7, groups=1280\)", code)
+    assert "kernel_size, padding=kernel_size // 2, groups=groups, bias=False" in code
+
+
+def test_parts_that_go_deeper_than_others_share_their_class() -> None:
+    code = code_of("depths")
+    assert classes_of(code) == ["Shallow", "Deep", "Holder", "Model"]
+    assert "self.part = part" in code
+    assert "Holder(3, Shallow())" in code and "Holder(6, Deep())" in code
 
 
 def test_layers_without_weights_are_part_of_the_sequence_that_has_their_number() -> None:
@@ -402,7 +493,7 @@ def test_numbered_members_are_made_and_called_in_loops() -> None:
     assert classes_of(code) == ["DenseLayer", "DenseBlock", "Model"]
     assert 'self.add_module(f"layer{i + 1}", DenseLayer(channels + 4 * i))' in code
     assert "for layer in self.children():\n            x = torch.cat([x, layer(x)], 1)" in code
-    assert "self.features = nn.Sequential(\n            OrderedDict(" in code
+    assert "self.features = nn.Sequential(\n            OrderedDict(\n                conv0=nn.Conv2d(3, 8, 3)" in code
 
 
 def test_a_table_of_the_first_layer_is_looked_up_around_all() -> None:

@@ -9,7 +9,8 @@ namespace {
 struct Word {
   std::string_view argument, word;
 };
-constexpr Word kOfAttention[] = {{"query", "q"}, {"key", "k"}, {"value", "v"}, {"attn_mask", "mask"}};
+constexpr std::string_view kMask = "mask", kResidual = "residual";
+constexpr Word kOfAttention[] = {{"query", "q"}, {"key", "k"}, {"value", "v"}, {"attn_mask", kMask}};
 
 const Symbol kAten("aten"), kAttention("scaled_dot_product_attention"), kAdd("add");
 
@@ -45,10 +46,12 @@ Words find_words(const Graph& graph) {
   return words;
 }
 
+bool is_word_of_argument(std::string_view name) { return name == kMask || name == kResidual; }
+
 void name_residual(Graph& graph) {
   for (size_t i = 1; i < graph.inputs().size(); ++i) {
     if (!is_only_added(graph, *graph.inputs()[i])) continue;
-    graph.inputs()[i]->name = graph.unique_name("residual");
+    graph.inputs()[i]->name = graph.unique_name(std::string(kResidual));
     return;
   }
 }

@@ -95,7 +95,7 @@ std::string Drafts::constructor(const ModulePart& part) const {
   const std::vector<Run> runs = find_runs({}, items, kShortRun);
   std::vector<std::string> texts;
   for (const Run& run : runs) {
-    const std::string all = fmt::format("{} for {} in {}", run.item, run.is_same ? "_" : "i", run.range);
+    const std::string all = fmt::format("{} for {} in {}", run.item, run.variable, run.range);
     if (is_list && runs.size() == 1 && run.count > 1) return fmt::format("nn.ModuleList({})", all);
     texts.push_back(run.count == 1 ? run.item : fmt::format("*({})", all));
   }

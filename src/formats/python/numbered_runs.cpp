@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/join.h"
 #include "formats/modules/places.h"
 #include "formats/python/number_tokens.h"
 
@@ -13,6 +14,8 @@ namespace tonnx::python {
 namespace {
 
 constexpr size_t kFewestGrowing = 4;  // any two numbers, and many three, seem to follow a rule
+constexpr size_t kFewestChosen = 3;   // of items that differ in one number
+constexpr size_t kLongChosen = 100;   // so many characters they have, or are written one by one
 
 /// By how much a number grows from one item to the next; nothing where it is another text.
 std::optional<int64_t> growth(const std::string& from, const std::string& to) {
@@ -70,18 +73,19 @@ class RunFinder {
     size_t last = first;
     while (last + 1 < items_.size() && follows(last, steps)) ++last;
     Run run{.first = first, .count = last - first + 1, .item = items_[first]};
-    run.is_same = !steps || std::all_of(steps->begin(), steps->end(), [](int64_t step) { return step == 0; });
-    if (run.count < (run.is_same ? fewest_ : std::max(fewest_, kFewestGrowing))) {
+    const bool is_same = !steps || std::all_of(steps->begin(), steps->end(), [](int64_t step) { return step == 0; });
+    if (run.count < (is_same ? fewest_ : std::max(fewest_, kFewestGrowing))) {
       run.count = 1;
-      return run;
+      return chosen(first).value_or(run);
     }
     const int64_t number = names_.empty() ? 0 : number_of(names_[first]);
-    const int64_t start = run.is_same ? number : 0;
+    const int64_t start = is_same ? number : 0;
     const auto end = start + static_cast<int64_t>(run.count);
     run.range = start == 0 ? fmt::format("range({})", end) : fmt::format("range({}, {})", start, end);
     if (!names_.empty())
       run.name = fmt::format("f\"{}{{{}}}\"", stem_of(names_[first]), growing_text(number - start, 1));
-    if (!run.is_same) {
+    if (!is_same) {
+      run.variable = "i";
       const NumberedText& text = texts_[first];
       run.item = text.texts[0];
       for (size_t i = 0; i < text.numbers.size(); ++i) {
@@ -91,6 +95,43 @@ class RunFinder {
       }
     }
     return run;
+  }
+
+  /// `Layer(n, 64) for n in (64, 128, 256)`: items without names that are long, and differ in one number.
+  std::optional<Run> chosen(size_t first) const {
+    if (!names_.empty() || first + 1 >= items_.size() || texts_[first].texts != texts_[first + 1].texts)
+      return std::nullopt;
+    const NumberedText& text = texts_[first];
+    std::vector<bool> is_chosen;
+    for (size_t i = 0; i < text.numbers.size(); ++i)
+      is_chosen.push_back(text.numbers[i] != texts_[first + 1].numbers[i]);
+    std::vector<std::string> values;
+    size_t length = 0;
+    for (size_t item = first; item < items_.size(); ++item) {
+      const auto value = chosen_value(first, item, is_chosen);
+      if (!value) break;
+      values.push_back(*value);
+      length += items_[item].size();
+    }
+    if (values.size() < kFewestChosen || length < kLongChosen) return std::nullopt;
+    Run run{.first = first, .count = values.size(), .item = text.texts[0], .variable = "n"};
+    run.range = fmt::format("({})", joined(values));
+    for (size_t i = 0; i < text.numbers.size(); ++i)
+      run.item += (is_chosen[i] ? run.variable : text.numbers[i]) + text.texts[i + 1];
+    return run;
+  }
+
+  /// The one number that stands in the chosen places of an item, which else is as the first one.
+  std::optional<std::string> chosen_value(size_t first, size_t item, const std::vector<bool>& is_chosen) const {
+    if (texts_[item].texts != texts_[first].texts) return std::nullopt;
+    std::optional<std::string> value;
+    for (size_t i = 0; i < is_chosen.size(); ++i) {
+      const std::string& number = texts_[item].numbers[i];
+      if (!is_chosen[i] && number != texts_[first].numbers[i]) return std::nullopt;
+      if (is_chosen[i] && (!is_index(number) || value.value_or(number) != number)) return std::nullopt;
+      if (is_chosen[i]) value = number;
+    }
+    return value;
   }
 
   const std::vector<std::string>&names_, &items_;

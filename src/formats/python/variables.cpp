@@ -98,8 +98,7 @@ std::string Variables::choose(const Value* output, const Node& node) {
   liveness_.visit_variables(node, [&](const Value* value) {
     if (!reuse.empty() || is_number(*value) || words_.contains(value)) return;
     const std::string& name = *find(value);
-    const bool is_word = name == "mask" || name == "residual";  // what is made of them is something else
-    if (!is_word && !parameters_.contains(name) && !is_live(name, position)) reuse = name;
+    if (!is_word_of_argument(name) && !parameters_.contains(name) && !is_live(name, position)) reuse = name;
   });
   return reuse.empty() ? free_name(position) : reuse;
 }

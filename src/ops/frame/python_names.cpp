@@ -18,10 +18,6 @@ constexpr std::string_view kTaken[] = {
     "itertools", "len",         "list",  "load_file", "math",        "max",         "min",         "nn",
     "range",     "reversed",    "self",  "slice",     "super",       "torch",       "tuple",       "zip"};
 
-bool is_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
-}
-
 std::vector<std::string_view> split_words(std::string_view text, char at) {
   std::vector<std::string_view> parts;
   size_t start = 0;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/identifier.h"
 #include "base/join.h"
 
 namespace tonnx {
@@ -49,10 +50,6 @@ constexpr std::string_view kQuantised[] = {"_quant",     "_QuantizeLinear", "_De
 template <size_t N>
 bool is_one_of(std::string_view word, const std::string_view (&words)[N]) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
-}
-
-bool is_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
 /// Without `_12` and the like.
