@@ -384,7 +384,22 @@ class Depths(nn.Module):
         return self.fourth(self.third(self.second(self.first(x))))
 
 
+class Heads(nn.Module):
+    """One head for each size, as detectors have them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stems = nn.ModuleList(nn.Conv2d(3, n, 3, padding=1, stride=i) for i, n in ((1, 8), (2, 12), (4, 20)))
+        self.heads = nn.ModuleList(nn.Sequential(conv_norm(n, 16, 3), nn.Conv2d(16, n, 1)) for n in (8, 12, 20))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat(
+            [head(torch.tanh(stem(x))).flatten(1) for head, stem in zip(self.heads, self.stems, strict=True)], 1
+        )
+
+
 NETWORKS = {
+    "heads": Heads,
     "activated": Activated,
     "depths": Depths,
     "attending": Attending,
@@ -494,6 +509,12 @@ def test_numbered_members_are_made_and_called_in_loops() -> None:
     assert 'self.add_module(f"layer{i + 1}", DenseLayer(channels + 4 * i))' in code
     assert "for layer in self.children():\n            x = torch.cat([x, layer(x)], 1)" in code
     assert "self.features = nn.Sequential(\n            OrderedDict(\n                conv0=nn.Conv2d(3, 8, 3)" in code
+
+
+def test_members_that_differ_in_one_number_are_chosen_by_it() -> None:
+    code = code_of("heads")
+    assert re.search(r"self\.heads = nn\.ModuleList\(\n +nn\.Sequential\(", code)
+    assert " for n in (8, 12, 20)\n" in code and "nn.Conv2d(16, n, 1)" in code
 
 
 def test_a_table_of_the_first_layer_is_looked_up_around_all() -> None:
