@@ -50,6 +50,9 @@ NumberedText optional_numbers(const std::string& line, const Form& form) {
   return text;
 }
 
+/// `{f"layer{i}": Layer() for i in range(6)}`
+std::string run_text(const Run& run) { return fmt::format("{{{}: {} for i in {}}}", run.name, run.item, run.range); }
+
 }  // namespace
 
 NumberedText numbers_with_flag(const std::string& line) { return split_numbers(line + " if True else nn.Identity()"); }
@@ -103,22 +106,22 @@ std::string Drafts::constructor(const ModulePart& part) const {
 }
 
 std::string Drafts::dict_text(const std::vector<std::string>& names, const std::vector<std::string>& items) {
+  const std::vector<Run> runs = find_runs(names, items, kShortRun);
+  if (runs.size() == 1 && runs[0].count > 1) return run_text(runs[0]);
   std::vector<std::string> texts;
-  for (const Run& run : find_runs(names, items, kShortRun)) {
-    texts.push_back(run.count == 1 ? fmt::format("\"{}\": {}", names[run.first], run.item)
-                                   : fmt::format("**{{{}: {} for i in {}}}", run.name, run.item, run.range));
-  }
+  for (const Run& run : runs)
+    texts.push_back(run.count == 1 ? fmt::format("\"{}\": {}", names[run.first], run.item) : "**" + run_text(run));
   return fmt::format("{{{}}}", joined(texts));
 }
 
 std::string Drafts::keywords_text(const std::vector<std::string>& names, const std::vector<std::string>& items) {
-  if (!std::all_of(names.begin(), names.end(), [](const auto& name) { return identifier(name) == name; }))
-    return dict_text(names, items);
+  const std::vector<Run> runs = find_runs(names, items, kShortRun);
+  const bool may_be =
+      std::all_of(names.begin(), names.end(), [](const auto& name) { return identifier(name) == name; });
+  if (!may_be || (runs.size() == 1 && runs[0].count > 1)) return dict_text(names, items);
   std::vector<std::string> texts;
-  for (const Run& run : find_runs(names, items, kShortRun)) {
-    texts.push_back(run.count == 1 ? fmt::format("{}={}", names[run.first], run.item)
-                                   : fmt::format("**{{{}: {} for i in {}}}", run.name, run.item, run.range));
-  }
+  for (const Run& run : runs)
+    texts.push_back(run.count == 1 ? fmt::format("{}={}", names[run.first], run.item) : "**" + run_text(run));
   return joined(texts);
 }
 
