@@ -25,25 +25,34 @@ struct Plain {
   static Number narrowed(double number) { return static_cast<Number>(number); }
 };
 
-/// The bits of floats near a number of 16 bits: how many places the float has besides, and which of them have a hidden
-/// bit in both.
+// Of the types of 16 bits besides: how many places a float has more, the floats whose hidden bit both have, and how a
+// number becomes a float, or a float a number where it is zero or among those. The highest bit of `outside` becomes one
+// for what is no number.
+
 struct Half {
   using Stored = uint16_t;
-  static constexpr uint32_t kPlaces = 13, kLeast = 0x38800000, kMost = 0x477fdfff, kInfinity = 0x7c00;
+  static constexpr uint32_t kPlaces = 13, kLeast = 0x38800000, kMost = 0x477fdfff;
   static float widened(uint16_t bits) { return widened_half(bits); }
   static uint16_t narrowed(double number) { return narrowed_half(odd_float(number)); }
-  static uint32_t wide_magnitude(uint32_t magnitude) {  // exponents of the two types differ by 112
-    return std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude << kPlaces) * 0x1p112F);
+  static float quickly_widened(uint32_t bits, uint32_t& outside) {
+    const uint32_t magnitude = bits & 0x7fffU;
+    outside |= 0x7bffU - magnitude;
+    const float wide = std::bit_cast<float>(magnitude << kPlaces) * 0x1p112F;  // by which the exponents differ
+    return std::bit_cast<float>(std::bit_cast<uint32_t>(wide) | (bits & 0x8000U) << 16U);
   }
-  static uint32_t narrow_magnitude(uint32_t rounded) { return (rounded >> kPlaces) - (112U << 10U); }
+  static uint32_t quickly_narrowed(uint32_t bits) {
+    const uint32_t magnitude = bits & 0x7fffffffU, last = magnitude >> kPlaces & 1U;
+    const uint32_t near = (magnitude - 0x38000000U + 0xfffU + last) >> kPlaces;
+    return (magnitude == 0 ? 0 : near) | (bits >> 16U & 0x8000U);
+  }
 };
 struct BrainFloat {
   using Stored = uint16_t;
-  static constexpr uint32_t kPlaces = 16, kLeast = 0x00800000, kMost = 0x7f7fffff, kInfinity = 0x7f80;
+  static constexpr uint32_t kPlaces = 16, kLeast = 0x00800000, kMost = 0x7f7fffff;
   static float widened(uint16_t bits) { return widened_bfloat(bits); }
   static uint16_t narrowed(double number) { return narrowed_bfloat(odd_float(number)); }
-  static uint32_t wide_magnitude(uint32_t magnitude) { return magnitude << kPlaces; }
-  static uint32_t narrow_magnitude(uint32_t rounded) { return rounded >> kPlaces; }
+  static float quickly_widened(uint32_t bits, uint32_t&) { return std::bit_cast<float>(bits << kPlaces); }
+  static uint32_t quickly_narrowed(uint32_t bits) { return (bits + 0x7fffU + (bits >> kPlaces & 1U)) >> kPlaces; }
 };
 
 /// Calls `use` with what is known of a float type.
@@ -69,38 +78,46 @@ struct Factors {
   float quick_of(int64_t i) const { return quick[kIsEach ? i : 0]; }
 };
 
+template <class Number>
+Number load(const uint8_t* from, int64_t index) {
+  Number number;  // the bytes of a file may lie at any address
+  std::memcpy(&number, from + static_cast<size_t>(index) * sizeof(Number), sizeof(Number));
+  return number;
+}
+
 template <class Format, bool kIsEach>
-void scale_block(typename Format::Stored* numbers, const Factors<kIsEach>& factors) {
-  for (int64_t i = 0; i < kBlock; ++i) numbers[i] = Format::narrowed(Format::widened(numbers[i]) * factors.of(i));
+[[gnu::always_inline]] inline void scale_block(uint8_t* numbers, const Factors<kIsEach>& factors) {
+  typename Format::Stored products[kBlock];
+  for (int64_t i = 0; i < kBlock; ++i)
+    products[i] = Format::narrowed(Format::widened(load<typename Format::Stored>(numbers, i)) * factors.of(i));
+  std::memcpy(numbers, products, sizeof(products));
 }
 
 /// One number of 16 bits times a float. The highest bit of `outside` becomes one where the result may not be what the
 /// product itself is rounded to: where there is no hidden bit, or the float, which is less than three units of its last
 /// place off, is near the middle between two results.
 template <class Format, bool kIsExact>
-uint32_t quick_product(uint32_t bits, float factor, uint32_t& outside) {
-  constexpr uint32_t kSign = 0x8000, kUnit = 1U << Format::kPlaces, kMiddle = kUnit / 2, kNear = 4;
-  const uint32_t magnitude = bits & (kSign - 1);
-  const float wide = std::bit_cast<float>(Format::wide_magnitude(magnitude) | (bits & kSign) << 16U);
-  const uint32_t product = std::bit_cast<uint32_t>(wide * factor), size = product & (UINT32_MAX >> 1U);
-  outside |= (Format::kInfinity - 1 - magnitude) | (Format::kMost - size) | ((size - Format::kLeast) & ~(size - 1));
+[[gnu::always_inline]] inline uint32_t quick_product(uint32_t bits, float factor, uint32_t& outside) {
+  constexpr uint32_t kUnit = 1U << Format::kPlaces, kNear = 4;
+  const auto product = std::bit_cast<uint32_t>(Format::quickly_widened(bits, outside) * factor);
+  const uint32_t magnitude = product & 0x7fffffffU;
+  outside |= (Format::kMost - magnitude) | ((magnitude - Format::kLeast) & ~(magnitude - 1));
   if constexpr (!kIsExact) {
-    const uint32_t from = (size & (kUnit - 1)) - (kMiddle - kNear);
+    const uint32_t from = (magnitude & (kUnit - 1)) - (kUnit / 2 - kNear);
     outside |= ~(from | (2 * kNear - from));
   }
-  const uint32_t rounded = size + (kMiddle - 1) + (size >> Format::kPlaces & 1U);
-  return (size == 0 ? 0 : Format::narrow_magnitude(rounded)) | (product >> 16U & kSign);
+  return Format::quickly_narrowed(product);
 }
 
 /// The same as scale_block by floats, two numbers at a time as they lie in 32 bits. False, and nothing is changed,
 /// where that may make a difference.
 template <class Format, bool kIsExact, bool kIsEach>
-bool scale_quickly(uint16_t* numbers, const Factors<kIsEach>& factors) {
-  uint32_t pairs[kBlock / 2], products[kBlock / 2], outside = 0;
-  std::memcpy(pairs, numbers, sizeof(pairs));
+[[gnu::always_inline]] inline bool scale_quickly(uint8_t* numbers, const Factors<kIsEach>& factors) {
+  uint32_t products[kBlock / 2], outside = 0;
   for (int64_t i = 0; i < kBlock / 2; ++i) {
-    const uint32_t low = quick_product<Format, kIsExact>(pairs[i] & 0xffffU, factors.quick_of(2 * i), outside);
-    const uint32_t high = quick_product<Format, kIsExact>(pairs[i] >> 16U, factors.quick_of(2 * i + 1), outside);
+    const auto pair = load<uint32_t>(numbers, i);
+    const uint32_t low = quick_product<Format, kIsExact>(pair & 0xffffU, factors.quick_of(2 * i), outside);
+    const uint32_t high = quick_product<Format, kIsExact>(pair >> 16U, factors.quick_of(2 * i + 1), outside);
     products[i] = low | high << 16U;
   }
   if (outside >> 31U != 0) return false;
@@ -108,38 +125,37 @@ bool scale_quickly(uint16_t* numbers, const Factors<kIsEach>& factors) {
   return true;
 }
 
-/// Numbers times factors, in place; the bytes of a file may lie at any address.
+/// Numbers times factors, in place.
 template <class Format, bool kIsExact, bool kIsEach>
-void scale_run(uint8_t* bytes, int64_t count, const Factors<kIsEach>& factors) {
+[[gnu::always_inline]] inline void scale_run(uint8_t* bytes, int64_t count, const Factors<kIsEach>& factors) {
   using Stored = typename Format::Stored;
-  Stored numbers[kBlock];
   int64_t done = 0;
   for (; done + kBlock <= count; done += kBlock) {
     uint8_t* const at = bytes + static_cast<size_t>(done) * sizeof(Stored);
-    std::memcpy(numbers, at, sizeof(numbers));
     const Factors<kIsEach> these = factors.behind(done);
     if constexpr (sizeof(Stored) == 2) {
-      if (!scale_quickly<Format, kIsExact>(numbers, these)) scale_block<Format>(numbers, these);
-    } else {
-      scale_block<Format>(numbers, these);
+      if (scale_quickly<Format, kIsExact>(at, these)) continue;
     }
-    std::memcpy(at, numbers, sizeof(numbers));
+    scale_block<Format>(at, these);
   }
   for (; done < count; ++done) {
-    uint8_t* const at = bytes + static_cast<size_t>(done) * sizeof(Stored);
-    std::memcpy(numbers, at, sizeof(Stored));
-    numbers[0] = Format::narrowed(Format::widened(numbers[0]) * factors.of(done));
-    std::memcpy(at, numbers, sizeof(Stored));
+    const Stored number = Format::narrowed(Format::widened(load<Stored>(bytes, done)) * factors.of(done));
+    std::memcpy(bytes + static_cast<size_t>(done) * sizeof(Stored), &number, sizeof(Stored));
   }
 }
 
-template <bool kIsEach>
-void scale_any(DType dtype, bool is_exact, uint8_t* bytes, int64_t count, const Factors<kIsEach>& factors) {
+template <class Format, bool kIsExact, bool kIsEach>
+TONNX_WIDE void scale_run_widely(uint8_t* bytes, int64_t count, const Factors<kIsEach>& factors) {
+  scale_run<Format, kIsExact>(bytes, count, factors);
+}
+
+template <bool kIsExact, bool kIsEach>
+void scale_any(DType dtype, uint8_t* bytes, int64_t count, const Factors<kIsEach>& factors) {
   with_format(dtype, [&]<class Format>(Format) {
-    if (is_exact)
-      scale_run<Format, true>(bytes, count, factors);
+    if (has_wide_vectors())
+      scale_run_widely<Format, kIsExact>(bytes, count, factors);
     else
-      scale_run<Format, false>(bytes, count, factors);
+      scale_run<Format, kIsExact>(bytes, count, factors);
   });
 }
 
@@ -252,7 +268,11 @@ ScaledNumbers::ScaledNumbers(Tensor weights, const ChannelLayout& layout, std::v
 
 template <bool kIsEach>
 void ScaledNumbers::scale(uint8_t* run, int64_t count, size_t channel) const {
-  scale_any(weights_.dtype, is_exact_, run, count, Factors<kIsEach>{factor_.data() + channel, quick_.data() + channel});
+  const Factors<kIsEach> factors{factor_.data() + channel, quick_.data() + channel};
+  if (is_exact_)
+    scale_any<true>(weights_.dtype, run, count, factors);
+  else
+    scale_any<false>(weights_.dtype, run, count, factors);
 }
 
 void ScaledNumbers::compute(size_t offset, uint8_t* into, size_t size) const {
