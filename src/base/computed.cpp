@@ -9,6 +9,7 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -23,21 +24,56 @@ constexpr size_t kSmall = size_t{1} << 16;         // of what lies in a file: be
 constexpr size_t kReadPiece = size_t{1} << 18;     // few enough bytes to stay in a cache until they are handed over
 constexpr size_t kWorthThreads = size_t{1} << 21;  // below this they are made sooner than a thread
 
-/// Windows that threads fill in turn, and that go to the sink in order. Whoever hands over helps where it would have to
+/// Not through the mapping: a file that was cut short has no pages there, and reading it says so.
+void read_into(const Bytes& bytes, uint8_t* into) {
+  const auto first = static_cast<off_t>(bytes.data() - bytes.owner()->begin());
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t n = pread(bytes.owner()->fd(), into + done, bytes.size() - done, first + static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(ErrorKind::BadFile, "a file cannot be read any more: {}", std::strerror(errno));
+    if (n == 0) fail(ErrorKind::BadFile, "a file became shorter while it was read");
+    done += static_cast<size_t>(n);
+  }
+}
+
+/// One run of bytes that are made, or read from a file, in pieces; `first` is the number of its first piece among all.
+struct MadeRun {
+  Bytes bytes;
+  bool is_computed;
+  size_t piece, first = 0;
+  size_t count() const { return (bytes.size() + piece - 1) / piece; }
+  Bytes part(size_t number) const {
+    const size_t offset = (number - first) * piece;
+    return bytes.slice(offset, std::min(piece, bytes.size() - offset));
+  }
+};
+
+/// Nothing where the bytes may be taken as they are.
+std::optional<MadeRun> find_made(const Bytes& bytes) {
+  const auto* computed = dynamic_cast<const ComputedBytes*>(bytes.owner().get());
+  const bool is_in_file = bytes.owner() && bytes.owner()->fd() >= 0;
+  if (bytes.empty() || (computed == nullptr && (!is_in_file || bytes.size() < kSmall))) return std::nullopt;
+  return MadeRun{bytes, computed != nullptr, computed != nullptr ? computed->best_piece() : kReadPiece};
+}
+
+/// Windows that threads fill in turn, and that are taken in order. Whoever takes them helps where it would have to
 /// wait.
 class Pipeline {
  public:
-  /// Fills memory with that many bytes, from an offset on.
-  using Make = std::function<void(size_t offset, uint8_t* into, size_t size)>;
-
-  Pipeline(Make make, size_t size, size_t piece)
-      : make_(std::move(make)), size_(size), piece_(piece), count_((size + piece - 1) / piece) {
+  explicit Pipeline(std::vector<MadeRun> runs) : runs_(std::move(runs)) {
+    size_t size = 0;
+    for (MadeRun& run : runs_) {
+      run.first = count_;
+      count_ += run.count();
+      size += run.bytes.size();
+      room_ = std::max(room_, std::min(run.piece, run.bytes.size()));
+    }
     const size_t threads = size < kWorthThreads ? 0 : std::min(thread_count(), count_) - 1;
     windows_.resize(std::min(threads + 2, count_));
     try {
       while (threads_.size() < threads) threads_.emplace_back([this] { make_pieces(); });
     } catch (const std::system_error&) {
-      // no more threads are to be had: who hands over makes the rest
+      // no more threads are to be had: who takes them makes the rest
     }
   }
   Pipeline(const Pipeline&) = delete;
@@ -51,50 +87,62 @@ class Pipeline {
     for (std::thread& thread : threads_) thread.join();
   }
 
+  /// Hands over the next piece.
   void hand_over(const std::function<void(std::string_view)>& sink) {
     std::unique_lock lock(mutex_);
-    for (; handed_ < count_;) {
-      Window& window = windows_[handed_ % windows_.size()];
-      while (!window.is_made && !problem_) {
-        if (is_room()) {
-          make_next(lock);
-        } else {
-          changed_.wait(lock);
-        }
+    Window& window = windows_[handed_ % windows_.size()];
+    while (!window.is_made && !problem_) {
+      if (is_room()) {
+        make_next(lock);
+      } else {
+        changed_.wait(lock);
       }
-      if (problem_) std::rethrow_exception(problem_);
-      lock.unlock();
-      sink(std::string_view(reinterpret_cast<const char*>(window.bytes.get()), size_of(handed_)));
-      lock.lock();
-      window.is_made = false;
-      ++handed_;
-      changed_.notify_all();
     }
+    if (problem_) std::rethrow_exception(problem_);
+    lock.unlock();
+    sink(std::string_view(reinterpret_cast<const char*>(window.bytes.get()), window.size));
+    lock.lock();
+    window.is_made = false;
+    ++handed_;
+    changed_.notify_all();
   }
 
  private:
   struct Window {
     std::unique_ptr<uint8_t[]> bytes;
+    size_t size = 0;
     bool is_made = false;
   };
 
-  size_t size_of(size_t number) const { return std::min(piece_, size_ - number * piece_); }
   bool is_room() const { return claimed_ < count_ && claimed_ < handed_ + windows_.size(); }
+
+  /// Pieces are claimed in order, so that the run is the one before's or one that follows it.
+  Bytes claim(size_t& number) {
+    number = claimed_++;
+    while (number >= runs_[claimed_run_].first + runs_[claimed_run_].count()) ++claimed_run_;
+    return runs_[claimed_run_].part(number);
+  }
 
   /// Makes one piece while others have the lock.
   void make_next(std::unique_lock<std::mutex>& lock) {
-    const size_t number = claimed_++;
+    size_t number = 0;
+    const Bytes part = claim(number);
+    const bool is_computed = runs_[claimed_run_].is_computed;
     Window& window = windows_[number % windows_.size()];
     lock.unlock();
     std::exception_ptr problem;
     try {
-      if (!window.bytes) window.bytes = std::make_unique_for_overwrite<uint8_t[]>(std::min(piece_, size_));
-      make_(number * piece_, window.bytes.get(), size_of(number));
+      if (!window.bytes) window.bytes = std::make_unique_for_overwrite<uint8_t[]>(room_);
+      if (is_computed)
+        compute_into(part, window.bytes.get());
+      else
+        read_into(part, window.bytes.get());
     } catch (...) {
       problem = std::current_exception();
     }
     lock.lock();
     if (problem) problem_ = problem;
+    window.size = part.size();
     window.is_made = true;
     changed_.notify_all();
   }
@@ -110,27 +158,15 @@ class Pipeline {
     }
   }
 
-  Make make_;
-  size_t size_, piece_, count_;
-  size_t claimed_ = 0, handed_ = 0;
+  std::vector<MadeRun> runs_;
+  size_t count_ = 0, room_ = 0;
+  size_t claimed_ = 0, claimed_run_ = 0, handed_ = 0;
   std::vector<Window> windows_;
   std::exception_ptr problem_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::thread> threads_;
 };
-
-/// Not through the mapping: a file that was cut short has no pages there, and reading it says so.
-void read_into(const Bytes& bytes, uint8_t* into) {
-  const auto first = static_cast<off_t>(bytes.data() - bytes.owner()->begin());
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t n = pread(bytes.owner()->fd(), into + done, bytes.size() - done, first + static_cast<off_t>(done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(ErrorKind::BadFile, "a file cannot be read any more: {}", std::strerror(errno));
-    if (n == 0) fail(ErrorKind::BadFile, "a file became shorter while it was read");
-    done += static_cast<size_t>(n);
-  }
-}
 
 }  // namespace
 
@@ -144,16 +180,22 @@ void compute_into(const Bytes& bytes, uint8_t* into) {
   }
 }
 
+void for_each_piece(std::span<const Bytes> runs, const std::function<void(std::string_view)>& sink) {
+  std::vector<MadeRun> made;
+  for (const Bytes& run : runs) {
+    if (auto found = find_made(run)) made.push_back(std::move(*found));
+  }
+  std::optional<Pipeline> pipeline;
+  if (!made.empty()) pipeline.emplace(std::move(made));
+  for (const Bytes& run : runs) {
+    const auto found = find_made(run);
+    if (!found && !run.empty()) sink(run.view());
+    for (size_t i = 0; found && i < found->count(); ++i) pipeline->hand_over(sink);
+  }
+}
+
 void for_each_piece(const Bytes& bytes, const std::function<void(std::string_view)>& sink) {
-  const auto* computed = dynamic_cast<const ComputedBytes*>(bytes.owner().get());
-  const bool is_in_file = bytes.owner() && bytes.owner()->fd() >= 0;
-  if (computed == nullptr && (!is_in_file || bytes.size() < kSmall)) return sink(bytes.view());
-  if (bytes.empty()) return;
-  const auto make = [&](size_t offset, uint8_t* into, size_t size) {
-    const Bytes part = bytes.slice(offset, size);
-    return computed != nullptr ? compute_into(part, into) : read_into(part, into);
-  };
-  Pipeline(make, bytes.size(), computed != nullptr ? computed->best_piece() : kReadPiece).hand_over(sink);
+  for_each_piece(std::span(&bytes, 1), sink);
 }
 
 }  // namespace tonnx

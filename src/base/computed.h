@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -44,5 +45,8 @@ void compute_into(const Bytes& bytes, uint8_t* into);
 /// Hands the bytes over in order, in pieces where they must be made, or lie in a file: those are made and read by
 /// threads of their own, while others before them are handed over. No more than a piece or two for each core is held.
 void for_each_piece(const Bytes& bytes, const std::function<void(std::string_view)>& sink);
+/// The same of runs of bytes that follow each other, by the same threads. Runs that lie in memory are handed over
+/// whole.
+void for_each_piece(std::span<const Bytes> runs, const std::function<void(std::string_view)>& sink);
 
 }  // namespace tonnx

@@ -173,12 +173,36 @@ void OutputFile::write(const Bytes& data) {
     for_each_piece(data.slice(done, data.size() - done), [this](std::string_view piece) { write(piece); });
 }
 
-/// Returns how many bytes were copied. The kernel copies whole pages best; a file system may even share them.
-size_t OutputFile::copy_by_kernel(const Bytes& data) {
+void OutputFile::write(std::span<const Bytes> runs) {
+  size_t begin = 0;
+  uint64_t position = position_;
+  const auto write_until = [&](size_t end) {
+    for_each_piece(runs.subspan(begin, end - begin), [this](std::string_view piece) { write(piece); });
+    begin = end;
+  };
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const bool is_kernels = can_copy_by_kernel(runs[i], position);
+    position += runs[i].size();
+    if (!is_kernels) continue;
+    write_until(i);
+    write(runs[i]);
+    begin = i + 1;
+  }
+  write_until(runs.size());
+}
+
+/// The kernel copies whole pages best; a file system may even share them.
+bool OutputFile::can_copy_by_kernel(const Bytes& data, uint64_t position) const {
   const int source = data.owner() ? data.owner()->fd() : -1;
-  if (source < 0 || data.size() < kKernelCopySize || memory_ != nullptr) return 0;
+  if (source < 0 || data.size() < kKernelCopySize || memory_ != nullptr) return false;
+  return static_cast<uint64_t>(data.data() - data.owner()->begin()) % kPage == position % kPage;
+}
+
+/// Returns how many bytes were copied.
+size_t OutputFile::copy_by_kernel(const Bytes& data) {
+  if (!can_copy_by_kernel(data, position_)) return 0;
+  const int source = data.owner()->fd();
   auto offset = static_cast<off_t>(data.data() - data.owner()->begin());
-  if (static_cast<uint64_t>(offset) % kPage != position_ % kPage) return 0;
   flush();
   size_t done = 0;
   while (done < data.size()) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,8 @@ class OutputFile {
   void write(std::string_view data);
   /// Large runs of a mapped file that lie alike in both are copied by the kernel, others by a window of memory.
   void write(const Bytes& data);
+  /// Several runs, one behind the other: one is made or read while those before it are written.
+  void write(std::span<const Bytes> runs);
   void pad_to(uint64_t alignment, char filler = '\0');
   uint64_t position() const { return position_; }
   const std::string& path() const { return path_; }
@@ -52,6 +55,7 @@ class OutputFile {
   void keep_attributes() const;
   void put_in_place();
   void flush();
+  bool can_copy_by_kernel(const Bytes& data, uint64_t position) const;
   size_t copy_by_kernel(const Bytes& data);
   void write_through(std::string_view data);
   [[noreturn]] void fail_write(int error) const;

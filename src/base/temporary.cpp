@@ -24,9 +24,9 @@ constexpr size_t kLongest = 4096;  // of a path, as the system has it
 enum SlotState { kFree, kReserved, kNoted };
 struct Slot {
   std::atomic<int> state{kFree};
-  char path[kLongest];
+  char path[kLongest] = {};
 };
-Slot slots[kSlots];  // no memory is asked for where a signal handler looks
+constinit Slot slots[kSlots];  // no memory is asked for where a signal handler looks, and none is touched before
 
 int note(const std::string& path) {
   if (path.size() >= kLongest) return -1;

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <mutex>
 
 #include "base/parallel.h"
+#include "base/wide_vectors.h"
 #include "base/window.h"
 #include "ir/half.h"
 
@@ -22,17 +24,35 @@ struct Plain {
   static Number widened(Number number) { return number; }
   static Number narrowed(double number) { return static_cast<Number>(number); }
 };
+
+// Of the types of 16 bits besides: how many places a float has more, the floats whose hidden bit both have, and how a
+// number becomes a float, or a float a number where it is zero or among those. The highest bit of `outside` becomes one
+// for what is no number.
+
 struct Half {
   using Stored = uint16_t;
-  static constexpr int kDigits = 10, kBias = 15;
+  static constexpr uint32_t kPlaces = 13, kLeast = 0x38800000, kMost = 0x477fdfff;
   static float widened(uint16_t bits) { return widened_half(bits); }
   static uint16_t narrowed(double number) { return narrowed_half(odd_float(number)); }
+  static float quickly_widened(uint32_t bits, uint32_t& outside) {
+    const uint32_t magnitude = bits & 0x7fffU;
+    outside |= 0x7bffU - magnitude;
+    const float wide = std::bit_cast<float>(magnitude << kPlaces) * 0x1p112F;  // by which the exponents differ
+    return std::bit_cast<float>(std::bit_cast<uint32_t>(wide) | (bits & 0x8000U) << 16U);
+  }
+  static uint32_t quickly_narrowed(uint32_t bits) {
+    const uint32_t magnitude = bits & 0x7fffffffU, last = magnitude >> kPlaces & 1U;
+    const uint32_t near = (magnitude - 0x38000000U + 0xfffU + last) >> kPlaces;
+    return (magnitude == 0 ? 0 : near) | (bits >> 16U & 0x8000U);
+  }
 };
 struct BrainFloat {
   using Stored = uint16_t;
-  static constexpr int kDigits = 7, kBias = 127;
+  static constexpr uint32_t kPlaces = 16, kLeast = 0x00800000, kMost = 0x7f7fffff;
   static float widened(uint16_t bits) { return widened_bfloat(bits); }
   static uint16_t narrowed(double number) { return narrowed_bfloat(odd_float(number)); }
+  static float quickly_widened(uint32_t bits, uint32_t&) { return std::bit_cast<float>(bits << kPlaces); }
+  static uint32_t quickly_narrowed(uint32_t bits) { return (bits + 0x7fffU + (bits >> kPlaces & 1U)) >> kPlaces; }
 };
 
 /// Calls `use` with what is known of a float type.
@@ -46,62 +66,110 @@ auto with_format(DType dtype, Use&& use) {
   }
 }
 
-constexpr int64_t kBlock = 16;  // numbers whose count is known become vectors
+constexpr int64_t kBlock = 32;  // numbers whose count is known become vectors
 
-template <class Format, class FactorOf>
-void scale_block(typename Format::Stored* numbers, FactorOf&& factor_of) {
-  for (int64_t i = 0; i < kBlock; ++i) numbers[i] = Format::narrowed(Format::widened(numbers[i]) * factor_of(i));
+/// What numbers are multiplied by: one number for all of them, or one for each.
+template <bool kIsEach>
+struct Factors {
+  const double* exact;
+  const float* quick;  // the nearest floats
+  Factors behind(int64_t count) const { return kIsEach ? Factors{exact + count, quick + count} : *this; }
+  double of(int64_t i) const { return exact[kIsEach ? i : 0]; }
+  float quick_of(int64_t i) const { return quick[kIsEach ? i : 0]; }
+};
+
+template <class Number>
+Number load(const uint8_t* from, int64_t index) {
+  Number number;  // the bytes of a file may lie at any address
+  std::memcpy(&number, from + static_cast<size_t>(index) * sizeof(Number), sizeof(Number));
+  return number;
 }
 
-/// The same for numbers of 16 bits, by integers of 64 alone. False, and nothing is changed, where a number or a product
-/// has no hidden bit, or is none.
-template <class Format, class FactorOf>
-bool scale_normal(uint16_t* numbers, FactorOf&& factor_of) {
-  constexpr int kDoubleDigits = 52, kDoubleBias = 1023, kShift = kDoubleDigits - Format::kDigits;
-  constexpr uint64_t kSign = 0x8000, kRebias = uint64_t{kDoubleBias - Format::kBias} << Format::kDigits;
-  constexpr uint64_t kLeast = uint64_t{1} << Format::kDigits;
-  constexpr uint64_t kMost = (uint64_t{2 * Format::kBias + 1} << Format::kDigits) - 1;
-  uint64_t products[kBlock], outside = 0;  // the highest bit of what is outside becomes one
-  for (int64_t i = 0; i < kBlock; ++i) {
-    const uint64_t bits = numbers[i], magnitude = bits & (kSign - 1);
-    outside |= (magnitude - kLeast) | (kMost - magnitude);
-    const uint64_t wide = (magnitude + kRebias) << kShift | (bits & kSign) << 48U;
-    products[i] = std::bit_cast<uint64_t>(std::bit_cast<double>(wide) * factor_of(i));
+template <class Format, bool kIsEach>
+[[gnu::always_inline]] inline void scale_block(uint8_t* numbers, const Factors<kIsEach>& factors) {
+  typename Format::Stored products[kBlock];
+  for (int64_t i = 0; i < kBlock; ++i)
+    products[i] = Format::narrowed(Format::widened(load<typename Format::Stored>(numbers, i)) * factors.of(i));
+  std::memcpy(numbers, products, sizeof(products));
+}
+
+/// One number of 16 bits times a float. The highest bit of `outside` becomes one where the result may not be what the
+/// product itself is rounded to: where there is no hidden bit, or the float, which is less than three units of its last
+/// place off, is near the middle between two results.
+template <class Format, bool kIsExact>
+[[gnu::always_inline]] inline uint32_t quick_product(uint32_t bits, float factor, uint32_t& outside) {
+  constexpr uint32_t kUnit = 1U << Format::kPlaces, kNear = 4;
+  const auto product = std::bit_cast<uint32_t>(Format::quickly_widened(bits, outside) * factor);
+  const uint32_t magnitude = product & 0x7fffffffU;
+  outside |= (Format::kMost - magnitude) | ((magnitude - Format::kLeast) & ~(magnitude - 1));
+  if constexpr (!kIsExact) {
+    const uint32_t from = (magnitude & (kUnit - 1)) - (kUnit / 2 - kNear);
+    outside |= ~(from | (2 * kNear - from));
   }
-  for (uint64_t& product : products) {
-    const uint64_t magnitude = product & (UINT64_MAX >> 1U), last = magnitude >> kShift & 1U;
-    const uint64_t rounded = ((magnitude + ((uint64_t{1} << (kShift - 1)) - 1) + last) >> kShift) - kRebias;
-    outside |= (rounded - kLeast) | (kMost - rounded);
-    product = rounded | (product >> 48U & kSign);
+  return Format::quickly_narrowed(product);
+}
+
+/// The same as scale_block by floats, two numbers at a time as they lie in 32 bits. False, and nothing is changed,
+/// where that may make a difference.
+template <class Format, bool kIsExact, bool kIsEach>
+[[gnu::always_inline]] inline bool scale_quickly(uint8_t* numbers, const Factors<kIsEach>& factors) {
+  uint32_t products[kBlock / 2], outside = 0;
+  for (int64_t i = 0; i < kBlock / 2; ++i) {
+    const auto pair = load<uint32_t>(numbers, i);
+    const uint32_t low = quick_product<Format, kIsExact>(pair & 0xffffU, factors.quick_of(2 * i), outside);
+    const uint32_t high = quick_product<Format, kIsExact>(pair >> 16U, factors.quick_of(2 * i + 1), outside);
+    products[i] = low | high << 16U;
   }
-  if (outside >> 63U != 0) return false;
-  for (int64_t i = 0; i < kBlock; ++i) numbers[i] = static_cast<uint16_t>(products[i]);
+  if (outside >> 31U != 0) return false;
+  std::memcpy(numbers, products, sizeof(products));
   return true;
 }
 
-/// Numbers times what `factor_of` gives for each, in place; the bytes of a file may lie at any address.
-template <class Format, class FactorOf>
-void scale_run(uint8_t* bytes, int64_t count, FactorOf&& factor_of) {
+/// Numbers times factors, in place.
+template <class Format, bool kIsExact, bool kIsEach>
+[[gnu::always_inline]] inline void scale_run(uint8_t* bytes, int64_t count, const Factors<kIsEach>& factors) {
   using Stored = typename Format::Stored;
-  Stored numbers[kBlock];
   int64_t done = 0;
   for (; done + kBlock <= count; done += kBlock) {
     uint8_t* const at = bytes + static_cast<size_t>(done) * sizeof(Stored);
-    std::memcpy(numbers, at, sizeof(numbers));
-    const auto factor = [&](int64_t i) { return factor_of(done + i); };
+    const Factors<kIsEach> these = factors.behind(done);
     if constexpr (sizeof(Stored) == 2) {
-      if (!scale_normal<Format>(numbers, factor)) scale_block<Format>(numbers, factor);
-    } else {
-      scale_block<Format>(numbers, factor);
+      if (scale_quickly<Format, kIsExact>(at, these)) continue;
     }
-    std::memcpy(at, numbers, sizeof(numbers));
+    scale_block<Format>(at, these);
   }
   for (; done < count; ++done) {
-    uint8_t* const at = bytes + static_cast<size_t>(done) * sizeof(Stored);
-    std::memcpy(numbers, at, sizeof(Stored));
-    numbers[0] = Format::narrowed(Format::widened(numbers[0]) * factor_of(done));
-    std::memcpy(at, numbers, sizeof(Stored));
+    const Stored number = Format::narrowed(Format::widened(load<Stored>(bytes, done)) * factors.of(done));
+    std::memcpy(bytes + static_cast<size_t>(done) * sizeof(Stored), &number, sizeof(Stored));
   }
+}
+
+template <class Format, bool kIsExact, bool kIsEach>
+TONNX_WIDE void scale_run_widely(uint8_t* bytes, int64_t count, const Factors<kIsEach>& factors) {
+  scale_run<Format, kIsExact>(bytes, count, factors);
+}
+
+template <bool kIsExact, bool kIsEach>
+void scale_any(DType dtype, uint8_t* bytes, int64_t count, const Factors<kIsEach>& factors) {
+  with_format(dtype, [&]<class Format>(Format) {
+    if (has_wide_vectors())
+      scale_run_widely<Format, kIsExact>(bytes, count, factors);
+    else
+      scale_run<Format, kIsExact>(bytes, count, factors);
+  });
+}
+
+/// A factor as a float, if it has all digits of one; otherwise no number, so that nothing becomes of it.
+float quick_factor(double factor) {
+  const auto near = static_cast<float>(factor);
+  const bool is_normal = factor == 0 || std::isnormal(near);
+  return is_normal ? near : std::numeric_limits<float>::quiet_NaN();
+}
+
+/// Whether products of numbers of 16 bits with the factor are floats: they have 11 digits at most, and floats 24.
+bool is_short(double factor) {
+  constexpr uint64_t kRest = (uint64_t{1} << (52 - 12)) - 1;
+  return (std::bit_cast<uint64_t>(factor) & kRest) == 0;
 }
 
 /// The bits of a number but for its sign: of what is not finite they are larger.
@@ -110,24 +178,40 @@ Bits magnitude_of(Bits bits) {
   return bits & std::numeric_limits<Bits>::max();
 }
 
-/// The largest magnitude of numbers of which these are the bits.
-template <class Bits>
-Bits largest_bits(const uint8_t* numbers, int64_t count) {
-  constexpr int64_t kLine = 64 / sizeof(Bits);
-  Bits largest[kLine] = {}, bits[kLine];
+/// The largest magnitude of numbers of which these are the bits, by vectors of so many of them.
+template <class Bits, size_t kCount>
+[[gnu::always_inline]] inline Bits largest_by_vectors(const uint8_t* numbers, int64_t count) {
+  typedef Bits Vector __attribute__((vector_size(kCount * sizeof(Bits))));  // NOLINT: `using` knows no such sizes
+  constexpr int64_t kVectors = 4, kLine = kVectors * kCount;
+  Vector largest[kVectors] = {}, bits[kVectors];
   int64_t done = 0;
   for (; done + kLine <= count; done += kLine) {
     std::memcpy(bits, numbers + static_cast<size_t>(done) * sizeof(Bits), sizeof(bits));
-    for (int64_t i = 0; i < kLine; ++i) {  // not std::max: of references GCC makes no vectors
-      const Bits magnitude = magnitude_of(bits[i]), before = largest[i];
-      largest[i] = magnitude > before ? magnitude : before;
+    for (int64_t i = 0; i < kVectors; ++i) {
+      const Vector magnitude = bits[i] & std::numeric_limits<Bits>::max();
+      largest[i] = magnitude > largest[i] ? magnitude : largest[i];
     }
   }
+  Bits result = 0, all[kLine];
+  std::memcpy(all, largest, sizeof(all));
+  for (const Bits one : all) result = std::max(result, one);
   for (; done < count; ++done) {
-    std::memcpy(bits, numbers + static_cast<size_t>(done) * sizeof(Bits), sizeof(Bits));
-    largest[0] = std::max(largest[0], magnitude_of(bits[0]));
+    std::memcpy(all, numbers + static_cast<size_t>(done) * sizeof(Bits), sizeof(Bits));
+    result = std::max(result, magnitude_of(all[0]));
   }
-  return *std::max_element(std::begin(largest), std::end(largest));
+  return result;
+}
+
+TONNX_WIDE int32_t largest_by_wide_vectors(const uint8_t* numbers, int64_t count) {
+  return largest_by_vectors<int32_t, kWideVector / sizeof(int32_t)>(numbers, count);
+}
+
+template <class Bits>
+Bits largest_bits(const uint8_t* numbers, int64_t count) {
+  if constexpr (sizeof(Bits) == sizeof(int32_t)) {  // the one for which there is more in wide vectors than their size
+    if (has_wide_vectors()) return largest_by_wide_vectors(numbers, count);
+  }
+  return largest_by_vectors<Bits, 16 / sizeof(Bits)>(numbers, count);
 }
 
 /// Raises the largest magnitudes of channels by one number of each.
@@ -176,9 +260,19 @@ std::vector<Bits> largest_among(const Tensor& weights, const ChannelLayout& layo
 
 }  // namespace
 
-template <class FactorOf>
-void ScaledNumbers::scale(uint8_t* run, int64_t count, FactorOf&& factor_of) const {
-  with_format(weights_.dtype, [&]<class Format>(Format) { scale_run<Format>(run, count, factor_of); });
+ScaledNumbers::ScaledNumbers(Tensor weights, const ChannelLayout& layout, std::vector<double> factor)
+    : weights_(std::move(weights)), layout_(layout), factor_(std::move(factor)) {
+  for (const double each : factor_) quick_.push_back(quick_factor(each));
+  is_exact_ = std::all_of(factor_.begin(), factor_.end(), is_short);
+}
+
+template <bool kIsEach>
+void ScaledNumbers::scale(uint8_t* run, int64_t count, size_t channel) const {
+  const Factors<kIsEach> factors{factor_.data() + channel, quick_.data() + channel};
+  if (is_exact_)
+    scale_any<true>(weights_.dtype, run, count, factors);
+  else
+    scale_any<false>(weights_.dtype, run, count, factors);
 }
 
 void ScaledNumbers::compute(size_t offset, uint8_t* into, size_t size) const {
@@ -190,12 +284,11 @@ void ScaledNumbers::compute(size_t offset, uint8_t* into, size_t size) const {
   for (int64_t at = start; at < end;) {  // a run of elements of one channel at a time, or of one of each
     const int64_t length = is_row ? layout_.outer : layout_.inner;
     const int64_t stop = std::min(end, (at / length + 1) * length);
-    const double* factors = factor_.data() + layout_.channel(at);
     uint8_t* run = into + static_cast<size_t>(at - start) * width;
     if (is_row)
-      scale(run, stop - at, [factors](int64_t i) { return factors[i]; });
+      scale<true>(run, stop - at, layout_.channel(at));
     else
-      scale(run, stop - at, [by = *factors](int64_t) { return by; });
+      scale<false>(run, stop - at, layout_.channel(at));
     at = stop;
   }
 }
@@ -207,11 +300,14 @@ std::vector<double> largest_of_channels(const Tensor& weights, const ChannelLayo
         std::conditional_t<sizeof(Stored) == 2, int16_t, std::conditional_t<sizeof(Stored) == 4, int32_t, int64_t>>;
     std::vector<Bits> largest(static_cast<size_t>(layout.channels));
     std::mutex mutex;
-    in_parallel(weights.count(), [&](int64_t first, int64_t end) {
-      const std::vector<Bits> part = largest_among<Bits>(weights, layout, first, end);
+    constexpr int64_t kPart = int64_t{1} << 18, kCost = int64_t{1} << 16;  // a thread is worth having for 16 of them
+    const int64_t count = weights.count();
+    const auto look = [&](int64_t first, int64_t end) {
+      const std::vector<Bits> part = largest_among<Bits>(weights, layout, first * kPart, std::min(end * kPart, count));
       const std::lock_guard lock(mutex);
       for (size_t c = 0; c < part.size(); ++c) largest[c] = std::max(largest[c], part[c]);
-    });
+    };
+    in_parallel((count + kPart - 1) / kPart, look, kCost);
     std::vector<double> result;
     for (const Bits bits : largest) result.push_back(Format::widened(std::bit_cast<Stored>(bits)));
     return result;

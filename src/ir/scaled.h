@@ -22,8 +22,7 @@ struct ChannelLayout {
 /// Weights of a float type that are scaled when they are written.
 class ScaledNumbers : public ComputedBytes {
  public:
-  ScaledNumbers(Tensor weights, const ChannelLayout& layout, std::vector<double> factor)
-      : weights_(std::move(weights)), layout_(layout), factor_(std::move(factor)) {}
+  ScaledNumbers(Tensor weights, const ChannelLayout& layout, std::vector<double> factor);
 
   const uint8_t* begin() const override { return weights_.data.data(); }
   size_t size() const override { return weights_.data.size(); }
@@ -34,12 +33,15 @@ class ScaledNumbers : public ComputedBytes {
   const std::vector<double>& factor() const { return factor_; }
 
  private:
-  template <class FactorOf>
-  void scale(uint8_t* run, int64_t count, FactorOf&& factor_of) const;
+  /// Numbers of one channel, or of one channel each.
+  template <bool kIsEach>
+  void scale(uint8_t* run, int64_t count, size_t channel) const;
 
   Tensor weights_;
   ChannelLayout layout_;
   std::vector<double> factor_;
+  std::vector<float> quick_;  // the same as floats
+  bool is_exact_;             // whether products of numbers of 16 bits are floats
 };
 
 /// The largest magnitude in each channel of weights of a float type; no finite number where one of its weights is none.

@@ -2,6 +2,7 @@
 #include "ir/scaled.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "checks.h"
@@ -41,6 +42,46 @@ TEST(Scaled, HalvesAreRoundedOnce) {
             << name_of(dtype) << " " << i << " by " << factor;
       }
     }
+  }
+}
+
+/// Products that lie in the middle between two numbers of the type, or next to it, and others.
+TEST(Scaled, NearTheMiddleTheProductItselfIsRounded) {
+  for (const DType dtype : {DType::Float16, DType::BFloat16}) {
+    for (const double off : {0.0, 0x1p-52, -0x1p-52, 0x1p-40, -0x1p-30, 0x1p-25, -0x1p-23, 0x1p-22, 0x1p-16}) {
+      std::vector<double> numbers, factor;
+      for (int i = 0; i < 2048; ++i) {
+        const double one = 1 + (i * 37 % 128) / 128.0, next = 1 + (i % 128 + 0.5) / 128;
+        numbers.push_back(i % 3 == 0 ? -one : one);
+        factor.push_back(next * (1 + off) / one);
+      }
+      const Tensor weights = *make_floats(dtype, {1, 2048}, numbers);
+      const ScaledNumbers scaled(weights, ChannelLayout{1, 2048, 0, 2048}, factor);
+      std::vector<uint8_t> got(weights.data.size());
+      scaled.compute(0, got.data(), got.size());
+      for (size_t i = 0; i < numbers.size(); ++i) {
+        const uint64_t want = bits_of(dtype, numbers[i] * factor[i]);
+        ASSERT_EQ(got[2 * i] | got[2 * i + 1] << 8U, static_cast<int>(want))
+            << name_of(dtype) << " " << i << " " << off;
+      }
+    }
+  }
+}
+
+TEST(Scaled, FloatsAreRoundedOnce) {
+  std::vector<double> numbers, factor;
+  for (int i = 0; i < 1000; ++i) {
+    numbers.push_back(static_cast<float>(std::ldexp(std::sin(i + 1.0), i % 60 - 30)));
+    factor.push_back(std::cos(i * 0.7) * 3);
+  }
+  const Tensor weights = *make_floats(DType::Float32, {1000}, numbers);
+  const ScaledNumbers scaled(weights, ChannelLayout{1, 1000, 0, 1000}, factor);
+  std::vector<uint8_t> got(weights.data.size());
+  scaled.compute(0, got.data(), got.size());
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    float number = 0;
+    std::memcpy(&number, got.data() + 4 * i, 4);
+    ASSERT_EQ(number, static_cast<float>(numbers[i] * factor[i])) << i;
   }
 }
 

@@ -97,19 +97,30 @@ void Rope::add_packed(uint32_t field, const std::vector<int64_t>& values) {
 
 void Rope::write_to(OutputFile& file, const std::function<void(uint64_t, uint64_t)>& progress) const {
   constexpr size_t kStep = size_t{16} << 20;  // whoever looks on hears of long runs more than once
+  const size_t step = progress ? kStep : SIZE_MAX;
   const uint64_t start = file.position();
+  std::vector<Bytes> runs;
+  size_t size = 0;
+  const auto write = [&] {
+    file.write(runs);
+    runs.clear();
+    size = 0;
+    if (progress) progress(file.position() - start, size_);
+  };
   for (const Piece& piece : pieces_) {
-    if (piece.bytes.data() == nullptr) {
-      file.write(std::string_view(piece.own));
+    const Bytes& bytes = piece.bytes;
+    if (bytes.data() == nullptr) {
+      runs.emplace_back(nullptr, reinterpret_cast<const uint8_t*>(piece.own.data()), piece.own.size());
       continue;
     }
-    const size_t step = progress ? kStep : piece.bytes.size();
-    for (size_t done = 0; done < piece.bytes.size(); done += step) {
-      file.write(piece.bytes.slice(done, std::min(step, piece.bytes.size() - done)));
-      if (progress) progress(file.position() - start, size_);
+    for (size_t done = 0; done < bytes.size();) {  // in whole elements: they may have to be made
+      runs.push_back(bytes.slice(done, std::min(step, bytes.size() - done)));
+      done += runs.back().size();
+      size += runs.back().size();
+      if (size >= step) write();
     }
   }
-  if (progress) progress(size_, size_);
+  write();
 }
 
 void Rope::append_to(std::string& text) const {

@@ -1,6 +1,8 @@
 // ops.cpp - lists the families of operators and finds an operator by its name.
-#include <algorithm>
 #include <array>
+#include <atomic>
+#include <deque>
+#include <mutex>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -240,35 +242,48 @@ constexpr const OpFamily* kFamilies[] = {
 };
 // clang-format on
 
-struct Hash : std::hash<std::string_view> {
-  using is_transparent = void;
+/// The rows of a vocabulary by their names. A signature is parsed when its row is first looked for: a model has few
+/// operators, and there are many. Several threads look at once.
+template <class Op, class Entry>
+class Table {
+ public:
+  Table(std::span<const Op> OpFamily::*rows, ParsedSignature (*parse)(std::string_view)) : parse_(parse) {
+    size_t count = 0;
+    for (const OpFamily* family : kFamilies) count += (family->*rows).size();
+    slots_.reserve(count);
+    for (const OpFamily* family : kFamilies) {
+      for (const Op& op : family->*rows) {
+        const bool fresh = slots_.try_emplace(op.sig.name(), &op, family).second;
+        ensure(fresh, "an operator is in two tables");
+      }
+    }
+  }
+
+  /// Null where there is none of that name.
+  const Entry* find(std::string_view name) {
+    const auto at = slots_.find(name);
+    if (at == slots_.end()) return nullptr;
+    Slot& slot = at->second;
+    if (const Entry* entry = slot.entry.load(std::memory_order_acquire)) return entry;
+    const std::lock_guard lock(mutex_);
+    if (const Entry* entry = slot.entry.load(std::memory_order_relaxed)) return entry;
+    const Entry& made = entries_.emplace_back(Entry{slot.op, slot.family, parse_(slot.op->sig.text())});
+    slot.entry.store(&made, std::memory_order_release);
+    return &made;
+  }
+
+ private:
+  struct Slot {
+    Slot(const Op* row, const OpFamily* of) : op(row), family(of) {}
+    const Op* op;
+    const OpFamily* family;
+    std::atomic<const Entry*> entry = nullptr;
+  };
+  ParsedSignature (*parse_)(std::string_view);
+  std::unordered_map<std::string_view, Slot> slots_;
+  std::deque<Entry> entries_;  // whose places stay
+  std::mutex mutex_;
 };
-template <class Entry>
-using Table = std::unordered_map<std::string, Entry, Hash, std::equal_to<>>;
-
-Table<OnnxOpEntry> make_onnx_table() {
-  Table<OnnxOpEntry> table;
-  for (const OpFamily* family : kFamilies) {
-    for (const OnnxOp& op : family->onnx) {
-      const bool fresh =
-          table.emplace(op.sig.name(), OnnxOpEntry{&op, family, parse_onnx_signature(op.sig.text())}).second;
-      ensure(fresh, "an ONNX operator is in two tables");
-    }
-  }
-  return table;
-}
-
-Table<AtenOpEntry> make_aten_table() {
-  Table<AtenOpEntry> table;
-  for (const OpFamily* family : kFamilies) {
-    for (const AtenOp& op : family->aten) {
-      const bool fresh =
-          table.emplace(op.sig.name(), AtenOpEntry{&op, family, parse_aten_signature(op.sig.text())}).second;
-      ensure(fresh, "an aten operator is in two tables");
-    }
-  }
-  return table;
-}
 
 /// The three names of an aten operator; each text is one object, whose address tells it apart.
 using SymbolKey = std::array<const void*, 3>;
@@ -283,28 +298,13 @@ using SymbolTable = std::unordered_map<SymbolKey, const AtenOpEntry*, SymbolHash
 
 SymbolKey key_of(Symbol domain, Symbol op, Symbol overload) { return {&domain.str(), &op.str(), &overload.str()}; }
 
-SymbolTable make_symbol_table() {
-  SymbolTable table;
-  for (const OpFamily* family : kFamilies) {
-    for (const AtenOp& op : family->aten) {
-      const std::string_view name = op.sig.name();
-      const size_t colons = name.find("::"), dot = std::min(name.find('.', colons), name.size());
-      const Symbol overload(dot == name.size() ? std::string_view() : name.substr(dot + 1));
-      table.emplace(key_of(name.substr(0, colons), name.substr(colons + 2, dot - colons - 2), overload),
-                    find_aten_op(name));
-    }
-  }
-  return table;
-}
-
 }  // namespace
 
 std::span<const OpFamily* const> op_families() { return kFamilies; }
 
 const OnnxOpEntry* find_onnx_op(std::string_view domain, std::string_view name) {
-  static const Table<OnnxOpEntry> table = make_onnx_table();
-  const auto at = domain.empty() ? table.find(name) : table.find(fmt::format("{}::{}", domain, name));
-  return at == table.end() ? nullptr : &at->second;
+  static auto& table = *new Table<OnnxOp, OnnxOpEntry>(&OpFamily::onnx, parse_onnx_signature);  // for the whole run
+  return domain.empty() ? table.find(name) : table.find(fmt::format("{}::{}", domain, name));
 }
 
 bool has_trait(const Node& node, OnnxTrait trait) {
@@ -313,15 +313,18 @@ bool has_trait(const Node& node, OnnxTrait trait) {
 }
 
 const AtenOpEntry* find_aten_op(std::string_view name) {
-  static const Table<AtenOpEntry> table = make_aten_table();
-  const auto at = table.find(name);
-  return at == table.end() ? nullptr : &at->second;
+  static auto& table = *new Table<AtenOp, AtenOpEntry>(&OpFamily::aten, parse_aten_signature);  // for the whole run
+  return table.find(name);
 }
 
 const AtenOpEntry* find_aten_op(const Node& node) {
-  static const SymbolTable table = make_symbol_table();
-  const auto at = table.find(key_of(node.domain, node.op, node.overload));
-  return at == table.end() ? nullptr : at->second;
+  thread_local SymbolTable found;  // of rows that there are: whatever a file names besides, it does not grow
+  const SymbolKey key = key_of(node.domain, node.op, node.overload);
+  if (const auto at = found.find(key); at != found.end()) return at->second;
+  const AtenOpEntry* entry = find_aten_op(full_name(node));
+  if (entry == nullptr || entry->signature.name != node.op.view() || entry->signature.overload != node.overload.view())
+    return nullptr;  // the text may be the same where the parts of it are not
+  return found.emplace(key, entry).first->second;
 }
 
 const AtenOpEntry& get_aten_op(const Node& node) {
