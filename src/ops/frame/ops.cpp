@@ -66,6 +66,7 @@ extern const OpFamily kNmsOps;
 extern const OpFamily kUniqueOps;
 extern const OpFamily kSignalOps;
 extern const OpFamily kRandomOps;
+extern const OpFamily kRankChoiceOps;
 extern const OpFamily kTfIdfOps;
 extern const OpFamily kTextOps;
 extern const OpFamily kMlOps;
@@ -183,6 +184,7 @@ constexpr const OpFamily* kFamilies[] = {
     &kUniqueOps,
     &kSignalOps,
     &kRandomOps,
+    &kRankChoiceOps,
     &kTfIdfOps,
     &kTextOps,
     &kMlOps,
