@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "base/limit_error.h"
 #include "base/nearest.h"
 
 namespace tonnx {
@@ -70,8 +70,10 @@ bool Budget::try_take(Resource resource, int64_t amount) {
 
 void Budget::fail(Resource resource) const {
   const ResourceLimit& limit = entry_of(resource);
-  fail_unsupported("the conversion takes more than {} {}, out of proportion to its input; --limit {}=... allows more",
-                   limit_[static_cast<size_t>(resource)], limit.unit, limit.name);
+  throw LimitError(
+      ErrorKind::Unsupported,
+      error_text("the conversion takes more than {} {}, out of proportion to its input; --limit {}=... allows more",
+                 limit_[static_cast<size_t>(resource)], limit.unit, limit.name));
 }
 
 Budget& budget() {

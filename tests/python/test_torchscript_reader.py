@@ -487,11 +487,117 @@ def test_operators_that_are_not_known_are_said_at_once(cli: Cli, tmp_path: Path)
     said = done.stderr.splitlines()
     file = "code/__torch__/test_torchscript_reader.py"
     assert said[:4] == [
-        "error: these operators cannot be read:",
-        f"  aten::geqrf, 2 times: {file}, line 8; {file}, line 11",
-        f"  aten::no_such_thing, 1 time: {file}, line 12",
-        f"  mine::fancy, 1 time: {file}, line 11",
+        "error: these parts of the code cannot be read:",
+        f"  there is no operator aten::geqrf (2 times): {file}, line 8; {file}, line 11",
+        f"  there is no operator mine::fancy: {file}, line 11",
+        f"  there is no operator aten::no_such_thing: {file}, line 12",
     ]
+
+
+REFUSED: dict[str, tuple[list[str], list[str]]] = {
+    "several constructs, and nothing that follows from them": (
+        [
+            "items = [x, torch.relu(x)]",
+            "which = int(torch.sum(x))",
+            "a = items[which]",  # line 10
+            "b = torch.add(a, a)",
+            "if bool(torch.gt(torch.sum(b), 0)):",
+            "  c = torch.geqrf(b)",  # line 13
+            "else:",
+            "  c = torch.add(b, 1)",
+            "for i in range(int(torch.sum(x)), 5):",  # line 16
+            "  c = torch.add(c, 1)",
+            "return torch.sum(c)",
+        ],
+        [
+            "which item of a list is meant depends on the run: {file}, line 10",
+            "there is no operator aten::geqrf: {file}, line 13",
+            "a loop that only the run tells the length of begins at 0, and goes on by 1: {file}, line 16",
+        ],
+    ),
+    "not what a constant decides against": (
+        [
+            "if torch.eq(torch.dim(x), 3):",
+            "  y = torch.geqrf(x)",
+            "else:",
+            "  y = torch.no_such_thing(x)",  # line 11
+            "if bool(torch.gt(torch.sum(x), 0)):",
+            "  z = ops.mine.fancy(y)",  # line 13
+            "else:",
+            "  _0 = torch.geqrf(x)",
+            '  ops.prim.RaiseException("no")',
+            "  z = x",
+            "return z",
+        ],
+        [
+            "there is no operator aten::no_such_thing: {file}, line 11",
+            "there is no operator mine::fancy: {file}, line 13",
+        ],
+    ),
+    "in loops and behind lists": (
+        [
+            "parts = annotate(List[Tensor], [])",
+            "i = 0",
+            "while bool(torch.gt(torch.sum(torch.add(x, i)), 0)):",
+            "  _0 = torch.append(parts, ops.mine.fancy(x))",  # line 11
+            "  i = torch.add(i, 1)",
+            "whole = torch.cat(parts)",
+            "k = torch.len(parts)",
+            "other = ops.mine.other(whole, k)",  # line 15
+            "return other",
+        ],
+        [
+            "there is no operator mine::fancy: {file}, line 11",
+            "there is no operator mine::other: {file}, line 15",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_all_that_cannot_be_read_is_said_at_once(cli: Cli, tmp_path: Path, what: str) -> None:
+    lines, wanted = REFUSED[what]
+    saved(Net, "script", [(rand(2),)], tmp_path / "good.pt")
+    edited(tmp_path / "good.pt", tmp_path / "m.pt", body(*lines))
+    done = cli("convert", "m.pt", "m.onnx", "--input-shape", "x:2")
+    assert done.returncode == 2, done.stderr
+    file = "code/__torch__/test_torchscript_reader.py"
+    said = [line.strip() for line in done.stderr.splitlines() if line.startswith("  ") and "while " not in line]
+    assert said == [each.format(file=file) for each in wanted], done.stderr
+    assert not Path("m.onnx").exists()
+
+
+def test_functions_that_call_one_another_without_end_are_given_up_at_once(cli: Cli, tmp_path: Path) -> None:
+    saved(Net, "script", [(rand(2),)], tmp_path / "good.pt")
+    lines = ["y = torch.geqrf(x)", "return (self).forward((self).forward(x, ), )"]
+    edited(tmp_path / "good.pt", tmp_path / "m.pt", body(*lines))
+    done = cli("convert", "m.pt", "m.onnx", "--input-shape", "x:2")
+    assert done.returncode == 2 and "more than 200 deep" in done.stderr
+
+
+class Quantised(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.quant = torch.ao.quantization.QuantStub()
+        self.fc = nn.Linear(4, 3)
+        self.dequant = torch.ao.quantization.DeQuantStub()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.dequant(self.fc(self.quant(x)))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_quantised_modules_are_refused_with_the_next_step(cli: Cli, tmp_path: Path) -> None:
+    torch.backends.quantized.engine = next(e for e in torch.backends.quantized.supported_engines if e != "none")
+    model = Quantised().eval()
+    model.qconfig = torch.ao.quantization.default_qconfig
+    prepared = torch.ao.quantization.prepare(model)
+    prepared(torch.rand(2, 4))
+    torch.jit.script(torch.ao.quantization.convert(prepared)).save("m.pt")
+    done = cli("convert", "m.pt", "m.onnx", "--input-shape", "x:2,4")
+    assert done.returncode == 2
+    assert "save the model as it was before torch.ao.quantization.convert, and quantise the .onnx" in done.stderr
+    assert "'fc._packed_params._packed_params' is an object of" in done.stderr
 
 
 class Remembers(nn.Module):

@@ -9,6 +9,7 @@
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/identifier.h"
+#include "base/limit_error.h"
 #include "formats/modules/module_tree.h"
 
 namespace tonnx::torchscript {
@@ -39,29 +40,45 @@ std::string plain_class_name(std::string_view name) {
   return result;
 }
 
+/// Gives a variable the value that it had, however the block ends.
+template <class T>
+class Restored {
+ public:
+  explicit Restored(T& variable) : variable_(variable), before_(variable) {}
+  ~Restored() { variable_ = std::move(before_); }
+  Restored(const Restored&) = delete;
+  Restored& operator=(const Restored&) = delete;
+
+ private:
+  T& variable_;
+  T before_;
+};
+
 std::string stack_entry(const Object& module) {
   return fmt::format("L__self__{},{},{}", module.path, module.path, plain_class_name(module.type->name));
 }
 
 }  // namespace
 
-Item Interpreter::root() { return item_of(archive_.root(), "", false); }
+Item Interpreter::root() {
+  Item root = item_of(archive_.root(), "", false);
+  if (root.is(IKind::Refused)) throw Error(ErrorKind::Unsupported, root.text);
+  return root;
+}
 
 Item Interpreter::call_method(const Item& object, std::string_view name, Arguments arguments) {
   const Class& type = *object.object->type;
   const auto method = type.methods.find(name);
   if (method == type.methods.end()) fail_invalid("the class {} has no method '{}'", type.name, name);
-  const Place before = calls_.place;
+  const Restored stack(calls_.place.stack), path(calls_.place.path);
   if (object.object->is_module) {
     const std::string entry = stack_entry(*object.object);
-    if (!before.stack.ends_with(entry)) calls_.place.stack += (before.stack.empty() ? "" : ";") + entry;
+    std::string& modules = calls_.place.stack;
+    if (!modules.ends_with(entry)) modules += (modules.empty() ? "" : ";") + entry;
     calls_.place.path = object.object->path;
     note_class(*object.object);
   }
-  Item result = call_function(method->second, std::move(arguments), object);
-  calls_.place.stack = before.stack;
-  calls_.place.path = before.path;
-  return result;
+  return call_function(method->second, std::move(arguments), object);
 }
 
 /// Generated code calls its classes as the archive does.
@@ -74,8 +91,10 @@ void Interpreter::note_class(const Object& module) {
 }
 
 Item Interpreter::call_function(const Function& function, Arguments arguments, std::optional<Item> self) {
+  const Restored depth(depth_);
   if (++depth_ > kMostCalls)
-    fail_unsupported("functions call each other more than {} deep: '{}'", kMostCalls, function.name);
+    throw LimitError(ErrorKind::Unsupported,
+                     error_text("functions call each other more than {} deep: '{}'", kMostCalls, function.name));
   Frame frame;
   frame.function = &function;
   size_t at = 0;
@@ -97,10 +116,9 @@ Item Interpreter::call_function(const Function& function, Arguments arguments, s
     }
   }
   require(at == arguments.positional.size(), "'{}' is called with too many arguments", function.name);
+  const Restored frames(frames_);
   frames_.push_back(&frame);
   if (run(function.body, frame) == Flow::Raise) frame.result = Item::of(IKind::Unset);
-  frames_.pop_back();
-  --depth_;
   return std::move(frame.result);
 }
 
@@ -114,6 +132,9 @@ Interpreter::Flow Interpreter::run(const Block& block, Frame& frame) {
 
 Interpreter::Flow Interpreter::run(const Stmt& stmt, Frame& frame) {
   budget().take(Resource::Steps, 1);
+  const size_t mark = refusals_.mark();
+  file_ = &frame.function->file;
+  line_ = stmt.line;
   try {
     switch (stmt.kind) {
       case Stmt::Kind::Assign: assign(stmt, frame); return Flow::Next;
@@ -135,6 +156,9 @@ Interpreter::Flow Interpreter::run(const Stmt& stmt, Frame& frame) {
       case Stmt::Kind::Delete: return Flow::Next;
     }
   } catch (Error& e) {
+    const bool is_last = dynamic_cast<const LimitError*>(&e) != nullptr;
+    if (!is_last && (e.kind() == ErrorKind::Unsupported || (e.kind() == ErrorKind::InvalidModel && !refusals_.empty())))
+      return refuse(e, stmt, frame, mark);
     if (!is_located_) e.add_frame(error_text("reading {}, line {}", frame.function->file, stmt.line));
     is_located_ = true;
     throw;
@@ -147,6 +171,7 @@ void Interpreter::assign(const Expr& target, Item value, Frame& frame) {
     frame.variables[target.text] = std::move(value);
   } else if (target.kind == Expr::Kind::Attribute) {
     const Item object = eval(*target.items[0], frame);
+    if (object.is(IKind::Refused)) return;
     require(object.is(IKind::Object), "an attribute is set of what is no object");
     if (object.object->level < branches_)
       fail_unsupported("'{}' of an object is set in a branch or a loop that only the run decides", target.text);
@@ -167,7 +192,7 @@ void Interpreter::assign(const Stmt& stmt, Frame& frame) {
     return assign(*stmt.targets[0], operate("aten", op, {{before, value}, {}}), frame);
   }
   if (!stmt.unpacks) return assign(*stmt.targets[0], std::move(value), frame);
-  if (value.is(IKind::Unset)) {
+  if (value.is(IKind::Unset) || value.is(IKind::Refused)) {
     for (const ExprPtr& target : stmt.targets) assign(*target, value, frame);
     return;
   }
@@ -244,6 +269,11 @@ Item Interpreter::eval(const Expr& expr, Frame& frame) {
     case Expr::Kind::Choice: {
       Item condition = eval(*expr.items[1], frame);
       if (condition.is(IKind::Tensor)) condition = converted(condition, IKind::Bool);
+      if (is_refused(condition)) {
+        eval(*expr.items[0], frame);
+        eval(*expr.items[2], frame);
+        return Item::refused();
+      }
       if (condition.is_constant()) return eval(*expr.items[condition.integer != 0 ? 0 : 2], frame);
       const auto way = [&](size_t item) {
         return [this, &expr, item](Frame& inner) {
@@ -290,9 +320,13 @@ Item Interpreter::eval_binary(const Expr& expr, Frame& frame) {
 }
 
 Item Interpreter::eval_attribute(const Item& of, std::string_view name) {
+  if (is_refused(of)) return Item::refused();
   if (of.is(IKind::Object)) {
     const auto at = of.object->attributes.find(name);
-    if (at != of.object->attributes.end()) return at->second;
+    if (at != of.object->attributes.end()) {
+      if (at->second.is(IKind::Refused) && is_refused(at->second)) return Item::refused();
+      return at->second;
+    }
     if (of.object->type != nullptr) {
       const auto constant = of.object->type->constants.find(name);
       if (constant != of.object->type->constants.end()) {
@@ -336,6 +370,20 @@ Arguments Interpreter::eval_arguments(const Expr& call, Frame& frame) {
 }
 
 Item Interpreter::eval_call(const Expr& expr, Frame& frame) {
+  const size_t mark = refusals_.mark();
+  line_ = expr.line;
+  try {
+    return called(expr, frame);
+  } catch (const LimitError&) {
+    throw;
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::Unsupported) throw;
+    refuse(e, frame, expr.line, refusals_.mark() != mark || mentions_refused(expr, frame));
+    return Item::refused();
+  }
+}
+
+Item Interpreter::called(const Expr& expr, Frame& frame) {
   const Expr& callee = *expr.items[0];
   if (const auto name = dotted_name(callee, frame)) {
     if (name->ends_with(".__new__")) {
@@ -346,10 +394,17 @@ Item Interpreter::eval_call(const Expr& expr, Frame& frame) {
       require(made.object->type != nullptr, "there is no class '{}'", *name);
       return made;
     }
-    return call_name(*name, eval_arguments(expr, frame));
+    Arguments arguments = eval_arguments(expr, frame);
+    if (frame.function) file_ = &frame.function->file;  // the arguments may have called functions
+    line_ = expr.line;
+    return call_name(*name, std::move(arguments));
   }
   if (callee.kind == Expr::Kind::Attribute) {
     const Item of = eval(*callee.items[0], frame);
+    if (of.is(IKind::Refused)) {
+      eval_arguments(expr, frame);
+      return Item::refused();
+    }
     if (of.is(IKind::Object) && of.object->type && of.object->type->methods.contains(callee.text))
       return call_method(of, callee.text, eval_arguments(expr, frame));
     Arguments arguments = eval_arguments(expr, frame);
@@ -363,6 +418,7 @@ Item Interpreter::eval_call(const Expr& expr, Frame& frame) {
   }
   if (const auto at = frame.variables.find(callee.text); at != frame.variables.end()) {
     const Item callable = at->second;
+    if (callable.is(IKind::Refused)) return callable;
     if (callable.is(IKind::Object)) return call_method(callable, "__call__", eval_arguments(expr, frame));
     require(callable.is(IKind::Callable), "'{}' is called, and is {}", callee.text, name_of(callable.kind));
     return call_name(callable.text, eval_arguments(expr, frame));
@@ -371,12 +427,13 @@ Item Interpreter::eval_call(const Expr& expr, Frame& frame) {
   if (name == "fork" && expr.items.size() == 2 && expr.items[1]->kind == Expr::Kind::Name) {  // at once, in its place
     const auto forked = frame.locals.find(expr.items[1]->text);
     require(forked != frame.locals.end(), "the code forks what is no function");
-    if (++depth_ > kMostCalls) fail_unsupported("functions are forked more than {} deep", kMostCalls);
+    const Restored depth(depth_);
+    if (++depth_ > kMostCalls)
+      throw LimitError(ErrorKind::Unsupported, error_text("functions are forked more than {} deep", kMostCalls));
     budget().take(Resource::Steps, static_cast<int64_t>(frame.variables.size() + frame.locals.size()));
     Frame inner = frame;
     const std::shared_ptr<Function> function = forked->second;
     require(run(function->body, inner) == Flow::Return, "a function that is forked returns nothing");
-    --depth_;
     return inner.result;
   }
   require(expr.items.size() > 1 || name == "print" || name == "dict" || name == "list", "'{}' is called with nothing",
@@ -391,10 +448,14 @@ Item Interpreter::eval_call(const Expr& expr, Frame& frame) {
     return type.is_name("bool") ? converted(value, IKind::Bool) : value;
   }
   if (name == "uninitialized") return Item::of(IKind::Unset);
-  if (name == "isinstance") return Item::of_bool(is_instance(eval(*expr.items[1], frame), *expr.items[2]));
+  if (name == "isinstance") {
+    const Item of = eval(*expr.items[1], frame);
+    return of.is(IKind::Refused) ? of : Item::of_bool(is_instance(of, *expr.items[2]));
+  }
   if (name == "getattr") return eval_attribute(eval(*expr.items[1], frame), expr.items[2]->text);
   const Arguments arguments = eval_arguments(expr, frame);
   if (name == "print") return Item::none();
+  if (is_refused(arguments)) return Item::refused();
   if (name == "int") return converted(arguments.positional[0], IKind::Int);
   if (name == "float") return converted(arguments.positional[0], IKind::Float);
   if (name == "bool") return converted(arguments.positional[0], IKind::Bool);

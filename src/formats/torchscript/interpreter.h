@@ -12,6 +12,7 @@
 #include "formats/torchscript/item.h"
 #include "formats/torchscript/script_archive.h"
 #include "formats/torchscript/script_calls.h"
+#include "formats/torchscript/script_refusals.h"
 
 namespace tonnx::torchscript {
 
@@ -27,6 +28,8 @@ class Interpreter {
   /// Calls a method; `arguments` are those behind `self`.
   Item call_method(const Item& object, std::string_view name, Arguments arguments);
   ScriptCalls& calls() { return calls_; }
+  /// What was refused on the way: the graph is of no use where it is not empty.
+  const Refusals& refusals() const { return refusals_; }
 
  private:
   enum class Flow : uint8_t { Next, Return, Raise };
@@ -46,10 +49,24 @@ class Interpreter {
   void assign(const Expr& target, Item value, Frame& frame);
   void assign(const Stmt& stmt, Frame& frame);
 
+  // what cannot be read (script_refused.cpp): it is noted, and the code behind it is read on for what else there is
+  /// Whether the item, or one in it, is what was refused. What nobody has said yet is noted.
+  bool is_refused(const Item& item);
+  bool is_refused(const Arguments& arguments);
+  bool mentions_refused(const Expr& expr, const Frame& frame);
+  bool mentions_refused(const Block& block, const Frame& frame);
+  /// Notes an error, unless it follows from others. Throws it where nobody may go on behind it.
+  void refuse(const Error& error, const Frame& frame, uint32_t line, bool follows);
+  Flow refuse(const Error& error, const Stmt& stmt, Frame& frame, size_t mark);
+  /// Runs both ways of a branch, or a loop once, where only what was refused knows.
+  Flow run_refused(const Stmt& stmt, Frame& frame);
+  void forget_assigned(const Stmt& stmt, Frame& frame);
+
   // expressions
   Item eval(const Expr& expr, Frame& frame);
   Item eval_name(const Expr& expr, Frame& frame);
   Item eval_call(const Expr& expr, Frame& frame);
+  Item called(const Expr& expr, Frame& frame);
   Item eval_attribute(const Item& of, std::string_view name);
   Item eval_subscript(const Item& of, const Item& index);
   std::optional<Item> enum_member(const std::string& name);
@@ -102,6 +119,22 @@ class Interpreter {
   size_t state_of_objects() const;
   void require_same_objects(size_t before) const;
   using Way = std::function<Flow(Frame&)>;
+  /// Where the code that runs stands in: the same again, however the block ends.
+  class Around {
+   public:
+    explicit Around(Interpreter& in) : in_(in), graph_(in.calls_.place.graph), branches_(in.branches_) {}
+    ~Around() {
+      in_.calls_.place.graph = graph_;
+      in_.branches_ = branches_;
+    }
+    Around(const Around&) = delete;
+    Around& operator=(const Around&) = delete;
+
+   private:
+    Interpreter& in_;
+    Graph* graph_;
+    int branches_;
+  };
   Flow run_branch(const Item& condition, const Way& yes, const Way& no, Frame& frame);
   Flow run_for(const Stmt& stmt, Frame& frame);
   Flow run_while(const Stmt& stmt, Frame& frame);
@@ -120,6 +153,10 @@ class Interpreter {
   size_t nested_ = 0;  // lists that were put into lists
   int branches_ = 0;   // that are open: what is raised in one is raised only where it is taken
   bool is_located_ = false;
+  Refusals refusals_;
+  const std::string* file_ = nullptr;  // of the call that is evaluated
+  uint32_t line_ = 0;
+  std::vector<GraphPtr> left_;  // bodies of loops that were given up: their values may still be named
 };
 
 }  // namespace tonnx::torchscript

@@ -30,6 +30,7 @@ struct Item {
     Object,    // object
     Callable,  // text: the name of a function or a class of the archive
     Unset,     // a variable that nobody reads on this way
+    Refused,   // what cannot be read; text: why, where nobody has said it yet
   };
   using Items = std::vector<Item>;
 
@@ -78,6 +79,11 @@ struct Item {
     require_depth(items);
     Item made = of(kind);
     made.items = std::make_shared<Items>(std::move(items));
+    return made;
+  }
+  static Item refused(std::string why = {}) {
+    Item made = of(Kind::Refused);
+    made.text = std::move(why);
     return made;
   }
   /// A number of the graph.

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "formats/torchscript/interpreter.h"
 #include "formats/torchscript/script_inputs.h"
-#include "formats/torchscript/script_unknown.h"
 #include "formats/torchscript/torchscript.h"
 
 namespace tonnx {
@@ -52,14 +51,9 @@ class ScriptReader {
     if (forward == root.object->type->methods.end()) fail_unsupported("the module has no method forward");
     const auto& parameters = forward->second.parameters;
     const torchscript::Arguments arguments = make_arguments(parameters);
-    try {
-      add_outputs(interpreter.call_method(root, "forward", arguments), "output", interpreter);
-    } catch (const Error& e) {
-      if (e.kind() != ErrorKind::Unsupported) throw;
-      const std::string unknown = list_unknown_operators(archive_, e.text());
-      if (unknown.empty()) throw;
-      throw Error(ErrorKind::Unsupported, "these operators cannot be read:" + unknown);
-    }
+    const Item result = interpreter.call_method(root, "forward", arguments);
+    if (!interpreter.refusals().empty()) interpreter.refusals().fail();
+    add_outputs(result, "output", interpreter);
     return std::move(program_);
   }
 

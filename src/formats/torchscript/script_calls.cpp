@@ -78,6 +78,7 @@ const char* name_of(Item::Kind kind) {
     case IKind::Object: return "an object";
     case IKind::Callable: return "a function";
     case IKind::Unset: return "a variable without a value";
+    case IKind::Refused: return "something that cannot be read";
   }
   return "";
 }
@@ -300,6 +301,12 @@ Item ScriptCalls::copy(const Item& self, const Item& source) {
   return Item::tensor(place.graph->add_output_to(&node, place.graph->unique_name("copy"), to->type));
 }
 
+std::string no_operator(std::string_view library, std::string_view op) {
+  std::string text = error_text("there is no operator {}::{}", library, op);
+  if (library == "quantized") text += std::string(", which computes with what PyTorch has quantised; ") + kInFloats;
+  return text;
+}
+
 bool ScriptCalls::is_known(std::string_view library, std::string_view op) {
   const Rows* const rows = find_rows(library, library == "aten" ? canonical_name(op) : std::string(op));
   return rows != nullptr && std::any_of(rows->begin(), rows->end(), [](const AtenOpEntry* entry) {
@@ -314,7 +321,7 @@ Item ScriptCalls::call(std::string_view library, std::string_view op, const Argu
   const std::string name = library == "aten" ? canonical_name(op) : std::string(op);
   const bool writes = library == "aten" && name != op && op.ends_with('_') && !op.ends_with("__");
   const Rows* rows = find_rows(library, name);
-  if (rows == nullptr) fail_unsupported("there is no operator {}::{}", library, op);
+  if (rows == nullptr || !is_known(library, op)) throw Error(ErrorKind::Unsupported, no_operator(library, op));
   // overloads that the tables have under another name come behind those that take the arguments as they are, and before
   // those that take a tensor as a number: max of two tensors is maximum, and not along a dimension
   std::vector<const Rows*> renamed;

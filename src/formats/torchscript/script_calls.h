@@ -26,6 +26,13 @@ struct Place {
   std::string trace;  // file and line of the code
 };
 
+/// The next step for whoever has a model that PyTorch has quantised.
+inline constexpr const char* kInFloats =
+    "save the model as it was before torch.ao.quantization.convert, and quantise the .onnx";
+
+/// That an operator is not known.
+std::string no_operator(std::string_view library, std::string_view op);
+
 class ScriptCalls {
  public:
   explicit ScriptCalls(Graph& main) : main_(main), sizes_("s") { place.graph = &main; }

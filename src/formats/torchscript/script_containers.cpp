@@ -17,7 +17,8 @@ void require_length(size_t length) { require(length <= kMostItems, "a list has m
 using IKind = Item::Kind;
 
 size_t index_in(const Item::Items& items, const Item& index, bool may_be_end = false) {
-  require(index.is(IKind::Int) && index.is_constant(), "which item of a list is meant depends on the run");
+  if (!index.is(IKind::Int) || !index.is_constant())
+    fail_unsupported("which item of a list is meant depends on the run");
   const auto size = static_cast<int64_t>(items.size());
   const int64_t at = index.integer < 0 ? index.integer + size : index.integer;
   require(at >= 0 && (at < size || (may_be_end && at == size)), "item {} of a list of {}", index.integer, size);
@@ -156,7 +157,7 @@ std::optional<Item> Interpreter::of_list(std::string_view op, const Item::Items&
     const int64_t first = step > 0 ? 0 : -1;  // the places that ends are moved to
     const auto end = [&](size_t i, int64_t otherwise) {
       if (i >= args.size() || args[i].is(IKind::None)) return otherwise;
-      require(args[i].is_constant(), "which items of a list are meant depends on the run");
+      if (!args[i].is_constant()) fail_unsupported("which items of a list are meant depends on the run");
       const int64_t at = args[i].integer;
       return std::clamp<int64_t>(at < 0 ? at + size : at, first, size + first);
     };

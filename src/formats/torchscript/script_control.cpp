@@ -25,6 +25,7 @@ class Branches {
 
   Item merge(const Item& a, const Item& b) {
     if (a.is(IKind::Tensor) && b.is(IKind::Tensor) && a.value != nullptr && a.value == b.value) return a;
+    if (a.is(IKind::Refused) || b.is(IKind::Refused)) return Item::refused();
     if (a.is(IKind::Unset) || b.is(IKind::Unset)) return merge_unset(a, b);
     if (a.kind != b.kind) return Item::of(IKind::Unset);
     switch (a.kind) {
@@ -51,6 +52,7 @@ class Branches {
       case IKind::Device:
       case IKind::Callable: return a.text == b.text ? a : Item::of(IKind::Unset);
       case IKind::None:
+      case IKind::Refused:
       case IKind::Unset: return a;
     }
     return a;
@@ -100,6 +102,7 @@ class Branches {
 Interpreter::Flow Interpreter::run_if(const Stmt& stmt, Frame& frame) {
   Item condition = eval(*stmt.value, frame);
   if (condition.is(IKind::Tensor)) condition = converted(condition, IKind::Bool);
+  if (is_refused(condition)) return run_refused(stmt, frame);
   require(condition.is_number(), "a branch asks {}", name_of(condition.kind));
   if (condition.is_constant())
     return run(condition.integer != 0 || condition.real != 0 ? stmt.body : stmt.otherwise, frame);
@@ -116,6 +119,8 @@ Interpreter::Flow Interpreter::run_branch(const Item& condition, const Way& yes,
   node.add_input(condition.value);
   node.set_attribute("pred", Operand{0});
   const size_t objects = state_of_objects();
+  const Around around(*this);
+  size_t marks[2];
   Frame frames[2];
   Flow flows[2];
   GraphPtr graphs[2];
@@ -128,6 +133,7 @@ Interpreter::Flow Interpreter::run_branch(const Item& condition, const Way& yes,
     frames[i].variables = Copier().copy(frame.variables);
     calls_.place.graph = graphs[i].get();
     ++branches_;
+    marks[i] = refusals_.mark();
     flows[i] = (i == 0 ? yes : no)(frames[i]);
     --branches_;
     calls_.place.graph = &outer;
@@ -138,6 +144,9 @@ Interpreter::Flow Interpreter::run_branch(const Item& condition, const Way& yes,
     return way(frame);
   };
   if (flows[0] == Flow::Raise || flows[1] == Flow::Raise) {  // that way is not taken
+    // what is refused there is never run
+    if (flows[1] == Flow::Raise) refusals_.forget_since(marks[1]);
+    if (flows[0] == Flow::Raise && flows[1] == Flow::Raise) refusals_.forget_since(marks[0]);
     if (flows[0] == flows[1]) {
       take([](Frame&) { return Flow::Raise; });
       return Flow::Raise;
@@ -186,6 +195,7 @@ Interpreter::Flow Interpreter::run_for(const Stmt& stmt, Frame& frame) {
   const bool is_range = over.kind == Expr::Kind::Call && over.items[0]->is_name("range");
   if (!is_range) {
     const Item list = eval(over, frame);
+    if (list.is(IKind::Refused)) return run_refused(stmt, frame);
     require(list.items != nullptr, "a loop walks over {}", name_of(list.kind));
     const Item::Items items = *list.items;
     for (const Item& item : items) {
@@ -200,6 +210,7 @@ Interpreter::Flow Interpreter::run_for(const Stmt& stmt, Frame& frame) {
   Item begin = Item::of_int(0), end = range.positional[0];
   if (range.positional.size() > 1) begin = range.positional[0], end = range.positional[1];
   const Item step = range.positional.size() > 2 ? range.positional[2] : Item::of_int(1);
+  if (is_refused(range)) return run_refused(stmt, frame);
   const bool is_known = begin.is_constant() && end.is_constant() && step.is_constant();
   if (is_known) {
     require(step.integer != 0, "a loop goes on by steps of 0");
@@ -215,8 +226,11 @@ Interpreter::Flow Interpreter::run_for(const Stmt& stmt, Frame& frame) {
       return Flow::Next;
     }
   }
-  if (!begin.is_constant() || begin.integer != 0 || !step.is_constant() || step.integer != 1)
-    fail_unsupported("a loop that only the run tells the length of begins at 0, and goes on by 1");
+  if (!begin.is_constant() || begin.integer != 0 || !step.is_constant() || step.integer != 1) {
+    refusals_.add("a loop that only the run tells the length of begins at 0, and goes on by 1", frame.function->file,
+                  stmt.line);
+    return run_refused(stmt, frame);
+  }
   run_loop(stmt, end, std::nullopt, frame);
   return Flow::Next;
 }
@@ -229,6 +243,7 @@ Interpreter::Flow Interpreter::run_while(const Stmt& stmt, Frame& frame) {
   for (int64_t round = 0;; ++round) {
     Item condition = eval(*stmt.value, frame);
     if (condition.is(IKind::Tensor)) condition = converted(condition, IKind::Bool);
+    if (condition.is(IKind::Refused)) return run_refused(stmt, frame);
     if (condition.is_constant() && condition.integer == 0) return Flow::Next;
     if (!condition.is_constant() || round >= kMostUnrolled) break;
     const Flow flow = run(stmt.body, frame);

@@ -70,6 +70,12 @@ LoopNames loop_names(const Stmt& loop) {
   return std::move(walk.names);
 }
 
+LoopNames statement_names(const Stmt& stmt) {
+  NameWalk walk;
+  walk.statement(stmt);
+  return std::move(walk.names);
+}
+
 void find_written(const Graph& graph, const Graph& inner, std::set<Value*>& into) {
   for (const Node& node : inner) {
     if (node.domain == "aten" && writes_self(node) && node.input(0) != nullptr) {

@@ -17,6 +17,8 @@ struct LoopNames {
 
 /// Of a loop: its body, and what it asks before each iteration.
 LoopNames loop_names(const Stmt& loop);
+/// Of any statement, with all that it holds.
+LoopNames statement_names(const Stmt& stmt);
 
 /// The tensor whose memory a value may be a part of.
 Value* root_of(Value* value);

@@ -38,6 +38,15 @@ class Interpreter::LoopTrace {
     }
   }
 
+  /// A body that was given up is kept, as what it made may have gone into lists of objects.
+  ~LoopTrace() {
+    if (!body_ || body_->owner != nullptr) return;
+    body_->release_uses();
+    in_.left_.push_back(body_);
+  }
+  LoopTrace(const LoopTrace&) = delete;
+  LoopTrace& operator=(const LoopTrace&) = delete;
+
   /// Traces the body as often as it takes.
   void trace() {
     for (int round = 0; !trace_once(); ++round) {
@@ -247,6 +256,7 @@ class Interpreter::LoopTrace {
 void Interpreter::run_loop(const Stmt& stmt, const std::optional<Item>& count, std::optional<Item> goes_on,
                            Frame& frame) {
   if (goes_on && goes_on->is(IKind::Tensor)) goes_on = converted(*goes_on, IKind::Bool);
+  const Around around(*this);
   LoopTrace loop(*this, stmt, frame, goes_on.has_value());
   loop.trace();
   const std::optional<Item> times = count ? std::optional(calls_.plain(*count)) : std::nullopt;

@@ -70,12 +70,14 @@ std::optional<bool> order_of(std::string_view op, const Dim& a, const Dim& b) {
 }  // namespace
 
 Item Interpreter::negated(const Item& flag) {
+  if (is_refused(flag)) return Item::refused();
   if (flag.is_constant()) return Item::of_bool(flag.integer == 0);
   if (!flag.value->type.is_tensor()) return calls_.number("sym_not", {flag}, IKind::Bool);
   return Item::of_value(IKind::Bool, calls_.call("aten", "logical_not", {{Item::tensor(flag.value)}, {}}).value);
 }
 
 Item Interpreter::both(const Item& a, const Item& b, bool is_or) {
+  if (is_refused(a) || is_refused(b)) return Item::refused();
   for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
     if (one->is_constant()) return (one->integer != 0) == is_or ? Item::of_bool(is_or) : *other;
   }
@@ -144,6 +146,7 @@ Item Interpreter::compare(std::string_view op, const Item& a, const Item& b) {
 }
 
 Item Interpreter::converted(const Item& of, IKind kind) {
+  if (is_refused(of)) return Item::refused();
   if (of.is(IKind::Tensor)) {
     if (of.number) return converted(*of.number, kind);
     const Type& type = of.value->type;
@@ -195,7 +198,8 @@ std::optional<Item> Interpreter::of_numbers(std::string_view op, const Arguments
     return arithmetic("add", args[1], arithmetic("mul", a, args[2]));
   if (args.size() == 3 && op == "__range_length") {
     const Item& step = args[2];
-    require(step.is_constant() && step.integer != 0, "a range goes on by steps that only the run tells");
+    if (!step.is_constant()) fail_unsupported("a range goes on by steps that only the run tells");
+    require(step.integer != 0, "a range goes on by steps of 0");
     const bool is_up = step.integer > 0;
     const Item span = is_up ? arithmetic("sub", args[1], a) : arithmetic("sub", a, args[1]);
     const Item each = Item::of_int(is_up ? step.integer : checked_mul(step.integer, -1));

@@ -9,6 +9,22 @@ namespace tonnx::torchscript {
 
 using IKind = Item::Kind;
 
+namespace {
+
+/// An object of C++ (TorchBind), or of a class that is missing. Who reads it is refused.
+std::string no_class(const std::string& path, const std::string& name) {
+  constexpr std::string_view kBound = "__torch__.torch.classes.";
+  std::string text = error_text("'{}' is an object of {}, whose code the archive does not have", path, name);
+  if (name.starts_with(std::string(kBound) + "quantized.")) return text + "; " + kInFloats;
+  if (name.starts_with(kBound))
+    text +=
+        ": it is one of C++ (TorchBind), which only PyTorch opens; compute outside of the model what it gives, or "
+        "store it in tensors";
+  return text;
+}
+
+}  // namespace
+
 Item Interpreter::constant(size_t index) {
   const auto known = constants_.find(index);
   if (known != constants_.end()) return known->second;
@@ -35,8 +51,7 @@ Item Interpreter::object_of(const PickleValue& value, const std::string& path) {
   Object& object = *made.object;
   const std::string name = global_name(*value.callee);
   object.type = archive_.find_class(name);
-  if (object.type == nullptr)
-    fail_unsupported("'{}' is an object of {}, whose code the archive does not have", path, name);
+  if (object.type == nullptr) return objects_[&value] = Item::refused(no_class(path, name));
   object.path = path;
   object.is_module = object.type->base == "Module";
   objects_[&value] = made;

@@ -11,6 +11,25 @@
 namespace tonnx::torchscript {
 namespace {
 
+/// What the interpreter computes itself, and the tables of operators do not have.
+constexpr std::string_view kComputed =
+    " Bool Delete Float FloatImplicit Int IntImplicit ListUnpack NumToTensor RaiseException ScalarImplicit"
+    " TupleUnpack __and__ __contains__ __derive_index __getitem__ __is__ __isnot__ __lshift__ __not__"
+    " __or__ __range_length __rshift__ __xor__ _assert _convolution _convolution_mode _native_multi_head_attention "
+    "_set_item"
+    " _transformer_encoder_layer_fwd _weight_norm append as_tensor clear copy_ cpu cuda data detach detach_ device "
+    "dict dim"
+    " dtype element_size endswith extend floordiv format get insert is_autocast_cpu_enabled"
+    " is_autocast_enabled is_complex is_floating_point is_grad_enabled is_scripting item items keys layout"
+    " len list manual_seed ndim ndimension numel pin_memory pop requires_grad requires_grad_ reverse shape"
+    " size startswith str tensor tolist type unchecked_unwrap_optional update values view_copy wait warn zero_ ";
+
+bool is_computed(std::string_view library, std::string_view op) {
+  if (library == "prim") return true;
+  if (library != "aten") return false;
+  return op.starts_with("is_") || kComputed.find(fmt::format(" {} ", op)) != std::string_view::npos;
+}
+
 using IKind = Item::Kind;
 
 constexpr int64_t kMostListed = 1024;  // elements of a tensor that becomes a list
@@ -313,9 +332,18 @@ std::optional<Item> Interpreter::of_tensor(std::string_view op, const Arguments&
 }
 
 Item Interpreter::operate(std::string_view library, std::string_view op, const Arguments& arguments) {
+  if (is_refused(arguments)) {
+    if (!is_computed(library, op) && !ScriptCalls::is_known(library, op) && file_ != nullptr)
+      refusals_.add(no_operator(library, op), *file_, line_);
+    // a list or a dict that something is put into is not known any more
+    const bool fills = is_one_of(op, {"append", "extend", "insert", "_set_item", "pop", "update"});
+    if (fills && !arguments.positional.empty() && arguments.positional[0].items)
+      arguments.positional[0].items->push_back(Item::refused());
+    return Item::refused();
+  }
   if (library == "prim") {
     if (auto made = of_prim(op, arguments)) return *made;
-    fail_unsupported("there is no operator prim::{}", op);
+    throw Error(ErrorKind::Unsupported, no_operator("prim", op));
   }
   if (library == "aten") {
     if (auto made = of_older(op, arguments)) return *made;

@@ -99,14 +99,18 @@ Value* corrected(const OnnxNode& n, AtenBuilder& aten, const Recurrence& r, Valu
               Kw{"unitriangular", true});
 }
 
-double scale_of(const OnnxNode& n) {
-  if (n.f("scale") != 0.0) return n.f("scale");
+/// Times the scale, which follows from the size of a head where it is not given.
+Value* scaled(const OnnxNode& n, AtenBuilder& aten, Value* y) {
+  if (n.f("scale") != 0.0) return aten("mul.Scalar", y, n.f("scale"));
   const Shape* query = n.find_shape("query");
   const auto hidden = query ? (*query)[2].constant() : std::nullopt;
-  if (!hidden) fail_unsupported("the size of a head is not known");
+  if (!hidden) {
+    const IntArg size = aten.floor_div(n.size("query", 2), n.i("q_num_heads"));
+    return aten("div.Tensor", y, aten("sqrt", aten("tonnx::int_scalar", size, Kw{"dtype", DType::Float32})));
+  }
   const int64_t size = *hidden / n.i("q_num_heads");
   require(size >= 1, "the heads of the query are empty");
-  return 1.0 / std::sqrt(static_cast<double>(size));
+  return aten("mul.Scalar", y, 1.0 / std::sqrt(static_cast<double>(size)));
 }
 
 Values lower_linear_attention(const OnnxNode& n, AtenBuilder& aten) {
@@ -122,7 +126,7 @@ Values lower_linear_attention(const OnnxNode& n, AtenBuilder& aten) {
   Value* written = group == 1 ? r.written : aten("repeat_interleave.self_int", r.written, group, 1);
   Value* y = aten("matmul", overlap(aten, r, query, key, group), written);
   if (past != nullptr) y = aten("add.Tensor", y, seen_past(aten, r, query, past, group));
-  y = aten("flatten.using_ints", aten("transpose.int", aten("mul.Scalar", y, scale_of(n)), 1, 2), 2);
+  y = aten("flatten.using_ints", aten("transpose.int", scaled(n, aten, y), 1, 2), 2);
   if (n.dtype("query") != DType::Float32) y = aten("to.dtype", y, n.dtype("query"));
   if (!n.wants_output(1)) return {y, nullptr};
   Value* end = r.total ? aten("slice.Tensor", r.total, 2, -1) : nullptr;

@@ -12,6 +12,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/rank_choice.h"
 #include "ops/window/window.h"
 
 namespace tonnx {
@@ -70,6 +71,14 @@ void check_channels(const NodeView& n, bool transposed, const ConvNames& names =
 
 }  // namespace
 
+void learn_conv_ranks(InferNode& n, const ConvNames& names) {
+  const auto kernel = n.find_ints("kernel_shape");
+  const auto given = kernel ? std::optional(static_cast<int64_t>(kernel->size()) + 2) : std::nullopt;
+  n.learn_rank(names.w, given);
+  n.learn_rank(names.x, given ? given : n.find_rank(names.w));
+  n.learn_rank(names.w, n.find_rank(names.x));
+}
+
 std::optional<Shape> conv_shape(const NodeView& n, const ConvNames& names) {
   const Shape* x = n.find_shape(names.x);
   const Shape* weight = n.find_shape(names.w);
@@ -91,8 +100,13 @@ Value* convolved(const OnnxNode& n, AtenBuilder& aten, Value* x, Value* weight, 
 
 namespace {
 
+/// PyTorch's operators are for one, two or three spatial dimensions each.
+bool expand_conv_by_rank(const NodeView& n, OnnxEdit& edit) {
+  return !n.find_ints("kernel_shape") && choose_rank(edit, n, {"W", "X"}, from_to(3, 5));
+}
+
 void infer_conv(InferNode& n) {
-  n.learn_rank("X", n.find_rank("W"));
+  learn_conv_ranks(n);
   n.set(0, n.dtype("X"), conv_shape(n));
   const Shape *x = n.find_shape("X"), *weight = n.find_shape("W");
   if (x && weight && x->size() > 2 && weight->size() > 2) n.same((*x)[1], (*weight)[1] * Dim(group_of(n)));
@@ -171,7 +185,7 @@ std::optional<std::vector<int64_t>> find_transposed_pads(const NodeView& n) {
 namespace {
 
 void infer_conv_transpose(InferNode& n) {
-  n.learn_rank("X", n.find_rank("W"));
+  learn_conv_ranks(n);
   const Shape* x = n.find_shape("X");
   const Shape* weight = n.find_shape("W");
   const auto kernel = find_kernel(n);
@@ -290,7 +304,8 @@ constexpr OnnxOp kConvOnnx[] = {
      .infer = infer_conv,
      .eval = eval_conv,
      .lower = lower_conv,
-     .note = kRankNote},
+     .note = kRankNote,
+     .expand = expand_conv_by_rank},
     {.sig = "ConvTranspose(T X, T W, T? B, *, str auto_pad=\"NOTSET\", ints? dilations, int group=1, "
             "ints? kernel_shape, ints? output_padding, ints? output_shape, ints? pads, ints? strides) -> T Y",
      .since = 1,
@@ -299,7 +314,8 @@ constexpr OnnxOp kConvOnnx[] = {
      .infer = infer_conv_transpose,
      .eval = eval_conv_transpose,
      .lower = lower_conv_transpose,
-     .note = kRankNote},
+     .note = kRankNote,
+     .expand = expand_conv_by_rank},
 };
 
 constexpr AtenOp kConvAten[] = {

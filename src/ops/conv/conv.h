@@ -15,6 +15,8 @@ struct ConvNames {
   std::string_view x = "X", w = "W";
 };
 
+/// A weight, a kernel_shape and the input each tell how many dimensions the others have.
+void learn_conv_ranks(InferNode& n, const ConvNames& names = {});
 /// The shape of the result; nothing where it is not known. Throws where the inputs contradict one another.
 std::optional<Shape> conv_shape(const NodeView& n, const ConvNames& names = {});
 /// The convolution that the node describes, of these values.

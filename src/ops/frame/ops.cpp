@@ -68,6 +68,7 @@ extern const OpFamily kNmsOps;
 extern const OpFamily kUniqueOps;
 extern const OpFamily kSignalOps;
 extern const OpFamily kRandomOps;
+extern const OpFamily kRankChoiceOps;
 extern const OpFamily kTfIdfOps;
 extern const OpFamily kTextOps;
 extern const OpFamily kMlOps;
@@ -185,6 +186,7 @@ constexpr const OpFamily* kFamilies[] = {
     &kUniqueOps,
     &kSignalOps,
     &kRandomOps,
+    &kRankChoiceOps,
     &kTfIdfOps,
     &kTextOps,
     &kMlOps,

@@ -11,6 +11,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/rank_choice.h"
 #include "ops/frame/same_value.h"
 #include "ops/index/eval.h"
 #include "ops/index/raise.h"
@@ -160,6 +161,13 @@ Values lower_gather(const OnnxNode& n, AtenBuilder& aten) {
   std::vector<Value*> index(static_cast<size_t>(dim), nullptr);
   index.push_back(n.input("indices"));
   return aten("index.Tensor", n.input("data"), index);
+}
+
+/// Indexing is written behind the dimensions in front of it.
+bool expand_gather_of_any(const NodeView& n, OnnxEdit& edit) {
+  if (expand_gather(n, edit)) return true;
+  const int64_t axis = n.i("axis");
+  return axis < 0 && choose_rank(edit, n, {"data"}, ranks_with(axis, 5));
 }
 
 void infer_gather_elements(InferNode& n) {
@@ -371,7 +379,7 @@ constexpr OnnxOp kIndexOnnx[] = {
      .eval = eval_gather,
      .same = same_of_gather,
      .lower = lower_gather,
-     .expand = expand_gather},
+     .expand = expand_gather_of_any},
     {.sig = "GatherElements(T data, Tind indices, *, int axis=0) -> T output",
      .since = 11,
      .traits = kTakesStrings,
@@ -400,7 +408,8 @@ constexpr OnnxOp kIndexOnnx[] = {
      .history = kOneHotHistory,
      .infer = infer_one_hot,
      .eval = eval_one_hot,
-     .lower = lower_one_hot},
+     .lower = lower_one_hot,
+     .expand = expand_by_rank<"indices", 0, 5>},
 };
 
 constexpr AtenOp kIndexAten[] = {

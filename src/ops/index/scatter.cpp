@@ -8,6 +8,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/rank_choice.h"
 #include "ops/frame/same_value.h"
 #include "ops/index/eval.h"
 #include "ops/index/index.h"
@@ -134,6 +135,12 @@ Values lower_tensor_scatter(const OnnxNode& n, AtenBuilder& aten) {
   return cast(aten, aten("scatter.src", cache, dim, index, update), kernel, dtype);
 }
 
+bool expand_tensor_scatter(const NodeView& n, OnnxEdit& edit) {
+  const int64_t axis = n.i("axis");
+  const std::vector<int64_t> ranks = ranks_with(axis < 0 ? axis - 1 : axis, 5);  // the first axis is that of the batch
+  return choose_rank(edit, n, {"past_cache", "update"}, ranks) || choose_rank(edit, n, {"update"}, ranks);
+}
+
 std::string emit_index_put_each(const Emission& e) {
   return fmt::format("torch.index_put({}, {}.unbind(-1), {}{})", e.text("self"), e.text("indices", precedence::kAtom),
                      e.text("values"), e.flag("accumulate") ? ", accumulate=True" : "");
@@ -206,7 +213,8 @@ constexpr OnnxOp kScatterOnnx[] = {
      .since = 24,
      .infer = infer_same_as_first,
      .eval = eval_tensor_scatter,
-     .lower = lower_tensor_scatter},
+     .lower = lower_tensor_scatter,
+     .expand = expand_tensor_scatter},
 };
 
 constexpr AtenOp kScatterAten[] = {

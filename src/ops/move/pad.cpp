@@ -8,6 +8,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/rank_choice.h"
 #include "ops/frame/same_value.h"
 #include "ops/move/eval.h"
 #include "ops/move/raise.h"
@@ -72,6 +73,15 @@ int64_t padded_rank(const OnnxNode& n) {
   const bool is_known = count && count->size() == 1 && count->at(0).is_constant();
   if (n.has("axes") || !is_known || *count->at(0).constant() > 128) fail_unsupported("the rank of 'data' is not known");
   return *count->at(0).constant() / 2;
+}
+
+bool expand_pad(const NodeView& n, OnnxEdit& edit) {
+  const Shape* count = n.find_shape("pads");
+  if (!n.has("axes") && count && count->size() == 1 && count->at(0).is_constant()) return false;
+  int64_t least = 1;
+  for (const int64_t axis : n.find_const_ints("axes").value_or(Ints{}))
+    least = std::max(least, ranks_with(axis, 1).front());
+  return choose_rank(edit, n, {"data"}, from_to(least, std::max<int64_t>(least, 5)));
 }
 
 /// Pads for axes that only the run tells: each axis gets its own, of which most are zero.
@@ -370,12 +380,14 @@ constexpr OnnxOp kPadOnnx[] = {
      .infer = infer_pad,
      .eval = eval_pad,
      .same = same_of_pad,
-     .lower = lower_pad},
+     .lower = lower_pad,
+     .expand = expand_pad},
     {.sig = "CenterCropPad(T input_data, Tind shape, *, ints? axes) -> T output_data",
      .since = 18,
      .infer = infer_center_crop_pad,
      .eval = eval_center_crop_pad,
-     .lower = lower_center_crop_pad},
+     .lower = lower_center_crop_pad,
+     .expand = expand_by_rank<"input_data", 1, 5>},
 };
 
 constexpr AtenOp kPadAten[] = {

@@ -8,6 +8,7 @@
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/rank_choice.h"
 #include "ops/frame/same_value.h"
 #include "ops/index/index.h"
 #include "ops/linalg/raise.h"
@@ -187,7 +188,8 @@ Value* slice_at_run_time(const OnnxNode& n, AtenBuilder& aten, std::optional<std
   Value* ends = int64_list(n, aten, "ends", 0);
   Value* steps = int64_list(n, aten, "steps", axes ? axes->size() : all);
   if (!axes) {  // each axis gets its own bounds: those that are not sliced all of it
-    Value* at = aten("remainder.Scalar", int64_list(n, aten, "axes", 0), rank);
+    Value* at = n.has("axes") ? aten("remainder.Scalar", int64_list(n, aten, "axes", 0), rank)
+                              : aten("arange", aten.size(starts, 0));
     const Kw dtype{"dtype", DType::Int64};
     starts = aten("scatter.src", aten("zeros", IntArgs{rank}, dtype), 0, at, starts);
     ends = aten("scatter.src", aten("full", IntArgs{rank}, INT64_MAX, dtype), 0, at, ends);
@@ -223,6 +225,13 @@ Value* slice_at_run_time(const OnnxNode& n, AtenBuilder& aten, std::optional<std
     x = aten("index_select", x, (*axes)[i], aten("add.Tensor", distance, aten("select.int", starts, 0, at)));
   }
   return x;
+}
+
+/// Where only the run tells axes or steps, each axis is looked at.
+bool expand_slice(const NodeView& n, OnnxEdit& edit) {
+  if (n.find_rank("data") || single_size(n)) return false;
+  const auto axes = axes_of(n);
+  return !(axes && steps_of(n, axes->size())) && choose_rank(edit, n, {"data"}, from_to(1, 5));
 }
 
 Values lower_slice(const OnnxNode& n, AtenBuilder& aten) {
@@ -372,7 +381,8 @@ constexpr OnnxOp kSliceOnnx[] = {
      .infer = infer_slice,
      .eval = eval_slice,
      .same = same_of_slice,
-     .lower = lower_slice},
+     .lower = lower_slice,
+     .expand = expand_slice},
 };
 
 constexpr AtenOp kSliceAten[] = {

@@ -11,6 +11,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/rank_choice.h"
 #include "ops/norm/eval.h"
 #include "ops/norm/raise.h"
 #include "ops/reduce/raise.h"
@@ -85,6 +86,11 @@ Values lower_batch_norm(const OnnxNode& n, AtenBuilder& aten) {
                   epsilon, true);  // PyTorch's momentum is the weight of the new
   if (is_flat) y = aten("squeeze.dim", y, 1);
   return {y, n.input("input_mean"), n.input("input_var")};
+}
+
+bool expand_batch_norm(const NodeView& n, OnnxEdit& edit) {
+  const bool trains = n.flag("training_mode") && (n.wants_output(1) || n.wants_output(2));
+  return trains && choose_rank(edit, n, {"X"}, from_to(2, 5));
 }
 
 void down_consumed_inputs(OnnxEdit& edit) {
@@ -216,7 +222,8 @@ constexpr OnnxOp kNormBatchOnnx[] = {
      .history = kBatchNormHistory,
      .infer = infer_batch_norm,
      .eval = eval_batch_normalization,
-     .lower = lower_batch_norm},
+     .lower = lower_batch_norm,
+     .expand = expand_batch_norm},
     {.sig = "LRN(T X, *, float alpha=0.0001, float beta=0.75, float bias=1.0, int size) -> T Y",
      .since = 1,
      .history = kBFloat16In13,

@@ -10,6 +10,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/rank_choice.h"
 #include "ops/matmul/eval.h"
 #include "ops/matmul/matmul.h"
 #include "ops/quantize/quantize.h"
@@ -179,8 +180,20 @@ Values lower_mat_mul_integer(const OnnxNode& n, AtenBuilder& aten) {
   return aten("to.dtype", aten("matmul", a, b), DType::Int32);
 }
 
+/// A row of scales or zero points is for the channels of the weight.
+bool expand_conv(const NodeView& n, OnnxEdit& edit) {
+  return choose_rank(edit, n, {"w_scale", "w_zero_point"}, {0, 1}) || choose_rank(edit, n, {"w_zero_point"}, {0, 1}) ||
+         (!n.find_ints("kernel_shape") && choose_rank(edit, n, {"w", "x"}, from_to(3, 5)));
+}
+
+bool expand_conv_integer(const NodeView& n, OnnxEdit& edit) {
+  return choose_rank(edit, n, {"w_zero_point"}, {0, 1}) ||
+         (!n.find_ints("kernel_shape") && choose_rank(edit, n, {"w", "x"}, from_to(3, 5)));
+}
+
 void infer_conv_integer(InferNode& n) {
   require_bytes(n, {"x", "w"});
+  learn_conv_ranks(n, kConvNames);
   n.set(0, DType::Int32, conv_shape(n, kConvNames));
 }
 
@@ -230,7 +243,12 @@ void infer_qlinear_mat_mul(InferNode& n) {
 
 /// Floats of 8 bits have no exact sums to keep.
 bool expand_qlinear_mat_mul(const NodeView& n, OnnxEdit& edit) {
-  if (!is_float8(n)) return false;
+  if (!is_float8(n)) {
+    return choose_rank(edit, n, {"a_scale", "a_zero_point"}, {0, 1, 2}) ||
+           choose_rank(edit, n, {"a_zero_point"}, {0, 1, 2}) ||
+           choose_rank(edit, n, {"y_scale", "y_zero_point"}, {0, 1, 2}) ||
+           choose_rank(edit, n, {"y_zero_point"}, {0, 1, 2});
+  }
   const std::vector<Value*>& in = edit.node().inputs();
   Value* a = edit.before("DequantizeLinear", {in[0], in[1], in[2]});
   Value* b = edit.before("DequantizeLinear", {in[3], in[4], in[5]});
@@ -249,6 +267,7 @@ Values lower_qlinear_mat_mul(const OnnxNode& n, AtenBuilder& aten) {
 
 void infer_qlinear_conv(InferNode& n) {
   require_bytes(n, {"x", "w", "y_zero_point"});
+  learn_conv_ranks(n, kConvNames);
   n.set(0, n.dtype("y_zero_point"), conv_shape(n, kConvNames));
 }
 
@@ -285,14 +304,16 @@ constexpr OnnxOp kQLinearOnnx[] = {
      .since = 10,
      .infer = infer_mat_mul_integer,
      .eval = eval_matmul_integer,
-     .lower = lower_mat_mul_integer},
+     .lower = lower_mat_mul_integer,
+     .expand = expand_by_rank<"a_zero_point", 0, 2>},
     {.sig = "ConvInteger(T1 x, T2 w, T1? x_zero_point, T2? w_zero_point, *, str auto_pad=\"NOTSET\", ints? dilations, "
             "int group=1, ints? kernel_shape, ints? pads, ints? strides) -> T3 y",
      .since = 10,
      .infer = infer_conv_integer,
      .eval = eval_conv_integer,
      .lower = lower_conv_integer,
-     .note = "over one to three spatial dimensions, as in PyTorch"},
+     .note = "over one to three spatial dimensions, as in PyTorch",
+     .expand = expand_conv_integer},
     {.sig = "QLinearMatMul(T1 a, TS a_scale, T1 a_zero_point, T2 b, TS b_scale, T2 b_zero_point, TS y_scale, "
             "T3 y_zero_point) -> T3 y",
      .since = 10,
@@ -308,7 +329,8 @@ constexpr OnnxOp kQLinearOnnx[] = {
      .infer = infer_qlinear_conv,
      .eval = eval_qlinear_conv,
      .lower = lower_qlinear_conv,
-     .note = "over one to three spatial dimensions, as in PyTorch"},
+     .note = "over one to three spatial dimensions, as in PyTorch",
+     .expand = expand_conv},
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/rank_choice.h"
 #include "ops/move/types.h"
 #include "ops/quantize/eval.h"
 #include "ops/quantize/modules.h"
@@ -258,6 +259,28 @@ constexpr OpsetStep kDequantizeHistory[] = {
     {.to = 28, .adds = kFloat6},
 };
 
+/// How many dimensions scales have only the run may tell, and what they are spread over.
+bool choose_ranks(const NodeView& n, OnnxEdit& edit, std::string_view scale, std::string_view zero_point) {
+  const auto rank = n.find_rank("x"), scale_rank = n.find_rank(scale);
+  const std::vector<int64_t> all = ranks_with(n.i("axis"), 5);
+  if (n.i("block_size") != 0) {
+    if (!rank) return choose_rank(edit, n, {"x"}, all);
+    return choose_rank(edit, n, {scale, zero_point}, {*rank}) || choose_rank(edit, n, {zero_point}, {*rank});
+  }
+  if (choose_rank(edit, n, {scale, zero_point}, {0, 1})) return true;
+  if (scale_rank && choose_rank(edit, n, {zero_point}, {*scale_rank})) return true;
+  const bool is_one = scale_rank == 0 || (scale_rank == 1 && n.find_shape(scale)->front().is(1));
+  return !is_one && choose_rank(edit, n, {"x"}, all);
+}
+
+bool expand_quantize_linear(const NodeView& n, OnnxEdit& edit) {
+  return expand_quantize(n, edit) || choose_ranks(n, edit, "y_scale", "y_zero_point");
+}
+
+bool expand_dequantize_linear(const NodeView& n, OnnxEdit& edit) {
+  return choose_ranks(n, edit, "x_scale", "x_zero_point");
+}
+
 constexpr OnnxOp kQuantizeOnnx[] = {
     {.sig = "QuantizeLinear(T1 x, T2 y_scale, T3? y_zero_point, *, int axis=1, int block_size=0, int output_dtype=0, "
             "int precision=0, int saturate=1) -> T3 y",
@@ -267,7 +290,7 @@ constexpr OnnxOp kQuantizeOnnx[] = {
      .infer = infer_quantize,
      .eval = eval_quantize,
      .lower = lower_quantize,
-     .expand = expand_quantize},
+     .expand = expand_quantize_linear},
     {.sig = "DequantizeLinear(T1 x, T2 x_scale, T1? x_zero_point, *, int axis=1, int block_size=0, int output_dtype=0) "
             "-> T3 y",
      .since = 10,
@@ -275,7 +298,8 @@ constexpr OnnxOp kQuantizeOnnx[] = {
      .history = kDequantizeHistory,
      .infer = infer_dequantize,
      .eval = eval_dequantize,
-     .lower = lower_dequantize},
+     .lower = lower_dequantize,
+     .expand = expand_dequantize_linear},
     {.sig = "DynamicQuantizeLinear(T1 x) -> (T2 y, tensor(float) y_scale, T2 y_zero_point)",
      .since = 11,
      .traits = kQuantizes,

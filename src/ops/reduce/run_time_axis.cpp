@@ -5,6 +5,7 @@
 
 #include "ops/frame/expansion.h"
 #include "ops/frame/node_facts.h"
+#include "ops/frame/rank_choice.h"
 
 namespace tonnx {
 namespace {
@@ -130,8 +131,22 @@ MaybeShape declared_shape(const NodeView& n) {
 bool expand_reduce(const NodeView& n, OnnxEdit& edit) {
   const Shape* data = n.find_shape("data");
   const int64_t count = count_of_axes(n, "axes");
+  // of no axes it may be nothing that is done, or all: only the run tells
+  if (n.has("axes") && count == 0 && n.flag("noop_with_empty_axes"))
+    return choose_length(edit, n, {"axes"}, from_to(0, std::min(n.find_rank("data").value_or(kMostAxes), kMostAxes)));
   if (data == nullptr || static_cast<int64_t>(data->size()) > kMostAxes || count == 0) return false;
   return choose(edit, possible_axes(n, *data, count), static_cast<int64_t>(data->size()));
+}
+
+bool expand_reduce_product(const NodeView& n, OnnxEdit& edit) {
+  if (expand_reduce(n, edit)) return true;
+  const auto rank = n.find_rank("data");
+  const Shape* list = n.find_shape("axes");
+  if (!n.has("axes") || (list && list->size() == 1 && list->front().is(0))) {
+    const bool is_along_all = n.flag("keepdims") && !n.flag("noop_with_empty_axes");
+    return is_along_all && choose_rank(edit, n, {"data"}, from_to(0, kMostAxes));
+  }
+  return choose_length(edit, n, {"axes"}, from_to(0, std::min(rank.value_or(kMostAxes), kMostAxes)));
 }
 
 bool expand_cumulative(const NodeView& n, OnnxEdit& edit) {

@@ -14,6 +14,8 @@ MaybeShape declared_shape(const NodeView& n);
 
 /// Reduce*: the axes are the second input; it must be known how many there are.
 bool expand_reduce(const NodeView& n, OnnxEdit& edit);
+/// ReduceProd, which PyTorch has along one axis at a time: there is a choice between so many axes, too.
+bool expand_reduce_product(const NodeView& n, OnnxEdit& edit);
 /// CumSum, CumProd: the axis is the second input.
 bool expand_cumulative(const NodeView& n, OnnxEdit& edit);
 

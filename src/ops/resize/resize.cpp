@@ -9,6 +9,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/rank_choice.h"
 #include "ops/frame/same_value.h"
 #include "ops/resize/eval.h"
 #include "ops/resize/raise.h"
@@ -466,7 +467,8 @@ constexpr OnnxOp kResizeOnnx[] = {
      .eval = eval_resize,
      .same = same_of_resize,
      .lower = lower_resize,
-     .note = "align_corners with a scale that gives no whole size follows the standard's own test data"},
+     .note = "align_corners with a scale that gives no whole size follows the standard's own test data",
+     .expand = expand_by_rank<"X", 2, 5>},
 };
 
 #define NEAREST(op) "aten::" op ".vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor"

@@ -7,6 +7,7 @@
 #include "ops/frame/complex_parts.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
+#include "ops/frame/expansion.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
@@ -95,7 +96,7 @@ Values lower_squeeze(const OnnxNode& n, AtenBuilder& aten) {
     return axes->size() == 1 ? aten("squeeze.dim", x, axes->at(0)) : aten("squeeze.dims", x, *axes);
   }
   const auto rank = n.find_rank("data"), count = find_count(n, "axes");
-  if (!rank || !count) fail_unsupported("input 'axes' is not constant, and the rank is not known");
+  if (!rank || !count) return aten("squeeze.dims", x, n.int_list("axes"));
   // the sizes that stay, in their order: those of the axes that are not given come first in a stable sort
   Value* gone = aten("index_fill.int_Scalar", aten("zeros", IntArgs{*rank}, Kw{"dtype", DType::Int64}), 0,
                      aten("remainder.Scalar", n.input("axes"), *rank), 1);
@@ -127,21 +128,37 @@ void infer_unsqueeze(InferNode& n) {
   n.keep_elements("data");
 }
 
+/// Where only the run tells how many sizes there are: those of the input are put where no axis is.
+bool expand_unsqueeze(const NodeView& n, OnnxEdit& edit) {
+  const auto given = n.find_const_ints("axes");
+  const auto count = given ? std::optional(static_cast<int64_t>(given->size())) : find_count(n, "axes");
+  const bool is_from_back =
+      given && given->size() > 1 && std::any_of(given->begin(), given->end(), [](int64_t axis) { return axis < 0; });
+  if (n.find_rank("data") ? count && *count <= 64 : given && !is_from_back) return false;
+  Expansion make(edit);
+  Value *x = edit.node().input(0), *axes = edit.node().input(1);
+  Value* sizes = make("Shape", {x});
+  Value* to = make("Add", {make("Size", {sizes}), make("Size", {axes})});
+  Value* from_front = make("Mod", {axes, to});
+  Value* ones = make("Expand", {make.ints({1}), make.unsqueeze(to, {0})});
+  Value* is_free = make("ScatterElements", {ones, from_front, make("Sub", {from_front, from_front})});
+  Value* places = make.transpose(make("NonZero", {is_free}), {1, 0});
+  return edit.replace_with(
+      {make("Reshape", {x, make("ScatterND", {ones, places, sizes})}, {{"allowzero", int64_t{1}}})});
+}
+
 Values lower_unsqueeze(const OnnxNode& n, AtenBuilder& aten) {
   Value* x = n.input("data");
   const auto rank = n.find_rank("data");
   if (const auto given = n.find_const_ints("axes")) {
     std::vector<int64_t> axes = *given;
     if (rank) axes = sorted_axes(axes, *rank + static_cast<int64_t>(axes.size()));
-    const bool mixed = std::any_of(axes.begin(), axes.end(), [](int64_t axis) { return axis < 0; });
-    if (!rank && axes.size() > 1 && mixed)
-      fail_unsupported("the rank of 'data' is not known, and axes count from its back");
     std::sort(axes.begin(), axes.end());
     for (const int64_t axis : axes) x = aten("unsqueeze", x, axis);
     return x;
   }
   const auto count = find_count(n, "axes");
-  if (!rank || !count || *count > 64) fail_unsupported("input 'axes' is not constant, and the rank is not known");
+  if (!rank || !count || *count > 64) fail_unsupported("input 'axes' has more than 64 elements");
   const int64_t to = *rank + *count;
   // sizes of 1, with those of the input where no axis is put in
   Value* kept = aten("index_fill.int_Scalar", aten("ones", IntArgs{to}, Kw{"dtype", DType::Bool}), 0,
@@ -253,7 +270,8 @@ constexpr OnnxOp kAxesOnnx[] = {
      .infer = infer_unsqueeze,
      .eval = eval_same_elements,
      .same = same_where_shape_stays,
-     .lower = lower_unsqueeze},
+     .lower = lower_unsqueeze,
+     .expand = expand_unsqueeze},
     {.sig = "Transpose(T data, *, ints? perm) -> T transposed",
      .since = 1,
      .traits = kTakesStrings | kMoves,

@@ -7,6 +7,7 @@
 #include "ops/create/types.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
+#include "ops/frame/rank_choice.h"
 #include "ops/math/raise.h"
 #include "ops/signal/complex.h"
 #include "ops/signal/eval.h"
@@ -188,6 +189,11 @@ void down_dft_20(OnnxEdit& edit) {
   edit.node().set_attribute("axis", axis, AttrType::Int);
 }
 
+/// An axis that only the run tells may count from the back, where the last one is no dimension of complex numbers.
+bool expand_dft(const NodeView& n, OnnxEdit& edit) {
+  return n.has("axis") && !n.find_const_ints("axis") && choose_rank(edit, n, {"input"}, from_to(2, 5));
+}
+
 // STFT
 
 /// The length of each frame: as given, or that of the window, or the whole signal.
@@ -231,7 +237,10 @@ Values lower_stft(const OnnxNode& n, AtenBuilder& aten) {
   const bool complex = !is_known || (!is_flat && is_complex(n, "signal")), onesided = n.flag("onesided");
   const auto known = find_frame_length(n);
   if (n.has("frame_length")) n.find_dims("frame_length");
-  const IntArg length = known ? n.int_arg(*known) : n.int_arg("frame_length");
+  const bool as_window = !known && !n.has("frame_length") && n.has("window");
+  const IntArg length = known       ? n.int_arg(*known)
+                        : as_window ? aten.size(n.input("window"), 0)
+                                    : n.int_arg("frame_length");
   Value* x = cast(aten, n.input("signal"), dtype, wide);
   if (!is_flat) x = is_known ? complex_of(aten, x, complex) : complex_of_any(aten, x);
   const auto step = find_length(n, "frame_step");
@@ -387,7 +396,8 @@ constexpr OnnxOp kSignalOnnx[] = {
      .history = kDftHistory,
      .infer = infer_dft,
      .eval = eval_dft,
-     .lower = lower_dft},
+     .lower = lower_dft,
+     .expand = expand_dft},
     {.sig = "STFT(T1 signal, T2 frame_step, T1? window, T2? frame_length, *, int onesided=1) -> T1 output",
      .since = 17,
      .infer = infer_stft,

@@ -7,6 +7,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/rank_choice.h"
 
 namespace tonnx {
 namespace {
@@ -168,7 +169,8 @@ constexpr OnnxOp kTfIdfOnnx[] = {
      .infer = infer_tf_idf,
      .eval = eval_tf_idf,
      .lower = lower_tf_idf,
-     .note = "no strings"},
+     .note = "no strings",
+     .expand = expand_by_rank<"X", 1, 2>},
 };
 
 }  // namespace

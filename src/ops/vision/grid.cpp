@@ -5,6 +5,7 @@
 #include "ops/conv/eval.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
+#include "ops/frame/rank_choice.h"
 #include "ops/vision/eval.h"
 #include "ops/vision/raise.h"
 #include "ops/vision/types.h"
@@ -157,6 +158,10 @@ Values lower_grid_sample(const OnnxNode& n, AtenBuilder& aten) {
   return cast(aten, y, wide, dtype);
 }
 
+bool expand_grid_sample(const NodeView& n, OnnxEdit& edit) {
+  return choose_rank(edit, n, {"X", "grid"}, from_to(3, 5));
+}
+
 /// Opset 16 knows images only, and has names for them.
 void up_grid_sample_20(OnnxEdit& edit) {
   const Attribute* mode = edit.node().find_attribute("mode");
@@ -192,7 +197,10 @@ void infer_affine_grid(InferNode& n) {
   const auto size = n.find_dims("size");
   require(!theta || theta->size() == 3, "theta has {} dimensions where it needs three", theta ? theta->size() : 0);
   require(!size || size->size() == 4 || size->size() == 5, "the size has {} numbers", size ? size->size() : 0);
-  const auto rank = theta ? (*theta)[1].constant() : std::nullopt;
+  auto rank = theta ? (*theta)[1].constant() : std::nullopt;
+  const Shape* count_of_size = n.find_shape("size");
+  const auto given = count_of_size && count_of_size->size() == 1 ? count_of_size->front().constant() : std::nullopt;
+  if (!rank && !size && given) rank = *given - 2;
   require(!rank || !size || *rank + 2 == static_cast<int64_t>(size->size()),
           "theta and the size contradict each other");
   if (!size && !rank) return n.set(0, n.dtype("theta"), std::nullopt);
@@ -221,6 +229,12 @@ Values lower_affine_grid(const OnnxNode& n, AtenBuilder& aten) {
   return aten("affine_grid_generator", n.input("theta"), size, n.flag("align_corners"));
 }
 
+bool expand_affine_grid(const NodeView& n, OnnxEdit& edit) {
+  const Shape* theta = n.find_shape("theta");
+  if (theta && theta->size() == 3 && (*theta)[1].is_constant()) return false;
+  return choose_length(edit, n, {"size"}, {4, 5});
+}
+
 // DeformConv
 
 /// The kernel's sizes, from the attribute or the weight.
@@ -241,7 +255,9 @@ std::vector<int64_t> deform_kernel(const NodeView& n) {
 }
 
 void infer_deform_conv(InferNode& n) {
-  for (const char* name : {"X", "offset"}) n.learn_rank(name, n.find_rank("W"));
+  const auto kernel = n.find_ints("kernel_shape");
+  for (const char* name : {"W", "X", "offset"})
+    n.learn_rank(name, kernel ? std::optional(static_cast<int64_t>(kernel->size()) + 2) : n.find_rank("W"));
   const Shape *x = n.find_shape("X"), *weight = n.find_shape("W"), *offset = n.find_shape("offset");
   for (const Shape* shape : {x, weight, offset}) {
     require(!shape || shape->size() >= 3, "an input has {} dimensions", shape ? shape->size() : 0);
@@ -363,12 +379,14 @@ constexpr OnnxOp kGridOnnx[] = {
      .history = kGridSampleHistory,
      .infer = infer_grid_sample,
      .eval = eval_grid_sample,
-     .lower = lower_grid_sample},
+     .lower = lower_grid_sample,
+     .expand = expand_grid_sample},
     {.sig = "AffineGrid(T1 theta, T2 size, *, int align_corners=0) -> T1 grid",
      .since = 20,
      .infer = infer_affine_grid,
      .eval = eval_affine_grid,
-     .lower = lower_affine_grid},
+     .lower = lower_affine_grid,
+     .expand = expand_affine_grid},
     {.sig = "DeformConv(T X, T W, T offset, T? B, T? mask, *, ints? strides, ints? pads, int offset_group=1, ints? "
             "kernel_shape, int group=1, ints? dilations) -> T Y",
      .since = 19,

@@ -6,6 +6,7 @@
 #include "ops/frame/complex_parts.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
+#include "ops/frame/rank_choice.h"
 #include "ops/index/raise.h"
 #include "ops/move/eval.h"
 #include "ops/vision/raise.h"
@@ -134,6 +135,16 @@ Values lower_col2im(const OnnxNode& n, AtenBuilder& aten) {
   return cast(aten, y, wide, dtype);
 }
 
+bool expand_col2im(const NodeView& n, OnnxEdit& edit) {
+  if (find_col2im_rank(n)) return false;
+  std::vector<int64_t> ranks{1, 2, 3};
+  for (const char* name : {"strides", "dilations", "pads"}) {
+    const auto given = n.find_ints(name);
+    if (given) ranks = {static_cast<int64_t>(given->size()) / (std::string_view(name) == "pads" ? 2 : 1)};
+  }
+  return choose_length(edit, n, {"image_shape", "block_shape"}, ranks);
+}
+
 std::string emit_col2im(const Emission& e) {
   std::string text = fmt::format("F.fold({}, {}, {}", e.text("self"), e.text("output_size"), e.text("kernel_size"));
   return text + window_keywords(e, {"dilation", "padding", "stride"}) + ")";
@@ -159,6 +170,7 @@ Dims unpooled_sizes(const NodeView& n, const Shape& x) {
 }
 
 void infer_max_unpool(InferNode& n) {
+  n.learn_rank("X", static_cast<int64_t>(n.ints("kernel_shape").size()) + 2);
   const Shape* x = n.find_shape("X");
   if (!x) return n.set(0, n.dtype("X"), n.has("output_shape") ? n.fresh_shape("output_shape") : std::nullopt);
   const Dims inferred = unpooled_sizes(n, *x);
@@ -209,7 +221,8 @@ constexpr OnnxOp kFoldOnnx[] = {
      .since = 18,
      .infer = infer_col2im,
      .eval = eval_col2im,
-     .lower = lower_col2im},
+     .lower = lower_col2im,
+     .expand = expand_col2im},
     {.sig = "MaxUnpool(T1 X, T2 I, T2? output_shape, *, ints? pads, ints? strides, ints kernel_shape) -> T1 output",
      .since = 9,
      .history = kMaxUnpoolHistory,

@@ -3,6 +3,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "ir/dim_map.h"
+#include "ops/frame/infer.h"
 #include "passes/node_key.h"
 #include "passes/onnx/scope.h"
 #include "passes/pass_table.h"
@@ -38,14 +40,38 @@ std::string key_of(const Node& node) {
   return key;
 }
 
+/// Sizes that inference named once for each of two equal nodes are equal.
+void note_sizes(const Type& gone, const Type& kept, DimMap& map) {
+  if (!gone.shape || !kept.shape || gone.shape->size() != kept.shape->size()) return;
+  for (size_t i = 0; i < gone.shape->size(); ++i) {
+    const Dim &a = (*gone.shape)[i], &b = (*kept.shape)[i];
+    const auto name = a.is_constant() ? std::nullopt : a.symbol_name();
+    if (!(a == b) && name && FreshDims::is_made(*name)) map.insert_or_assign(std::string(*name), substituted(b, map));
+  }
+}
+
+void rename_sizes(Graph& graph, const DimMap& map) {
+  const auto rename = [&](Value* value) {
+    if (value == nullptr) return;
+    value->type = substituted(std::move(value->type), map);
+    if (!value->known_ints) return;
+    for (Dim& dim : *value->known_ints) dim = substituted(dim, map);
+  };
+  for (Value* input : graph.inputs()) rename(input);
+  for (Node& node : graph) {
+    for (Value* output : node.outputs()) rename(output);
+    for (const GraphPtr& subgraph : subgraphs_of(node)) rename_sizes(*subgraph, map);
+  }
+}
+
 /// 1. A node with the operator, the inputs and the attributes of an earlier one, in its graph or one around it, goes
 ///    away; what gives an output of a graph stays, for it has a name to keep, unless there is a rewriter to hand it on.
-bool share_nodes(Graph& graph, const Scope<Node*>* around, Rewriter* rewriter) {
+bool share_nodes(Graph& graph, const Scope<Node*>* around, Rewriter* rewriter, DimMap& sizes) {
   Scope<Node*> scope{around, {}};
   bool is_changed = false;
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
-    for (const GraphPtr& subgraph : subgraphs_of(*node)) is_changed |= share_nodes(*subgraph, &scope, rewriter);
+    for (const GraphPtr& subgraph : subgraphs_of(*node)) is_changed |= share_nodes(*subgraph, &scope, rewriter, sizes);
     const std::string key = key_of(*node);
     const bool has_output = std::any_of(node->outputs().begin(), node->outputs().end(),
                                         [](const Value* value) { return value != nullptr && is_graph_output(value); });
@@ -60,6 +86,7 @@ bool share_nodes(Graph& graph, const Scope<Node*>* around, Rewriter* rewriter) {
         if (same->output(i) == nullptr) {
           is_done = false;
         } else {
+          note_sizes(output->type, same->output(i)->type, sizes);
           graph.replace_uses(output, same->output(i));
           is_changed = true;
         }
@@ -77,10 +104,17 @@ bool share_nodes(Graph& graph, const Scope<Node*>* around, Rewriter* rewriter) {
   return is_changed;
 }
 
+bool share_all_nodes(Graph& graph, Rewriter* rewriter) {
+  DimMap sizes;
+  const bool is_changed = share_nodes(graph, nullptr, rewriter, sizes);
+  if (!sizes.empty()) rename_sizes(graph, sizes);
+  return is_changed;
+}
+
 }  // namespace
 
-bool share_nodes(Graph& graph) { return share_nodes(graph, nullptr, nullptr); }
+bool share_nodes(Graph& graph) { return share_all_nodes(graph, nullptr); }
 
-bool share_equal_nodes(Graph& graph, Rewriter& rewriter) { return share_nodes(graph, nullptr, &rewriter); }
+bool share_equal_nodes(Graph& graph, Rewriter& rewriter) { return share_all_nodes(graph, &rewriter); }
 
 }  // namespace tonnx
