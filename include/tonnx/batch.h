@@ -61,6 +61,36 @@ TONNX_API BatchReport run(const std::string& config_path, const BatchOptions& op
 /// batch.yml.state, for later runs that resume.
 TONNX_API BatchReport run_text(std::string_view config, const std::string& folder, const BatchOptions& options = {});
 
+/// A batch whose jobs are done one by one, in any order, elsewhere or by any number of processes: each notes what it
+/// has done for later runs, and none rewrites what others note.
+class TONNX_API BatchPlan {
+ public:
+  /// Of `options` count `resumes` and `verifies`. `here` is the folder that the command would be run in, where that is
+  /// not the current one.
+  explicit BatchPlan(const std::string& config_path, const BatchOptions& options = {}, const std::string& here = {});
+  /// Sources and targets that are no files here: of such a plan there is nothing but the report.
+  static BatchPlan elsewhere(const std::string& config_path,
+                             const std::vector<std::pair<std::string, std::string>>& jobs);
+  BatchPlan(BatchPlan&& other) noexcept;
+  BatchPlan& operator=(BatchPlan&& other) noexcept;
+  ~BatchPlan();
+
+  /// The places of the jobs that are to be done.
+  std::vector<size_t> waiting() const;
+  /// Does one job, and reports of it alone; the plan stays as it is. Of `options` count `limits`, and `compare`, which
+  /// a job that is to be verified needs.
+  BatchReport run(size_t index, const BatchOptions& options = {}) const;
+  /// What came of a job; its source, target and steps are those of the plan.
+  void note(size_t index, const BatchJob& result);
+  /// All of them, as far as they were noted.
+  BatchReport report(double seconds) const;
+
+ private:
+  struct Content;
+  explicit BatchPlan(Content* content) : content_(content) {}
+  Content* content_;
+};
+
 /// `done`
 TONNX_API std::string_view name_of(BatchJob::Status status);
 

@@ -33,12 +33,15 @@ struct UnsupportedOp {
   std::string why;                  ///< empty where no version of the library has had the operator
 };
 
-/// A module of the generated code.
+/// A module of the generated code, with those inside it.
 struct ModuleInfo {
-  std::string path;               ///< `encoder.layer.0`; empty for the model itself
-  std::string type;               ///< `nn.Linear`; empty for the model itself
-  std::string arguments;          ///< `768, 3072`
-  std::vector<std::string> keys;  ///< of the state dict
+  std::string name;  ///< that the module around it has it under: `0`; empty for the model itself
+  std::string path;  ///< `encoder.layer.0`; empty for the model itself
+  std::string type;  ///< `nn.Linear`, `nn.Sequential`; the class that the file says it was; empty where nothing says it
+  std::string arguments;           ///< `768, 3072`, of PyTorch's own modules
+  std::vector<std::string> keys;   ///< of the state dict: its own tensors, without those of its children
+  std::vector<std::string> nodes;  ///< names of the nodes that it computes, or its operators where they have none
+  std::vector<ModuleInfo> children;
 };
 
 /// A weight as generated code has it.
@@ -108,6 +111,8 @@ class TONNX_API Model {
   /// The bytes must stay where they are while the model or a copy of it is there.
   static Model read(std::span<const std::byte> bytes, Format format, const ReadOptions& options = {});
   static Model read(std::vector<std::byte>&& bytes, Format format, const ReadOptions& options = {});
+  /// The bytes of a tensor of uint8, which the model keeps.
+  static Model read(const Tensor& bytes, Format format, const ReadOptions& options = {});
   static Model read(const ByteSource& source, Format format, const ReadOptions& options = {});
   /// An empty model of ONNX.
   static Model create(int64_t opset = 20);
@@ -131,10 +136,16 @@ class TONNX_API Model {
   /// Domains, "" for ai.onnx, and versions.
   const std::vector<std::pair<std::string, int64_t>>& opsets() const;
   int64_t opset(std::string_view domain = "") const;  ///< 0 where it is not imported
-  /// The modules that code of this model has, the model itself first, and their weights; the model is converted for
-  /// it.
-  std::vector<ModuleInfo> modules(const WriteOptions& options = {}) const;
+  /// The model as modules inside modules, as code of it has them, with their weights and nodes; the model is converted
+  /// for it.
+  ModuleInfo modules(const WriteOptions& options = {}) const;
   size_t node_count() const;  ///< with those of graphs inside nodes
+
+  /// What the outputs are called; the values of a program have names of their own.
+  std::vector<std::string> output_names() const;
+  void set_output_names(std::vector<std::string> names);
+  /// The values of a .pth or .safetensors file take the place of the model's own, as ReadOptions::weights says.
+  void replace_weights(const std::string& path, const std::optional<std::string>& part = {});
 
   // Of models of ONNX. Programs of PyTorch are made ONNX first, by to_onnx().
   Report simplify(const SimplifyOptions& options = {});
@@ -148,7 +159,9 @@ class TONNX_API Model {
   /// operators and their arguments are not those of the opset.
   void check() const;
 
-  /// What keeps the model from becoming that; nothing is done. Empty where all is well.
+  /// What keeps the model from becoming that, one entry for each operator, version and reason: operators that are not
+  /// known on the way, and nodes that the opset that is asked for cannot say. Empty where all is well. The model stays
+  /// as it is; for ONNX a program is converted for it.
   std::vector<UnsupportedOp> unsupported(Format target, const WriteOptions& options = {}) const;
   struct Counts {
     size_t nodes = 0, operators = 0;

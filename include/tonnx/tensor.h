@@ -47,6 +47,9 @@ enum class DType : uint8_t {
 /// `float32`, `int64`, `bfloat16`: as numpy has it.
 TONNX_API std::string_view name_of(DType dtype);
 TONNX_API std::optional<DType> find_dtype(std::string_view name);
+/// `float32`, `float8_e4m3fn`: as PyTorch has it; empty where it has no such type.
+TONNX_API std::string_view torch_name_of(DType dtype);
+TONNX_API std::optional<DType> find_torch_dtype(std::string_view name);
 /// Of one element; 0 for strings.
 TONNX_API int bits_of(DType dtype);
 
@@ -130,6 +133,9 @@ class TONNX_API Tensor {
   /// Bytes that stay where they are. `release(keeper)` is called when nobody needs them any more.
   static Tensor borrow(DType dtype, std::vector<int64_t> dims, std::span<const std::byte> bytes, void* keeper = nullptr,
                        void (*release)(void*) = nullptr);
+  /// The same of bytes that nobody else looks at or writes to from now on, as if they had been moved here.
+  static Tensor adopt(DType dtype, std::vector<int64_t> dims, std::span<const std::byte> bytes, void* keeper,
+                      void (*release)(void*));
   static Tensor strings(std::vector<int64_t> dims, std::vector<std::string> strings);
   /// Shares the bytes of the view, which may go away with its model then.
   explicit Tensor(const TensorView& view);

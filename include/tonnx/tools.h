@@ -29,6 +29,12 @@ TONNX_API void require_content(const std::string& path, Format format);
 /// the source.
 TONNX_API Format require_route(const std::string& source, const std::string& target,
                                const ConvertOptions& options = {});
+/// The same for options by name: `opset`, `external_data`, `input_shapes`, `input_types`, `dynamic`, `allow_ops`,
+/// `mmap`, `source_lines`, `flat`, `weights`, `part`. A target without a name is a module in memory.
+TONNX_API void require_options(const std::string& source, const std::string& target,
+                               const std::vector<std::string>& names);
+/// What to do about a source that is not read, such as a live model that was pickled; empty where there is no advice.
+TONNX_API std::string advice_on(const std::string& source, const std::string& target);
 /// Throws where one is no name of an operator that may be allowed.
 TONNX_API void require_operator_names(const std::vector<std::string>& names);
 /// Names, types and shapes of the weights in a .pth or .safetensors file, one line each, and what else it holds.
@@ -70,7 +76,22 @@ struct AtenOperatorInfo {
 TONNX_API std::vector<OnnxOperatorInfo> onnx_operators();
 TONNX_API std::vector<AtenOperatorInfo> aten_operators();
 
+/// The opsets of ONNX that define the operator anew; empty where ONNX has none of that name.
+TONNX_API std::vector<int> standard_versions(std::string_view op);
+/// The one of these that a model of an opset follows; 0 where there is none.
+TONNX_API int schema_version(std::string_view op, int64_t opset);
+/// Of ONNX that is made of a program, where nobody says which.
+TONNX_API int64_t default_opset();
+
+// Tensors.
+/// The same elements, each in a byte or more of its own, as PyTorch has them: types smaller than a byte widened.
+TONNX_API Tensor widened(const TensorView& tensor);
+/// The value of an initializer, also where it is sparse: all of its elements then.
+TONNX_API Tensor dense_value(ValueView initializer);
+
 // Texts.
+/// `name:1,?,224`: what parses as shapes of inputs.
+TONNX_API std::vector<std::string> texts_of(const InputShapes& shapes);
 /// `x:0=batch:1..64`
 TONNX_API DynamicDim parse_dynamic(const std::string& text);
 /// `1MB`, `4096`

@@ -18,6 +18,11 @@ class TONNX_API Runner {
   virtual std::vector<std::string> outputs() const = 0;
   /// May throw where it cannot run with inputs of these sizes: others are tried then, where sizes are open.
   virtual std::vector<Tensor> run(const std::vector<Tensor>& inputs) = 0;
+  /// The names of values inside that run_inner() can give, in the order in which they are computed. None, unless a
+  /// program says otherwise: then outputs alone are compared.
+  virtual std::vector<std::string> inner() const;
+  /// The values of these names, in this order, at these inputs.
+  virtual std::vector<Tensor> run_inner(const std::vector<Tensor>& inputs, const std::vector<std::string>& names);
 };
 
 struct VerifyOptions {
@@ -27,6 +32,9 @@ struct VerifyOptions {
   uint64_t seed = 0;
   std::optional<double> rtol,
       atol;  ///< in place of those that fit the types and the depth; one that is not given is 0
+  /// Compares values inside too, where both runners have them: at the first draw at which the outputs differ, or at the
+  /// first one.
+  bool layers = false;
 };
 
 /// One output of the two models, at the inputs where it is furthest off.
@@ -41,13 +49,24 @@ struct OutputComparison {
   std::string why;  ///< where it is not a matter of numbers: another shape
 };
 
+/// A value inside of the first model, and what it is in the second.
+struct LayerComparison : OutputComparison {
+  std::string counterpart;  ///< its name there
+};
+
 struct VerifyResult {
   bool is_same = true;
   std::vector<OutputComparison> outputs;
   int draws = 0;
   std::vector<std::pair<std::string, std::string>> inputs;  ///< names, and types with the sizes that were chosen
 
+  /// Values inside that have a counterpart, in the order of the first model. They do not change the verdict, for two
+  /// models may compute the same in two ways.
+  std::vector<LayerComparison> layers = {};
+
   explicit operator bool() const { return is_same; }
+  /// The first of these that differs; null where none does.
+  TONNX_API const LayerComparison* first_layer() const;
   /// The first output that differs, in words; empty where none does.
   TONNX_API std::string first_difference() const;
   /// All of it, a line for each output.
@@ -55,9 +74,10 @@ struct VerifyResult {
 };
 
 /// Runs both on the same inputs, which belong together by name, or by place where the names say nothing, and so do
-/// the outputs. Sizes, inputs and tolerances follow the rules of docs/verify.md, as far as outputs alone are judged;
-/// how much rounding is to be expected is counted in `model`, which either of them runs. What a runner throws passes
-/// through.
+/// the outputs. Sizes, inputs and tolerances follow the rules of docs/verify.md. What they are is found in `model`,
+/// which either of them runs: sizes at which something happens inside, rows of tables that inputs choose, numbers that
+/// they are compared with, and how much rounding is to be expected. Where a runner throws, other sizes are tried, if
+/// any are open; what it throws in the end passes through.
 TONNX_API VerifyResult verify(Runner& reference, Runner& other, const Model& model, const VerifyOptions& options = {});
 
 TONNX_END

@@ -1,9 +1,8 @@
 // batch.cpp - the binding of many conversions at a time.
-#include "batch/batch.h"
-
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <tonnx/batch.h>
+#include <tonnx/tools.h>
 
 #include "bindings.h"
 
@@ -13,127 +12,91 @@ namespace tonnx::python_binding {
 namespace {
 
 /// `compare` is called as the command line calls it.
-JobJudge judge_of(nb::handle function) {
-  return [function](const BatchJob& job, const std::string& result,
-                    const std::map<std::string, std::vector<int64_t>>& shapes) {
-    const VerifyOptions& verify = *job.verify;
-    return call_for_text(function, job.source, result, verify.times, texts_of(shapes), verify.data, verify.relative,
-                         verify.absolute, job.convert.allow_ops.names());
-  };
-}
-
-BatchOptions options_of(const std::map<std::string, int64_t>& limits, const nb::object& compare) {
+BatchOptions batch_options(const std::map<std::string, int64_t>& limits, const nb::object& compare) {
   BatchOptions options;
-  for (const auto& [name, value] : limits) options.limits.set(name, value);
-  options.judge = judge_of(compare);
+  options.limits = limits_of(limits);
+  options.compare = [function = nb::handle(compare)](const BatchComparison& asked) {
+    return call_for_text(function, asked.source, asked.result, asked.times, texts_of(asked.shapes), asked.data,
+                         asked.relative, asked.absolute, asked.allow_ops);
+  };
   return options;
 }
 
-/// A batch whose jobs are done elsewhere: what there is to do, each of them by itself, and the report of all.
-class Plan {
- public:
-  using Pairs = std::vector<std::pair<std::string, std::string>>;
+/// The report as JSON and as a table.
+using ReportTexts = std::pair<std::string, std::string>;
 
-  Plan(const std::string& path, bool verifies, bool resumes, const std::string& here)
-      : config_(read_batch(path, verifies ? Verifying::Asked : Verifying::Never, here)), jobs_(config_) {
-    BatchOptions options;
-    options.is_dry = true;
-    options.resumes = resumes;
-    report_ = run_batch(config_, options);
-  }
-
-  /// Sources and targets that are no files here: the plan can only report of them.
-  Plan(const std::string& path, const Pairs& pairs) : config_{path, {}}, jobs_(config_) {
-    for (const auto& [source, target] : pairs) {
-      config_.jobs.emplace_back();
-      config_.jobs.back().source = source;
-      config_.jobs.back().target = target;
-    }
-    report_.results.resize(pairs.size());
-  }
-
-  std::vector<size_t> waiting() const {
-    std::vector<size_t> result;
-    for (size_t i = 0; i < report_.results.size(); ++i) {
-      if (report_.results[i].status == JobResult::Status::Waiting) result.push_back(i);
-    }
-    return result;
-  }
-
-  /// The report of one job, as JSON of a batch that has no other.
-  std::string run(size_t index, const std::map<std::string, int64_t>& limits, const nb::object& compare) {
-    const BatchOptions options = options_of(limits, compare);
-    const nb::gil_scoped_release no_gil;
-    BatchReport one;
-    one.results.push_back(jobs_.run(index, options));
-    return json_of(BatchConfig{config_.path, {config_.jobs.at(index)}}, one);
-  }
-
-  void note(size_t index, bool is_done, double seconds, uint64_t bytes, bool verified, const std::string& not_judged,
-            std::optional<std::pair<int64_t, int64_t>> nodes, const std::string& kind, const std::string& error) {
-    JobResult& result = report_.results.at(index);
-    result = {is_done ? JobResult::Status::Done : JobResult::Status::Failed,
-              seconds,
-              bytes,
-              nodes,
-              verified,
-              not_judged,
-              error};
-    for (const ErrorKind each :
-         {ErrorKind::BadFile, ErrorKind::InvalidModel, ErrorKind::Unsupported, ErrorKind::Internal}) {
-      if (kind == name_of(each)) result.kind = each;
-    }
-  }
-
-  std::pair<std::string, std::string> report(double seconds) {
-    report_.seconds = seconds;
-    return {json_of(config_, report_), table_of(config_, report_)};
-  }
-
- private:
-  BatchConfig config_;
-  SingleJobs jobs_;
-  BatchReport report_;
-};
-
-/// The report as JSON and as a table. `compare` is called as the command line calls it.
-std::pair<std::string, std::string> run(const std::string& path, unsigned threads, bool resumes, bool is_dry,
-                                        bool verifies, const std::map<std::string, int64_t>& limits,
-                                        const nb::object& compare) {
-  BatchOptions options = options_of(limits, compare);
+ReportTexts run_batch(const std::string& path, unsigned threads, bool resumes, bool is_dry, bool verifies,
+                      const std::map<std::string, int64_t>& limits, const nb::object& compare) {
+  BatchOptions options = batch_options(limits, compare);
   options.threads = threads;
   options.resumes = resumes;
   options.is_dry = is_dry;
+  options.verifies = verifies;
   bool is_interrupted = false;
   options.should_stop = [&] {
     const nb::gil_scoped_acquire gil;
     is_interrupted = is_interrupted || PyErr_CheckSignals() != 0;
     return is_interrupted;
   };
-  std::pair<std::string, std::string> result;
+  BatchReport report;
   {
     const nb::gil_scoped_release no_gil;
-    const BatchConfig config = read_batch(path, verifies ? Verifying::Asked : Verifying::Never);
-    const BatchReport report = run_batch(config, options);
-    result = {json_of(config, report), table_of(config, report)};
+    report = run(path, options);
   }
   if (is_interrupted) throw nb::python_error();
-  return result;
+  return {report.json, report.table};
+}
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+/// The report of one job, as JSON of a batch that has no other.
+std::string run_job(const BatchPlan& self, size_t index, const std::map<std::string, int64_t>& limits,
+                    const nb::object& compare) {
+  const BatchOptions options = batch_options(limits, compare);
+  const nb::gil_scoped_release no_gil;
+  return self.run(index, options).json;
+}
+
+void note(BatchPlan& self, size_t index, bool is_done, double seconds, uint64_t bytes, bool verified,
+          const std::string& not_judged, std::optional<std::pair<int64_t, int64_t>> nodes, const std::string& kind,
+          const std::string& error) {
+  BatchJob job;
+  job.status = is_done ? BatchJob::Status::Done : BatchJob::Status::Failed;
+  job.seconds = seconds;
+  job.bytes = bytes;
+  job.verified = verified;
+  job.not_judged = not_judged;
+  job.nodes = nodes;
+  job.error = error;
+  job.kind = find_kind(kind);
+  self.note(index, job);
+}
+
+ReportTexts report_of(const BatchPlan& self, double seconds) {
+  const BatchReport report = self.report(seconds);
+  return {report.json, report.table};
 }
 
 }  // namespace
 
 void bind_batch(nb::module_& m) {
-  m.def("run_batch", run, nb::arg("path"), nb::arg("threads"), nb::arg("resumes"), nb::arg("is_dry"),
+  m.def("run_batch", run_batch, nb::arg("path"), nb::arg("threads"), nb::arg("resumes"), nb::arg("is_dry"),
         nb::arg("verifies"), nb::arg("limits"), nb::arg("compare"));
-  nb::class_<Plan>(m, "BatchPlan")
-      .def(nb::init<const std::string&, bool, bool, const std::string&>())
-      .def(nb::init<const std::string&, const Plan::Pairs&>())
-      .def("waiting", &Plan::waiting)
-      .def("run", &Plan::run)
-      .def("note", &Plan::note, nb::arg("index"), nb::arg("is_done"), nb::arg("seconds"), nb::arg("bytes"),
+  nb::class_<BatchPlan>(m, "BatchPlan")
+      .def("__init__",
+           [](BatchPlan* self, const std::string& path, bool verifies, bool resumes, const std::string& here) {
+             BatchOptions options;
+             options.verifies = verifies;
+             options.resumes = resumes;
+             new (self) BatchPlan(path, options, here);
+           })
+      .def("__init__", [](BatchPlan* self, const std::string& path,
+                          const Pairs& pairs) { new (self) BatchPlan(BatchPlan::elsewhere(path, pairs)); })
+      .def("waiting", &BatchPlan::waiting)
+      .def("run", run_job)
+      .def("note", note, nb::arg("index"), nb::arg("is_done"), nb::arg("seconds"), nb::arg("bytes"),
            nb::arg("verified"), nb::arg("not_judged"), nb::arg("nodes").none(), nb::arg("kind"), nb::arg("error"))
-      .def("report", &Plan::report);
+      .def("report", report_of);
 }
 
 }  // namespace tonnx::python_binding

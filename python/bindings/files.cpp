@@ -1,6 +1,4 @@
-// files.cpp - the binding of what is done with files and bytes of models, through the public interface alone.
-#include "files.h"
-
+// files.cpp - the binding of what is done with files and bytes of models, and of what there is.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -14,35 +12,12 @@
 #include <filesystem>
 #include <map>
 
+#include "bindings.h"
+
 namespace nb = nanobind;
 
 namespace tonnx::python_binding {
 namespace {
-
-using Shapes = std::map<std::string, std::vector<int64_t>>;
-using TypeNames = std::map<std::string, std::string>;
-using Names = std::vector<std::string>;
-
-const char* name_of(Error::Kind kind) {
-  switch (kind) {
-    case Error::Kind::BadFile: return "bad_file";
-    case Error::Kind::InvalidModel: return "invalid_model";
-    case Error::Kind::Unsupported: return "unsupported";
-    default: return "internal";
-  }
-}
-
-std::vector<std::pair<std::string, DType>> types_of(const TypeNames& names) {
-  std::vector<std::pair<std::string, DType>> types;
-  for (const auto& [input, name] : names) {
-    const auto dtype = find_dtype(name);
-    if (!dtype)
-      throw Error(Error::Kind::InvalidModel,
-                  "the input '" + shown(input) + "' is of the type '" + shown(name) + "', which is none");
-    types.emplace_back(input, *dtype);
-  }
-  return types;
-}
 
 /// A path, or the bytes of a model, which must stay there as long as the model does.
 Model read_onnx(const nb::object& source, const std::string& folder) {
@@ -72,7 +47,7 @@ nb::tuple simplify(const nb::object& source, const std::string& folder, const st
                    const Names& unused_outputs, int64_t fold_limit, std::optional<int64_t> opset, bool infers_shapes,
                    std::optional<bool> external_data, bool verifies_passes, const nb::object& compare) {
   SimplifyOptions options;
-  options.input_shapes.assign(input_shapes.begin(), input_shapes.end());
+  options.input_shapes = shapes_of(input_shapes);
   options.skip = skip;
   options.only = only;
   options.enable = enable;
@@ -104,7 +79,7 @@ nb::tuple simplify(const nb::object& source, const std::string& folder, const st
 nb::object infer(const nb::object& source, const std::string& folder, const std::optional<std::string>& target,
                  const Shapes& input_shapes) {
   Model model = read_onnx(source, folder);
-  model.infer_shapes({input_shapes.begin(), input_shapes.end()});
+  model.infer_shapes(shapes_of(input_shapes));
   if (!target) return bytes_of(model);
   model.write(*target, {.format = Format::Onnx});
   return nb::none();
@@ -115,7 +90,7 @@ void convert_file(const std::string& source, const std::string& target, std::opt
                   bool flat, const std::string& weights, const std::optional<std::string>& part,
                   const Shapes& input_shapes, const TypeNames& input_types) {
   ConvertOptions options;
-  options.read.input_shapes.assign(input_shapes.begin(), input_shapes.end());
+  options.read.input_shapes = shapes_of(input_shapes);
   options.read.input_types = types_of(input_types);
   options.read.weights = weights;
   options.read.part = part;
@@ -130,15 +105,6 @@ void convert_file(const std::string& source, const std::string& target, std::opt
 }  // namespace
 
 void bind_files(nb::module_& m) {
-  static nb::object error_type = m.attr("CoreError");
-  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
-    try {
-      std::rethrow_exception(p);
-    } catch (const Error& e) {
-      const nb::object value = error_type(nb::str(visible_text(e.what(), true).c_str()), nb::str(name_of(e.kind())));
-      PyErr_SetObject(error_type.ptr(), value.ptr());
-    }
-  });
   m.def("simplify", simplify, nb::arg("source"), nb::arg("folder"), nb::arg("target").none(), nb::arg("input_shapes"),
         nb::arg("skip"), nb::arg("only"), nb::arg("enable"), nb::arg("unused_outputs"), nb::arg("fold_limit"),
         nb::arg("opset").none(), nb::arg("infers_shapes"), nb::arg("external_data").none(), nb::arg("verifies_passes"),
@@ -158,6 +124,9 @@ void bind_files(nb::module_& m) {
       "write_text", [](const std::string& path, const std::string& text) { write_text(path, text); }, nb::arg("path"),
       nb::arg("text"));
   m.def("parse_bytes", &parse_bytes);
+  m.def("standard_versions", [](const std::string& op) { return standard_versions(op); });
+  m.def("advice_on", &advice_on);
+  m.def("check_route", &require_options, nb::arg("source"), nb::arg("target"), nb::arg("given"));
   m.def("nearest_list", [](const std::string& name, const Names& known) { return nearest_list(name, known); });
   m.def("did_you_mean_text", [](const std::string& name, const Names& known) { return did_you_mean(name, known); });
 }

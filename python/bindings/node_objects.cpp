@@ -1,7 +1,9 @@
 // node_objects.cpp - makes objects of Python of what a file holds.
 #include "node_objects.h"
 
-#include "ops/frame/op_def.h"
+#include <tonnx/tools.h>
+
+#include "tensors.h"
 
 namespace nb = nanobind;
 
@@ -17,61 +19,89 @@ nb::list text_list(const std::vector<std::string>& texts) {
   return result;
 }
 
-nb::list sizes_object(const Shape& shape) {
+namespace {
+
+/// Numbers, and the names of sizes that are open.
+nb::list sizes_object(const std::vector<Dim>& shape) {
   nb::list sizes;
   for (const Dim& dim : shape) {
-    if (const auto number = dim.constant()) {
-      sizes.append(*number);
+    if (dim.is_number()) {
+      sizes.append(dim.number);
     } else {
-      sizes.append(text_object(dim.text()));
+      sizes.append(text_object(dim.text));
     }
   }
   return sizes;
 }
 
-namespace {
-
-nb::object attribute_object(const AttrValue& value, BufferTable& buffers) {
-  if (const auto* b = value.get<bool>()) return nb::bool_(*b);
-  if (const auto* i = value.get<int64_t>()) return nb::int_(*i);
-  if (const auto* f = value.get<double>()) return nb::float_(*f);
-  if (const auto* s = value.get<std::string>()) return text_object(*s);
-  if (const auto* t = value.get<TensorPtr>()) return describe_tensor(*widened(*t), buffers);
-  if (value.get<GraphPtr>() != nullptr) return nb::none();
+nb::object attribute_object(const AttributeView& value) {
+  using Kind = AttributeView::Kind;
   nb::list list;
-  if (const auto* all = value.get<std::vector<int64_t>>()) {
-    for (const int64_t i : *all) list.append(i);
-  } else if (const auto* all_floats = value.get<std::vector<double>>()) {
-    for (const double f : *all_floats) list.append(f);
-  } else if (const auto* all_texts = value.get<std::vector<std::string>>()) {
-    for (const std::string& s : *all_texts) list.append(attribute_object(AttrValue(s), buffers));
-  } else if (const auto* items = value.get<AttrList>()) {
-    for (const AttrValue& item : *items) list.append(attribute_object(item, buffers));
-  } else {
-    return nb::none();
+  switch (value.kind()) {
+    case Kind::Bool: return nb::bool_(value.as_int() != 0);
+    case Kind::Int: return nb::int_(value.as_int());
+    case Kind::Float: return nb::float_(value.as_float());
+    case Kind::Text: return text_object(value.as_text());
+    case Kind::Tensor: return describe_tensor(widened(value.as_tensor()));
+    case Kind::Ints:
+      for (const int64_t i : value.as_ints()) list.append(i);
+      return list;
+    case Kind::Floats:
+      for (const double f : value.as_floats()) list.append(f);
+      return list;
+    case Kind::Texts: return text_list(value.as_texts());
+    case Kind::List:
+      for (const AttributeView& item : value.items()) list.append(attribute_object(item));
+      return list;
+    default: return nb::none();
   }
-  return list;
+}
+
+nb::list names_of(const std::vector<ValueView>& values) {
+  nb::list names;
+  for (const ValueView value : values) names.append(text_object(value ? value.name() : std::string_view()));
+  return names;
 }
 
 }  // namespace
 
-nb::dict node_object(const Node& node, BufferTable& buffers) {
-  nb::dict result;
-  nb::list inputs, outputs;
-  for (const Value* value : node.inputs()) inputs.append(text_object(value ? value->name : ""));
-  for (const Value* value : node.outputs()) outputs.append(text_object(value ? value->name : ""));
+nb::dict node_object(NodeView node) {
   nb::dict attributes;
-  for (const Attribute& attribute : node.attributes) {
-    attributes[text_object(attribute.name)] = attribute_object(attribute.value, buffers);
-  }
-  result["name"] = text_object(node.name);
-  result["domain"] = text_object(node.domain.view());
-  result["operation_type"] = text_object(node.op.view());
-  result["inputs"] = nb::tuple(inputs);
-  result["outputs"] = nb::tuple(outputs);
+  for (const AttributeView& attribute : node.attributes())
+    attributes[text_object(attribute.name())] = attribute_object(attribute);
+  nb::dict result;
+  result["name"] = text_object(node.name());
+  result["domain"] = text_object(node.domain());
+  result["operation_type"] = text_object(node.op());
+  result["inputs"] = nb::tuple(names_of(node.inputs()));
+  result["outputs"] = nb::tuple(names_of(node.outputs()));
   result["attributes"] = attributes;
-  const int schema = node.domain.empty() ? schema_version(node.op.view(), node.version) : 0;
-  result["version"] = schema > 0 ? schema : node.version;
+  const int schema = node.domain().empty() ? schema_version(node.op(), node.version()) : 0;
+  result["version"] = schema > 0 ? schema : node.version();
+  return result;
+}
+
+nb::dict graph_object(GraphView graph) {
+  nb::list nodes;
+  nb::dict types, initializers;
+  for (const ValueView input : graph.inputs()) {
+    const Type type = input.type();
+    if (type.kind == Type::Kind::Tensor && type.shape)
+      types[text_object(input.name())] = nb::make_tuple(text_object(name_of(type.dtype)), sizes_object(*type.shape));
+  }
+  for (const NodeView& node : graph) nodes.append(node_object(node));
+  for (const ValueView value : graph.initializers()) {
+    const Tensor tensor = dense_value(value);
+    if (tensor.dtype() != DType::String)
+      initializers[text_object(value.name())] = describe_tensor(widened(tensor.view()));
+  }
+  nb::dict result;
+  result["name"] = text_object(graph.name());
+  result["inputs"] = nb::tuple(names_of(graph.inputs()));
+  result["input_types"] = types;
+  result["outputs"] = nb::tuple(names_of(graph.outputs()));
+  result["nodes"] = nodes;
+  result["initializers"] = initializers;
   return result;
 }
 

@@ -1,13 +1,11 @@
 // node_objects.h - names, sizes and nodes of a model as Python sees them.
 #pragma once
 #include <nanobind/nanobind.h>
+#include <tonnx/graph.h>
 
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "ir/graph.h"
-#include "tensors.h"
 
 namespace tonnx::python_binding {
 
@@ -15,10 +13,9 @@ namespace tonnx::python_binding {
 nanobind::object text_object(std::string_view text);
 nanobind::list text_list(const std::vector<std::string>& texts);
 
-/// Numbers, and the names of sizes that are open.
-nanobind::list sizes_object(const Shape& shape);
-
 /// What a converter of the user's own is told of a node.
-nanobind::dict node_object(const Node& node, BufferTable& buffers);
+nanobind::dict node_object(NodeView node);
+/// What it is told of the graph around it.
+nanobind::dict graph_object(GraphView graph);
 
 }  // namespace tonnx::python_binding

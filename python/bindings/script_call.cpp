@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "base/error.h"
+#include "bindings.h"
 
 namespace nb = nanobind;
 
@@ -39,14 +39,12 @@ ScriptArgument argument_of(const nb::tuple& row) {
 ScriptCall script_call_of(const ScriptInputRows& inputs, const ScriptArgumentRows& arguments) {
   ScriptCall call;
   for (const auto& [name, type, sizes] : inputs) {
-    const auto dtype = find_dtype(type);
-    require(dtype.has_value(), "the input '{}' is of the type '{}', which is none", name, type);
-    Shape shape;
+    std::vector<Dim> shape;
     for (const auto& size : sizes) {
       const auto* number = std::get_if<int64_t>(&size);
-      shape.push_back(number != nullptr ? Dim(*number) : Dim::symbol(std::get<std::string>(size)));
+      shape.push_back(number != nullptr ? Dim(*number) : Dim(std::get<std::string>(size)));
     }
-    call.inputs.emplace_back(name, Type::tensor(*dtype, std::move(shape)));
+    call.inputs.emplace_back(name, Type::tensor(types_of({{name, type}}).at(0).second, std::move(shape)));
   }
   for (const auto& [name, row] : arguments) call.arguments.emplace_back(name, argument_of(row));
   return call;

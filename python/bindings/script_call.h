@@ -6,14 +6,13 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
+#include <tonnx/live.h>
 
 #include <string>
 #include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include "formats/torchscript/torchscript.h"
 
 namespace tonnx::python_binding {
 

@@ -3,143 +3,89 @@
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include "base/budget.h"
-#include "base/computed.h"
-#include "base/error.h"
+#include "bindings.h"
 
 namespace nb = nanobind;
 
 namespace tonnx::python_binding {
 namespace {
 
-/// Memory that tensors in Python are views of: a mapped file, or a buffer of ours. Kept alive by them.
+/// Memory that a tensor in Python is a view of: of a mapped file, or of the library's own. Kept alive by it.
 struct Buffer {
-  std::shared_ptr<const ByteOwner> owner;
+  Tensor tensor;
 };
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
-  const auto* buffer = nb::inst_ptr<Buffer>(self);
+  const std::span<const std::byte> bytes = nb::inst_ptr<Buffer>(self)->tensor.bytes();
   // A mapping is private: a view may be written to, and only the pages that are written are copied.
-  return PyBuffer_FillInfo(view, self, const_cast<uint8_t*>(buffer->owner->begin()),
-                           static_cast<Py_ssize_t>(buffer->owner->size()), 0, flags);
+  return PyBuffer_FillInfo(view, self, const_cast<std::byte*>(bytes.data()), static_cast<Py_ssize_t>(bytes.size()), 0,
+                           flags);
 }
 
 PyType_Slot kBufferSlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
 
-/// Memory that weights lie in.
-class UsedMemory {
- public:
-  /// Adds a part; true where none of it was there.
-  bool add(const Bytes& bytes) {
-    const uint8_t *begin = bytes.data(), *end = begin + bytes.size();
-    const auto next = ends_.lower_bound(begin);
-    const bool is_free =
-        (next == ends_.end() || next->first >= end) && (next == ends_.begin() || std::prev(next)->second <= begin);
-    if (is_free) ends_.emplace_hint(next, begin, end);
-    return is_free;
-  }
+void release_object(void* object) {
+  const nb::gil_scoped_acquire gil;
+  Py_DECREF(static_cast<PyObject*>(object));
+}
 
- private:
-  std::map<const uint8_t*, const uint8_t*> ends_;  // by their beginning; no two overlap
-};
+Tensor borrowed(DType dtype, std::vector<int64_t> dims, const Memory& memory) {
+  const auto& [address, size, keep] = memory;
+  const std::span bytes(reinterpret_cast<const std::byte*>(address), size);  // NOLINT
+  return Tensor::borrow(dtype, std::move(dims), bytes, keep.inc_ref().ptr(), release_object);
+}
 
 DType torch_dtype(const std::string& name) {
-  for (int i = 1; i < kDTypeCount; ++i) {
-    if (info(static_cast<DType>(i)).torch == name) return static_cast<DType>(i);
-  }
-  fail_unsupported("weights of {} are not supported", name);
+  if (const auto dtype = find_torch_dtype(name)) return *dtype;
+  throw Error(Error::Kind::Unsupported, "weights of " + name + " are not supported");
 }
 
 }  // namespace
 
-Bytes bytes_of(nb::bytes object, bool is_own) {
-  const auto owner = std::make_shared<const PythonBytes>(std::move(object), is_own);
-  return {owner, owner->begin(), owner->size()};
+Tensor tensor_of(nb::bytes object, bool is_own) {
+  const std::span bytes(reinterpret_cast<const std::byte*>(object.c_str()), object.size());
+  const std::vector<int64_t> dims{static_cast<int64_t>(bytes.size())};
+  PyObject* keeper = object.inc_ref().ptr();
+  return is_own ? Tensor::adopt(DType::UInt8, dims, bytes, keeper, release_object)
+                : Tensor::borrow(DType::UInt8, dims, bytes, keeper, release_object);
 }
 
-Bytes bytes_of(const std::tuple<uintptr_t, size_t, nb::object>& memory) {
-  const auto& [address, size, keep] = memory;
-  const auto owner = std::make_shared<const PythonMemory>(address, size, keep);
-  return {owner, owner->begin(), owner->size()};
+Tensor tensor_of(const Memory& memory) {
+  return borrowed(DType::UInt8, {static_cast<int64_t>(std::get<1>(memory))}, memory);
 }
 
-nb::object BufferTable::buffer_of(const Bytes& bytes) {
-  nb::object& object = known_[bytes.owner().get()];
-  if (!object.is_valid()) object = nb::cast(Buffer{bytes.owner()});
-  return object;
-}
-
-nb::tuple describe_tensor(const Tensor& tensor, BufferTable& buffers) {
-  const Bytes& data = tensor.data;
+nb::tuple describe_tensor(const Tensor& tensor) {
   nb::list dims;
-  for (const int64_t dim : tensor.dims) dims.append(dim);
-  const std::string dtype(info(tensor.dtype).torch);
-  if (data.empty()) return nb::make_tuple(nb::none(), 0, dtype, nb::tuple(dims));
-  return nb::make_tuple(buffers.buffer_of(data), data.data() - data.owner()->begin(), dtype, nb::tuple(dims));
+  for (const int64_t dim : tensor.dims()) dims.append(dim);
+  const std::string dtype(torch_name_of(tensor.dtype()));
+  if (tensor.bytes().empty()) return nb::make_tuple(nb::none(), 0, dtype, nb::tuple(dims));
+  return nb::make_tuple(nb::cast(Buffer{tensor}), 0, dtype, nb::tuple(dims));
 }
 
-std::unique_ptr<Copies> begin_copies(const Graph& graph) {
-  std::vector<Bytes> sources;
-  UsedMemory used;
-  for (const Value* value : graph.initializers()) {
-    if (!value->constant) continue;
-    const Bytes& data = value->constant->data;
-    if (!data.empty() && !data.owner()->is_own() && !is_computed(data) && used.add(data)) sources.push_back(data);
-  }
-  return std::make_unique<Copies>(std::move(sources));
+nb::tuple source_and_state_of(ModuleCode code) {
+  nb::list entries, copies;
+  for (const ModuleWeight& weight : code.state)
+    entries.append(nb::make_tuple(weight.name, describe_tensor(weight.tensor), weight.transposed, weight.trainable));
+  copies.append(nb::cast(std::move(code.copies)));
+  return nb::make_tuple(code.source, entries, copies);
 }
 
-PythonState state_of(const std::vector<StateTensor>& state, bool mapped, std::unique_ptr<Copies> begun) {
-  std::vector<Tensor> tensors;
-  std::vector<size_t> foreign;  // those that are to be copied
-  std::vector<Bytes> sources;
-  UsedMemory used;
-  for (const StateTensor& entry : state) {
-    tensors.push_back(*entry.tensor);
-    const Bytes& data = entry.tensor->data;
-    if (mapped || data.empty()) continue;
-    const bool is_first = used.add(data);
-    // a small file can have many weights that lie at the same place
-    if (!is_first) budget().take(Resource::Memory, static_cast<int64_t>(data.size()));
-    if (is_first && data.owner()->is_own()) continue;
-    if (const auto copy = is_first && begun ? begun->place_of(data) : std::nullopt) {
-      tensors.back().data = *copy;
-      continue;
-    }
-    foreign.push_back(tensors.size() - 1);
-    sources.push_back(data);
-  }
-  auto copies = std::make_unique<Copies>(std::move(sources));
-  for (size_t i = 0; i < foreign.size(); ++i) tensors[foreign[i]].data = copies->places()[i];
-  PythonState result;
-  if (begun) result.copies.append(nb::cast(std::move(begun)));
-  result.copies.append(nb::cast(std::move(copies)));
-  BufferTable buffers;
-  for (size_t i = 0; i < state.size(); ++i) {
-    result.entries.append(
-        nb::make_tuple(state[i].name, describe_tensor(tensors[i], buffers), state[i].transposed, state[i].trainable));
-  }
-  return result;
-}
-
-std::vector<StateTensor> state_tensors(const std::vector<nb::tuple>& entries) {
-  std::vector<StateTensor> state;
+std::vector<ModuleWeight> weights_of(const StoredTensors& entries) {
+  std::vector<ModuleWeight> weights;
   for (const nb::tuple& entry : entries) {
-    auto tensor = std::make_shared<Tensor>();
-    tensor->dtype = torch_dtype(nb::cast<std::string>(entry[1]));
-    tensor->dims = nb::cast<std::vector<int64_t>>(entry[2]);
-    tensor->data = bytes_of(nb::cast<std::tuple<uintptr_t, size_t, nb::object>>(entry[3]));
-    state.push_back({nb::cast<std::string>(entry[0]), tensor, nb::cast<bool>(entry[4]), nb::cast<bool>(entry[5])});
+    const DType dtype = torch_dtype(nb::cast<std::string>(entry[1]));
+    weights.push_back({nb::cast<std::string>(entry[0]),
+                       borrowed(dtype, nb::cast<std::vector<int64_t>>(entry[2]), nb::cast<Memory>(entry[3])),
+                       nb::cast<bool>(entry[4]), nb::cast<bool>(entry[5])});
   }
-  return state;
+  return weights;
 }
 
 void bind_tensors(nb::module_& m) {
   nb::class_<Buffer>(m, "Buffer", nb::type_slots(kBufferSlots));
-  nb::class_<Copies>(m, "Copies").def("wait", &Copies::wait, nb::call_guard<nb::gil_scoped_release>());
+  nb::class_<WeightCopies>(m, "Copies").def("wait", &WeightCopies::wait, nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace tonnx::python_binding

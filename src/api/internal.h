@@ -70,6 +70,11 @@ auto callers(Body&& body) {
   }
 }
 
+/// The kind of an error inside; what there is only outside is the caller's own mistake.
+inline core::ErrorKind core_of(Error::Kind kind) {
+  return kind > Error::Kind::Internal ? core::ErrorKind::InvalidModel : static_cast<core::ErrorKind>(kind);
+}
+
 [[noreturn]] void throw_public(const core::Error& error);
 [[noreturn]] void throw_internal(const char* what);
 [[noreturn]] void throw_cancelled();
@@ -110,6 +115,7 @@ struct Model::Content {
   Format format = Format::Onnx;
   core::Limits limits;
   uint64_t input_bytes = 0;                     // in proportion to which the limits are
+  bool is_functional = false;                   // of a program: nothing writes to a tensor any more
   bool declares_values = true;                  // whether a file says the types of values between the nodes
   mutable std::atomic<bool> is_checked = true;  // since it was last edited; several threads may look at one model
 
@@ -124,6 +130,7 @@ struct Model::Content {
 struct Access {
   static Model model(std::unique_ptr<Model::Content> content) { return Model(content.release()); }
   static const Model::Content& content(const Model& model) { return *model.content_; }
+  static Model::Content& content(Model& model) { return *model.content_; }
   static const core::AttrValue& attribute(const AttributeValue& value) { return value.content_->value; }
   static Tensor tensor(core::TensorPtr tensor) { return Tensor(new Tensor::Content{std::move(tensor)}); }
   static const core::TensorPtr& tensor(const Tensor& tensor) { return tensor.content_->tensor; }
@@ -138,6 +145,19 @@ std::span<const std::byte> bytes_of(const core::Tensor& tensor);
 void check_model(const core::Model& model);
 /// The same where it was edited.
 void check_edited(const Model::Content& content);
+
+/// A copy that a conversion may change.
+core::Program copy_of(const Model::Content& content);
+/// The graph that code is written from, and the model that it is described by.
+struct Code {
+  core::Program program;
+  core::GraphPtr graph;
+};
+Code code_of(const Model::Content& content, const core::ConvertOptions& options);
+/// Makes a program functional, which is a model's own or a copy of it, where that was not done before.
+void make_functional(Model::Content& content, core::Program& program);
+/// What keeps a model of ONNX from becoming code.
+std::vector<UnsupportedOp> unsupported_in(const Model::Content& content, const core::LoweringOptions& options);
 
 /// What the operations of one model may use.
 class ModelBudget {

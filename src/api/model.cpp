@@ -168,6 +168,14 @@ Model Model::read(std::vector<std::byte>&& bytes, Format format, const ReadOptio
   });
 }
 
+Model Model::read(const Tensor& bytes, Format format, const ReadOptions& options) {
+  return translated([&] {
+    core::require(bytes.dtype() == DType::UInt8, "a model is read from a tensor of bytes, and this one is of {}",
+                  name_of(bytes.dtype()));
+    return read_from({{}, Access::tensor(bytes)->data}, format, options);
+  });
+}
+
 Model Model::read(const ByteSource& source, Format format, const ReadOptions& options) {
   return translated([&] { return read_from({{}, read_all(source)}, format, options); });
 }
@@ -212,6 +220,7 @@ Model Model::clone() const {
     copy->format = content_->format;
     copy->limits = content_->limits;
     copy->input_bytes = content_->input_bytes;
+    copy->is_functional = content_->is_functional;
     copy->declares_values = content_->declares_values;
     copy->is_checked = content_->is_checked.load();
     return Access::model(std::move(copy));
@@ -236,6 +245,32 @@ const Metadata& Model::metadata() const { return content_->model().metadata; }
 const std::vector<std::pair<std::string, int64_t>>& Model::opsets() const { return content_->model().opsets; }
 int64_t Model::opset(std::string_view domain) const {
   return content_->model().opset(domain == "ai.onnx" ? "" : domain);
+}
+std::vector<std::string> Model::output_names() const {
+  if (!content_->is_onnx()) return content_->program.output_names;
+  std::vector<std::string> names;
+  for (const core::Value* output : content_->graph().outputs()) names.push_back(output->name);
+  return names;
+}
+void Model::set_output_names(std::vector<std::string> names) {
+  translated([&] {
+    core::require(names.size() == content_->graph().outputs().size(), "{} names are given for {} outputs", names.size(),
+                  content_->graph().outputs().size());
+    if (!content_->is_onnx()) {
+      content_->program.output_names = std::move(names);
+      return;
+    }
+    GraphEditor editor = edit();
+    const std::vector<ValueView> outputs = graph().outputs();
+    for (size_t i = 0; i < outputs.size(); ++i) editor.rename(outputs[i], std::move(names[i]));
+  });
+}
+void Model::replace_weights(const std::string& path, const std::optional<std::string>& part) {
+  translated([&] {
+    check_edited(*content_);
+    const ModelBudget budget(*content_);
+    core::replace_weights(*content_->model().graph, core::read_weights(path, part), path);
+  });
 }
 size_t Model::node_count() const { return count_nodes(content_->graph()); }
 

@@ -50,9 +50,7 @@ auto users(Body&& body) {
   try {
     return body();
   } catch (const Error& e) {
-    const auto kind =
-        e.kind() > Error::Kind::Internal ? core::ErrorKind::InvalidModel : static_cast<core::ErrorKind>(e.kind());
-    throw core::Error(kind, e.text());
+    throw core::Error(core_of(e.kind()), e.text());
   } catch (const core::Error&) {
     throw;
   } catch (...) {

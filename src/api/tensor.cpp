@@ -8,8 +8,8 @@ namespace {
 /// Memory that a caller keeps for us.
 class Borrowed : public core::ByteOwner {
  public:
-  Borrowed(std::span<const std::byte> bytes, void* keeper, void (*release)(void*))
-      : bytes_(bytes), keeper_(keeper), release_(release) {}
+  Borrowed(std::span<const std::byte> bytes, void* keeper, void (*release)(void*), bool is_own = false)
+      : bytes_(bytes), keeper_(keeper), release_(release), is_own_(is_own) {}
   Borrowed(const Borrowed&) = delete;
   Borrowed& operator=(const Borrowed&) = delete;
   ~Borrowed() override {
@@ -17,11 +17,13 @@ class Borrowed : public core::ByteOwner {
   }
   const uint8_t* begin() const override { return reinterpret_cast<const uint8_t*>(bytes_.data()); }
   size_t size() const override { return bytes_.size(); }
+  bool is_own() const override { return is_own_; }
 
  private:
   std::span<const std::byte> bytes_;
   void* keeper_;
   void (*release_)(void*);
+  bool is_own_;
 };
 
 core::TensorPtr tensor_of(DType dtype, std::vector<int64_t> dims, core::Bytes data) {
@@ -74,6 +76,14 @@ Tensor Tensor::borrow(DType dtype, std::vector<int64_t> dims, std::span<const st
                       void (*release)(void*)) {
   return translated([&] {
     const auto owner = std::make_shared<const Borrowed>(bytes, keeper, release);
+    return Access::tensor(tensor_of(dtype, std::move(dims), {owner, owner->begin(), owner->size()}));
+  });
+}
+
+Tensor Tensor::adopt(DType dtype, std::vector<int64_t> dims, std::span<const std::byte> bytes, void* keeper,
+                     void (*release)(void*)) {
+  return translated([&] {
+    const auto owner = std::make_shared<const Borrowed>(bytes, keeper, release, /*is_own=*/true);
     return Access::tensor(tensor_of(dtype, std::move(dims), {owner, owner->begin(), owner->size()}));
   });
 }

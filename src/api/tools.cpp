@@ -1,7 +1,10 @@
 // tools.cpp - lists, texts and files for command lines and bindings.
 #include <tonnx/tools.h>
 
+#include <algorithm>
+
 #include "api/internal.h"
+#include "base/join.h"
 #include "base/nearest.h"
 #include "base/output_file.h"
 #include "base/temporary.h"
@@ -38,6 +41,31 @@ void require_content(const std::string& path, Format format) {
 Format require_route(const std::string& source, const std::string& target, const ConvertOptions& options) {
   return translated([&] { return public_of(core::route(source, target, core_of(options)).source); });
 }
+void require_options(const std::string& source, const std::string& target, const std::vector<std::string>& names) {
+  static constexpr std::pair<std::string_view, core::RouteOption> kOptions[] = {
+      {"opset", core::RouteOption::Opset},
+      {"external_data", core::RouteOption::ExternalData},
+      {"input_shapes", core::RouteOption::InputShapes},
+      {"input_types", core::RouteOption::InputTypes},
+      {"dynamic", core::RouteOption::Dynamic},
+      {"allow_ops", core::RouteOption::AllowOps},
+      {"mmap", core::RouteOption::Mapped},
+      {"source_lines", core::RouteOption::SourceLines},
+      {"flat", core::RouteOption::Flat},
+      {"weights", core::RouteOption::Weights},
+      {"part", core::RouteOption::Part}};
+  translated([&] {
+    std::vector<core::RouteOption> options;
+    for (const std::string& name : names) {
+      const auto* at =
+          std::find_if(std::begin(kOptions), std::end(kOptions), [&](const auto& each) { return each.first == name; });
+      core::require(at != std::end(kOptions), "there is no option '{}'", name);
+      options.push_back(at->second);
+    }
+    core::route(source, target, options);
+  });
+}
+std::string advice_on(const std::string& source, const std::string& target) { return core::advice_on(source, target); }
 void require_operator_names(const std::vector<std::string>& names) {
   translated([&] { const core::AllowedOps allowed(names); });
 }
@@ -92,6 +120,35 @@ std::vector<AtenOperatorInfo> aten_operators() {
     }
   }
   return result;
+}
+
+std::vector<int> standard_versions(std::string_view op) {
+  const auto versions = core::standard_versions(op);
+  return {versions.begin(), versions.end()};
+}
+int schema_version(std::string_view op, int64_t opset) { return core::schema_version(op, opset); }
+int64_t default_opset() { return core::RaiseOptions().opset; }
+
+Tensor widened(const TensorView& tensor) {
+  return translated(
+      [&] { return Access::tensor(core::widened(std::make_shared<core::Tensor>(open(tensor.handle())))); });
+}
+Tensor dense_value(ValueView initializer) {
+  return translated([&] {
+    core::require(initializer && initializer.is_initializer(), "a value that is no initializer has no tensor");
+    const core::Value& value = open(initializer.handle());
+    return Access::tensor(value.constant ? value.constant : core::densified(*value.sparse));
+  });
+}
+
+std::vector<std::string> texts_of(const InputShapes& shapes) {
+  std::vector<std::string> texts;
+  for (const auto& [name, shape] : shapes) {
+    std::vector<std::string> sizes;
+    for (const int64_t size : shape) sizes.push_back(size < 0 ? "?" : std::to_string(size));
+    texts.push_back(name + ":" + core::joined(sizes, ","));
+  }
+  return texts;
 }
 
 DynamicDim parse_dynamic(const std::string& text) {

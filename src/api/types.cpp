@@ -14,6 +14,15 @@ std::optional<DType> find_dtype(std::string_view name) {
   return found ? std::optional(public_of(*found)) : std::nullopt;
 }
 
+std::string_view torch_name_of(DType dtype) { return core::info(core_of(dtype)).torch; }
+std::optional<DType> find_torch_dtype(std::string_view name) {
+  for (int i = 1; i < core::kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (!name.empty() && torch_name_of(dtype) == name) return dtype;
+  }
+  return std::nullopt;
+}
+
 core::Type core_of(const Type& type) {
   core::Type result;
   result.kind = static_cast<core::Type::Kind>(type.kind);

@@ -2,25 +2,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <set>
 
-#include "api/verify_numbers.h"
+#include "api/verify_inside.h"
+#include "api/verify_sizes.h"
 #include "base/join.h"
 
 namespace tonnx::v1 {
 
 Runner::~Runner() = default;
+std::vector<std::string> Runner::inner() const { return {}; }
+std::vector<Tensor> Runner::run_inner(const std::vector<Tensor>& /*inputs*/,
+                                      const std::vector<std::string>& /*names*/) {
+  return {};
+}
 
 namespace {
-
-/// `gpu_0/data_0` is `gpu_0_data_0` in PyTorch.
-std::string identifier(std::string_view name) {
-  std::string result(name);
-  for (char& c : result) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  }
-  return result;
-}
 
 /// For each name of b the place of that of a: by name, or by place where the names say nothing.
 std::vector<size_t> paired(const std::vector<std::string>& a, const std::vector<std::string>& b, const char* what) {
@@ -47,21 +44,10 @@ std::vector<size_t> paired(const std::vector<std::string>& a, const std::vector<
   return result;
 }
 
-/// Sizes of images and of sequences, in the order in which they are tried until both models can run.
-struct Guess {
-  int64_t image, sequence;
-};
-constexpr Guess kGuesses[] = {{64, 8}, {224, 64}, {256, 512}, {512, 16000}, {1, 1}, {2, 2}, {32, 32}, {128, 128}};
-
-int64_t usual(size_t place, size_t rank, const Guess& guess) {
-  if (place == 0 && rank > 1) return 1;  // the batch
-  return rank >= 4 && place >= 2 ? guess.image : guess.sequence;
-}
-
 class Verification {
  public:
-  Verification(Runner& a, Runner& b, const core::Model& model, const VerifyOptions& options)
-      : a_(a), b_(b), options_(options), rounding_(rounding_of(model)) {
+  Verification(Runner& a, Runner& b, const Model::Content& content, const VerifyOptions& options)
+      : a_(a), b_(b), options_(options), graph_(content.graph()), rounding_(rounding_of(content.model())) {
     inputs_ = callers([&] { return a.inputs(); });
     others_ = callers([&] { return b.inputs(); });
     outputs_ = callers([&] { return a.outputs(); });
@@ -74,14 +60,23 @@ class Verification {
     output_pairs_ = paired(outputs_, callers([&] { return b.outputs(); }), "output");
     for (const auto& shape : options.shapes) require_input(shape.first);
     for (const auto& input : options.inputs) require_input(input.first);
+    take_hints(content.model(), content.is_onnx());
+    find_open_sizes();
   }
 
   VerifyResult run() {
     const bool is_random = options_.inputs.size() < inputs_.size();
     const int draws = is_random ? std::max(options_.draws, 1) : 1;
-    for (int draw = 0; draw < draws; ++draw) compare(draw);
+    std::vector<Tensor> telling;  // the inputs at which the models differ, or the first ones
+    for (int draw = 0; draw < draws; ++draw) {
+      const bool was_same = result_.is_same;
+      compare(draw);
+      for (const OutputComparison& output : result_.outputs) result_.is_same = result_.is_same && output.is_same;
+      if (draw == 0 || was_same != result_.is_same) telling = feeds_;
+    }
     result_.draws = draws;
-    for (const OutputComparison& output : result_.outputs) result_.is_same = result_.is_same && output.is_same;
+    if (options_.layers)
+      result_.layers = compared_inside({a_, telling}, {b_, feeds_of_other(telling)}, graph_, rounding_, options_);
     return std::move(result_);
   }
 
@@ -92,47 +87,163 @@ class Verification {
     core::require(is_one, "the model has no input '{}'", name);
   }
 
-  /// What is declared of a size by either model, by the shapes that are given, and by the names of sizes.
-  std::vector<int64_t> shape_of(size_t i, const Guess& guess, std::map<std::string, int64_t>& sizes) const {
-    std::vector<const std::vector<Dim>*> declared;
-    if (inputs_[i].type.shape) declared.push_back(&*inputs_[i].type.shape);
+  /// What the model tells of each input of the first runner: by name, or by place where there are as many.
+  void take_hints(const core::Model& model, bool is_onnx) {
+    ModelHints hints = hints_of(model, is_onnx);
+    needs_ = std::move(hints.needs);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const auto at = std::find_if(hints.inputs.begin(), hints.inputs.end(), [&](const InputHint& hint) {
+        return identifier(hint.name) == identifier(inputs_[i].name);
+      });
+      InputHint hint;
+      if (at != hints.inputs.end()) {
+        hint = *at;
+      } else if (hints.inputs.size() == inputs_.size()) {
+        hint = hints.inputs[i];
+      }
+      hints_.push_back(std::move(hint));
+    }
+  }
+
+  /// One dimension of an input: what either runner, the model, and the options say of it.
+  struct Declared {
+    std::optional<int64_t> number;
+    std::vector<std::string> names;      // that it has
+    std::vector<core::Dim> expressions;  // over other names
+  };
+
+  static void declare(const Dim& dim, Declared& declared) {
+    if (dim.is_number()) {
+      declared.number = declared.number.value_or(dim.number);
+    } else if (!dim.text.empty()) {
+      declared.names.push_back(dim.text);
+      const auto expression = find_expression(dim.text);
+      if (expression && !expression->symbol_name() && !expression->is_constant())
+        declared.expressions.push_back(*expression);
+    }
+  }
+
+  std::vector<Declared> declared_of(size_t i) const {
+    std::vector<std::vector<Dim>> shapes;
+    if (inputs_[i].type.shape) shapes.push_back(*inputs_[i].type.shape);
     for (size_t j = 0; j < others_.size(); ++j) {
-      if (input_pairs_[j] == i && others_[j].type.shape) declared.push_back(&*others_[j].type.shape);
+      if (input_pairs_[j] == i && others_[j].type.shape) shapes.push_back(*others_[j].type.shape);
     }
-    const std::vector<int64_t>* given = nullptr;
+    const Tensor* data = given(i);
+    const std::vector<int64_t>* sizes = nullptr;
     for (const auto& [name, shape] : options_.shapes) {
-      if (name == inputs_[i].name) given = &shape;
+      if (name == inputs_[i].name) sizes = &shape;
     }
-    core::require(given != nullptr || !declared.empty(), "nothing says what shape the input '{}' has", inputs_[i].name);
-    const size_t rank = given != nullptr ? given->size() : declared[0]->size();
-    std::vector<int64_t> result;
+    core::require(data != nullptr || sizes != nullptr || !shapes.empty(), "nothing says what shape the input '{}' has",
+                  inputs_[i].name);
+    const size_t rank = data != nullptr ? data->dims().size() : sizes != nullptr ? sizes->size() : shapes[0].size();
+    std::vector<Declared> result(rank);
     for (size_t d = 0; d < rank; ++d) {
-      int64_t size = given != nullptr ? (*given)[d] : -1;
-      std::vector<std::string> names;
-      for (const auto* shape : declared) {
-        core::require(shape->size() == rank, "the input '{}' has {} dimensions, and {}", inputs_[i].name, shape->size(),
-                      rank);
-        if ((*shape)[d].is_number() && size < 0) size = (*shape)[d].number;
-        if (!(*shape)[d].is_number() && !(*shape)[d].text.empty()) names.push_back((*shape)[d].text);
+      if (data != nullptr) result[d].number = data->dims()[d];
+      if (sizes != nullptr && (*sizes)[d] >= 0 && data == nullptr) result[d].number = (*sizes)[d];
+    }
+    for (const std::vector<Dim>& shape : shapes) {
+      core::require(shape.size() == rank, "the input '{}' has {} dimensions, and {}", inputs_[i].name, shape.size(),
+                    rank);
+      for (size_t d = 0; d < rank; ++d) declare(shape[d], result[d]);
+    }
+    const auto& known = hints_[i].shape;
+    if (known && known->size() == rank) {
+      for (size_t d = 0; d < rank; ++d) {
+        const core::Dim& dim = (*known)[d];
+        declare(dim.is_constant() ? Dim(*dim.constant()) : Dim(dim.text()), result[d]);
       }
-      for (const std::string& name : names) {
-        if (const auto at = sizes.find(name); at != sizes.end() && size < 0) size = at->second;
-      }
-      if (size < 0) size = usual(d, rank, guess);
-      for (const std::string& name : names) sizes.try_emplace(name, size);
-      result.push_back(size);
     }
     return result;
   }
 
-  std::vector<Tensor> feeds(int draw, const Guess& guess) const {
-    std::vector<Tensor> result;
-    std::map<std::string, int64_t> sizes;
+  /// All open sizes, where each is declared first, and those that are not open.
+  void find_open_sizes() {
+    std::map<std::string, SizePlace> names;
+    SizesByName fixed;
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      const auto at = std::find_if(options_.inputs.begin(), options_.inputs.end(),
-                                   [&](const auto& given) { return given.first == inputs_[i].name; });
-      if (at != options_.inputs.end()) {
-        result.push_back(converted(at->second, inputs_[i].type.dtype));
+      dims_.push_back(declared_of(i));
+      for (size_t d = 0; d < dims_[i].size(); ++d) {
+        for (const std::string& name : dims_[i][d].names) {
+          names.try_emplace(name, SizePlace{d, dims_[i].size()});
+          if (dims_[i][d].number) fixed.try_emplace(name, *dims_[i][d].number);
+        }
+        has_open_sizes_ = has_open_sizes_ || !dims_[i][d].number;
+      }
+    }
+    for (const auto& dims : dims_) {  // what is made of other names follows from them
+      for (const Declared& dim : dims) {
+        for (const core::Dim& expression : dim.expressions) {
+          const std::set<std::string> used = names_in(expression);
+          const bool is_composed = std::all_of(used.begin(), used.end(), [&](const auto& name) {
+            return names.contains(name) && std::find(dim.names.begin(), dim.names.end(), name) == dim.names.end();
+          });
+          if (is_composed && !dim.number)
+            std::for_each(dim.names.begin(), dim.names.end(), [&](auto& n) { names.erase(n); });
+        }
+      }
+    }
+    choices_ = size_choices(names, needs_, fixed);
+  }
+
+  int64_t size_of(const Declared& dim, size_t place, size_t rank, SizesByName& sizes, const SizeRule& rule) const {
+    std::optional<int64_t> size = dim.number;
+    for (const std::string& name : dim.names) {
+      if (const auto at = sizes.find(name); at != sizes.end() && !size) size = at->second;
+    }
+    for (const core::Dim& expression : dim.expressions) {
+      const auto value = value_of(expression, sizes);
+      if (!size && value && *value >= 0) size = value;
+    }
+    if (!size) size = rule(place, rank);
+    for (const std::string& name : dim.names) sizes.try_emplace(name, *size);
+    return *size;
+  }
+
+  const Tensor* given(size_t i) const {
+    const auto at = std::find_if(options_.inputs.begin(), options_.inputs.end(),
+                                 [&](const auto& given) { return given.first == inputs_[i].name; });
+    return at == options_.inputs.end() ? nullptr : &at->second;
+  }
+
+  using Shapes = std::vector<std::vector<int64_t>>;
+
+  Shapes shapes_of(const SizeChoice& choice) const {
+    SizesByName sizes = choice.sizes;
+    Shapes shapes;
+    for (const std::vector<Declared>& dims : dims_) {
+      std::vector<int64_t>& shape = shapes.emplace_back();
+      for (size_t d = 0; d < dims.size(); ++d) shape.push_back(size_of(dims[d], d, dims.size(), sizes, choice.rule));
+    }
+    return shapes;
+  }
+
+  /// How long a sequence is: the largest size that is open in an input of several dimensions.
+  int64_t length_of(const Shapes& shapes) const {
+    int64_t length = 1;
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      if (hints_[i].is_length || shapes[i].size() < 2) continue;
+      size_t place = 1;
+      for (size_t d = shapes[i].size() - 1; d > 0; --d) {
+        if (!dims_[i][d].number) place = d;
+      }
+      length = std::max(length, shapes[i][place]);
+    }
+    return length;
+  }
+
+  static bool is_too_large(const Shapes& shapes) {
+    constexpr int64_t kLargestInput = int64_t{1} << 24;
+    return std::any_of(shapes.begin(), shapes.end(),
+                       [](const std::vector<int64_t>& shape) { return core::count_of(shape) > kLargestInput; });
+  }
+
+  std::vector<Tensor> feeds(int number, const Shapes& shapes, bool is_cautious) const {
+    std::vector<Tensor> result;
+    const int64_t length = length_of(shapes);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (const Tensor* data = given(i)) {
+        result.push_back(converted(*data, inputs_[i].type.dtype));
         continue;
       }
       DType dtype = inputs_[i].type.dtype;
@@ -140,43 +251,60 @@ class Verification {
         if (input_pairs_[j] == i && dtype == DType::Undefined) dtype = others_[j].type.dtype;
       }
       if (dtype == DType::Undefined) dtype = DType::Float32;
-      const uint64_t seed = options_.seed + static_cast<uint64_t>(draw) * 1000 + i;
-      result.push_back(random_tensor(dtype, shape_of(i, guess, sizes), draw, seed));
+      const uint64_t seed = options_.seed + static_cast<uint64_t>(number) * 1000 + i;
+      result.push_back(random_tensor(dtype, shapes[i], hints_[i], {number, seed, length, is_cautious}));
     }
     return result;
   }
 
-  std::vector<Tensor> run_other(const std::vector<Tensor>& feeds) {
+  std::vector<Tensor> feeds_of_other(const std::vector<Tensor>& feeds) const {
     std::vector<Tensor> mine;
     for (size_t j = 0; j < others_.size(); ++j)
       mine.push_back(converted(feeds[input_pairs_[j]], others_[j].type.dtype));
+    return mine;
+  }
+
+  std::vector<Tensor> run_other(const std::vector<Tensor>& feeds) {
+    const std::vector<Tensor> mine = feeds_of_other(feeds);
     return callers([&] { return b_.run(mine); });
   }
 
-  bool has_open_sizes() const {
-    return std::any_of(inputs_.begin(), inputs_.end(), [](const Runner::Value& value) {
-      return !value.type.shape || std::any_of(value.type.shape->begin(), value.type.shape->end(),
-                                              [](const Dim& dim) { return !dim.is_number(); });
-    });
+  void run_both() {
+    first_ = callers([&] { return a_.run(feeds_); });
+    second_ = run_other(feeds_);
   }
 
-  /// Runs both, with other sizes where one of them cannot run with these.
-  void run_both(int draw) {
-    while (true) {
-      try {
-        feeds_ = feeds(draw, kGuesses[guess_]);
-        first_ = callers([&] { return a_.run(feeds_); });
-        second_ = run_other(feeds_);
-        return;
-      } catch (const CallersException&) {
-        if (draw > 0 || !has_open_sizes() || guess_ + 1 == std::size(kGuesses)) throw;
-        ++guess_;
+  /// Settles on the first sizes with which both can run; then, with integers that are all 1.
+  void find_sizes() {
+    std::exception_ptr problem;
+    for (const bool is_cautious : {false, true}) {
+      std::set<Shapes> seen;
+      for (const SizeChoice& choice : choices_) {
+        const Shapes shapes = shapes_of(choice);
+        if ((!seen.empty() && is_too_large(shapes)) || !seen.insert(shapes).second) continue;
+        try {
+          feeds_ = feeds(0, shapes, is_cautious);
+          run_both();
+          shapes_ = shapes;
+          is_cautious_ = is_cautious;
+          return;
+        } catch (const CallersException&) {
+          if (!problem) problem = std::current_exception();
+        }
+        if (!has_open_sizes_) break;
       }
+      if (!has_open_sizes_ && is_cautious) break;
     }
+    std::rethrow_exception(problem);
   }
 
   void compare(int draw) {
-    run_both(draw);
+    if (draw == 0) {
+      find_sizes();
+    } else {
+      feeds_ = feeds(draw, shapes_, is_cautious_);
+      run_both();
+    }
     core::require(first_.size() == outputs_.size() && second_.size() == output_pairs_.size(),
                   "a model gives {} and {} outputs, and says that it gives {} and {}", first_.size(), second_.size(),
                   outputs_.size(), output_pairs_.size());
@@ -217,11 +345,18 @@ class Verification {
 
   Runner &a_, &b_;
   const VerifyOptions& options_;
+  const core::Graph& graph_;
   Rounding rounding_;
   std::vector<Runner::Value> inputs_, others_;
   std::vector<std::string> outputs_;
   std::vector<size_t> input_pairs_, output_pairs_;
-  size_t guess_ = 0;
+  std::vector<InputHint> hints_;  // of the inputs of the first
+  std::vector<SizeNeed> needs_;
+  std::vector<std::vector<Declared>> dims_;
+  std::vector<SizeChoice> choices_;
+  bool has_open_sizes_ = false;
+  Shapes shapes_;
+  bool is_cautious_ = false;
   std::vector<Tensor> feeds_, first_, second_;
   VerifyResult result_;
 };
@@ -239,7 +374,7 @@ std::string line_of(const OutputComparison& output) {
 }  // namespace
 
 VerifyResult verify(Runner& reference, Runner& other, const Model& model, const VerifyOptions& options) {
-  return translated([&] { return Verification(reference, other, Access::content(model).model(), options).run(); });
+  return translated([&] { return Verification(reference, other, Access::content(model), options).run(); });
 }
 
 std::string VerifyResult::first_difference() const {
@@ -247,10 +382,22 @@ std::string VerifyResult::first_difference() const {
   return at == outputs.end() ? std::string() : line_of(*at);
 }
 
+const LayerComparison* VerifyResult::first_layer() const {
+  const auto at = std::find_if(layers.begin(), layers.end(), [](const auto& layer) { return !layer.is_same; });
+  return at == layers.end() ? nullptr : &*at;
+}
+
 std::string VerifyResult::text() const {
   std::string text;
   for (const auto& [name, type] : inputs) text += fmt::format("input    {}  {}\n", name, type);
   for (const OutputComparison& output : outputs) text += "output   " + line_of(output) + "\n";
+  if (!layers.empty()) {
+    const auto wrong = std::count_if(layers.begin(), layers.end(), [](const auto& layer) { return !layer.is_same; });
+    text += fmt::format("layers   {} compared, {} differ\n", layers.size(), wrong);
+  }
+  if (const LayerComparison* layer = first_layer())
+    text += fmt::format("first layer that differs: {} = {}\n         {}\n", layer->name, layer->counterpart,
+                        line_of(*layer));
   return text + (is_same ? "THE SAME\n" : "DIFFERENT\n");
 }
 

@@ -86,19 +86,6 @@ bool is_number(core::DType dtype) {
   return kind == 'f' || kind == 'i' || kind == 'u' || kind == 'b';
 }
 
-std::vector<double> numbers_of(const Tensor& tensor) {
-  const core::Tensor& inner = *Access::tensor(tensor);
-  std::vector<double> result(static_cast<size_t>(inner.count()));
-  const std::span<const std::byte> bytes = tensor.bytes();
-  if (inner.dtype == core::DType::Float32) {
-    const auto* first = reinterpret_cast<const float*>(bytes.data());
-    std::copy_n(first, result.size(), result.begin());
-  } else {
-    for (size_t i = 0; i < result.size(); ++i) result[i] = core::element_as_double(inner, static_cast<int64_t>(i));
-  }
-  return result;
-}
-
 Tensor tensor_of_numbers(DType dtype, const std::vector<int64_t>& dims, const std::vector<double>& numbers) {
   return Access::tensor(core::make_floats(core_of(dtype), dims, numbers));
 }
@@ -113,10 +100,34 @@ double wave(size_t place, const std::array<double, 4>& pace) {
 
 }  // namespace
 
+std::vector<double> numbers_of(const Tensor& tensor) {
+  const core::Tensor& inner = *Access::tensor(tensor);
+  std::vector<double> result(static_cast<size_t>(inner.count()));
+  const std::span<const std::byte> bytes = tensor.bytes();
+  if (inner.dtype == core::DType::Float32) {
+    const auto* first = reinterpret_cast<const float*>(bytes.data());
+    std::copy_n(first, result.size(), result.begin());
+  } else {
+    for (size_t i = 0; i < result.size(); ++i) result[i] = core::element_as_double(inner, static_cast<int64_t>(i));
+  }
+  return result;
+}
+
+bool holds_numbers(const Tensor& tensor) { return is_number(core_of(tensor.dtype())); }
+
+Rounding Rounding::at(const std::string& value) const {
+  Rounding result{depth, precision, is_quantised};
+  if (const auto found = depths.find(value); found != depths.end()) result.depth = found->second;
+  return result;
+}
+
 Rounding rounding_of(const core::Model& model) {
   Rounding result;
   Depths depths;
   result.depth = walk(*model.graph, depths);
+  for (const auto& [value, depth] : depths) {
+    if (value != nullptr) result.depths.emplace(value->name, depth);
+  }
   const auto look = [&](core::DType dtype) {
     if (dtype == core::DType::BFloat16 || (dtype == core::DType::Float16 && result.precision != core::DType::BFloat16))
       result.precision = dtype;
@@ -132,31 +143,77 @@ Rounding rounding_of(const core::Model& model) {
   return result;
 }
 
-Tensor random_tensor(DType dtype, const std::vector<int64_t>& dims, int draw, uint64_t seed) {
-  const size_t count = core::room_for<double>({core::count_of(dims)});
-  std::mt19937_64 engine(seed);
-  std::uniform_real_distribution<double> uniform(0, 1);
-  std::normal_distribution<double> normal;
-  std::uniform_real_distribution<double> paces(0.01, 1);
-  std::array<double, 4> pace{};
-  for (double& each : pace) each = paces(engine);
-  std::vector<double> numbers(count);
-  const char kind = core::info(core_of(dtype)).kind;
-  for (size_t i = 0; i < count; ++i) {
-    if (kind == 'b') {
-      numbers[i] = dims.size() <= 1 ? static_cast<double>(draw % 2 == 0) : static_cast<double>(engine() % 2);
-    } else if (kind != 'f') {
-      numbers[i] = static_cast<double>(engine() % 10);
-    } else {
-      switch (draw % 6) {
-        case 0: numbers[i] = uniform(engine); break;
-        case 1: numbers[i] = normal(engine); break;
-        case 2: numbers[i] = wave(i, pace); break;
-        case 3: numbers[i] = 255 * uniform(engine); break;
-        case 4: numbers[i] = uniform(engine) < 0.1 ? 4 * normal(engine) : 0; break;
-        default: numbers[i] = 0.05 * normal(engine);
-      }
+namespace {
+
+/// A float, of the kind that the draw is of.
+class Floats {
+ public:
+  Floats(std::mt19937_64& engine, int draw) : engine_(engine), kind_(draw % 6) {
+    std::uniform_real_distribution<double> paces(0.01, 1);
+    for (double& each : pace_) each = paces(engine_);
+  }
+
+  double at(size_t place) {
+    switch (kind_) {
+      case 0: return uniform_(engine_);
+      case 1: return normal_(engine_);
+      case 2: return wave(place, pace_) + 0.01 * normal_(engine_);
+      case 3: return 255 * uniform_(engine_);
+      case 4: return uniform_(engine_) < 0.1 ? 4 * normal_(engine_) : 0;
+      default: return 0.05 * normal_(engine_);
     }
+  }
+
+ private:
+  std::mt19937_64& engine_;
+  int kind_;
+  std::uniform_real_distribution<double> uniform_{0, 1};
+  std::normal_distribution<double> normal_;
+  std::array<double, 4> pace_{};
+};
+
+int64_t between(std::mt19937_64& engine, int64_t low, int64_t high) {
+  return low + static_cast<int64_t>(engine() % static_cast<uint64_t>(high - low + 1));
+}
+
+/// All of it, then the beginning of each row.
+void fill_mask(std::vector<double>& numbers, const std::vector<int64_t>& dims, int draw, std::mt19937_64& engine) {
+  const auto row = static_cast<size_t>(dims.empty() ? 1 : std::max<int64_t>(dims.back(), 1));
+  const auto size = static_cast<int64_t>(row);
+  for (size_t start = 0; start < numbers.size(); start += row) {
+    const auto end = static_cast<size_t>(draw == 0 ? size : between(engine, std::max<int64_t>(size / 2, 1), size));
+    for (size_t i = 0; i < row && start + i < numbers.size(); ++i) numbers[start + i] = i < end ? 1 : 0;
+  }
+}
+
+}  // namespace
+
+Tensor random_tensor(DType dtype, const std::vector<int64_t>& dims, const InputHint& hint, const Draw& draw) {
+  constexpr int64_t kUsualLimit = 10;  // of integers of which nothing is known
+  std::vector<double> numbers(core::room_for<double>({core::count_of(dims)}));
+  const char kind = core::info(core_of(dtype)).kind;
+  core::require(kind == 'f' || kind == 'i' || kind == 'u' || kind == 'b', "a random input cannot be of {}",
+                name_of(dtype));
+  std::mt19937_64 engine(draw.seed);
+  Floats floats(engine, draw.number);
+  const bool is_small = dims.size() <= 1;
+  const bool is_integer = kind == 'i' || kind == 'u';
+  if (draw.is_cautious && is_integer) {
+    std::fill(numbers.begin(), numbers.end(), 1);
+  } else if (!hint.choices.empty() && is_small) {
+    std::fill(numbers.begin(), numbers.end(), hint.choices[static_cast<size_t>(draw.number) % hint.choices.size()]);
+  } else if (kind == 'b' && is_small) {
+    std::fill(numbers.begin(), numbers.end(), draw.number % 2 == 0 ? 1 : 0);
+  } else if (hint.is_length) {
+    const int64_t low = draw.number == 0 ? draw.length : std::max<int64_t>(draw.length / 2, 1);
+    for (double& number : numbers) number = static_cast<double>(between(engine, low, draw.length));
+  } else if (hint.is_mask) {
+    fill_mask(numbers, dims, draw.number, engine);
+  } else if (kind == 'f' && !hint.limit) {
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = floats.at(i);
+  } else {
+    const int64_t limit = kind == 'b' ? 2 : std::max<int64_t>(hint.limit.value_or(kUsualLimit), 1);
+    for (double& number : numbers) number = static_cast<double>(between(engine, 0, limit - 1));
   }
   return tensor_of_numbers(dtype, dims, numbers);
 }
@@ -209,7 +266,7 @@ double largest_of(const std::vector<double>& numbers) {
 }  // namespace
 
 OutputComparison compared(std::string name, const Tensor& a, const Tensor& b, const Tensor* near,
-                          const Rounding& rounding, const VerifyOptions& options) {
+                          const Rounding& rounding, const VerifyOptions& options, double noise) {
   OutputComparison result;
   result.name = std::move(name);
   const auto type_of = [](const Tensor& tensor) {
@@ -234,7 +291,7 @@ OutputComparison compared(std::string name, const Tensor& a, const Tensor& b, co
   const std::vector<double> wanted = numbers_of(a), got = numbers_of(b);
   const double largest = largest_of(wanted);
   if (core::is_float(x) || core::is_float(y)) {
-    std::tie(result.rtol, result.atol) = tolerances(x, y, largest, rounding, options);
+    std::tie(result.rtol, result.atol) = tolerances(x, y, noise * largest, rounding, options);
     if (near != nullptr && near->count() == a.count()) {
       double moved = 0;
       const std::vector<double> other = numbers_of(*near);

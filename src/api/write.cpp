@@ -1,20 +1,17 @@
 // write.cpp - models of the interface as files, as bytes, as code, and as one another.
-#include <set>
-
 #include "api/internal.h"
 #include "api/registry.h"
 #include "base/budget.h"
 #include "convert/opset.h"
 #include "convert/weights.h"
 #include "convert/write_torch.h"
-#include "formats/modules/module_tree.h"
-#include "formats/modules/outline.h"
 #include "formats/onnx/onnx.h"
 #include "ir/clone.h"
 #include "ir/transposed.h"
 #include "passes/aten/to_exported.h"
 
 namespace tonnx::v1 {
+
 core::ConvertOptions core_of(const WriteOptions& options) {
   core::ConvertOptions result;
   result.opset = options.opset;
@@ -45,6 +42,33 @@ core::ConvertOptions core_of(const ConvertOptions& options) {
   return result;
 }
 
+core::Program copy_of(const Model::Content& content) {
+  check_edited(content);
+  core::Program copy{core::clone(content.model()), content.program.output_names};
+  copy.model.graph->input_declarations.resize(copy.model.graph->inputs().size());
+  copy.model.graph->output_declarations.resize(copy.model.graph->outputs().size());
+  return copy;
+}
+
+void make_functional(Model::Content& content, core::Program& program) {
+  if (!content.is_functional) core::make_functional(program);
+  if (&program == &content.program) content.is_functional = true;
+}
+
+Code code_of(const Model::Content& content, const core::ConvertOptions& options) {
+  Code code{copy_of(content), nullptr};
+  if (content.is_onnx()) {
+    const core::LoweringOptions lowering = core::lowering_options(options);
+    core::prepare(code.program.model, lowering);
+    code.graph = core::lower_for_python(code.program.model, lowering);
+  } else {
+    if (!content.is_functional) core::make_functional(code.program);
+    core::ready_for_python(code.program, options.allow_ops);
+    code.graph = code.program.model.graph;
+  }
+  return code;
+}
+
 namespace {
 
 /// Tells the caller how far it is; asked before any work too.
@@ -68,15 +92,6 @@ void set_progress(core::ConvertOptions& inner, const WriteOptions& options) {
 /// A model without weights has no progress between none and all.
 void tell_end(const WriteOptions& options) {
   if (options.on_progress) callers([&] { return options.on_progress(1); });
-}
-
-/// A copy that a conversion may change.
-core::Program copy_of(const Model::Content& content) {
-  check_edited(content);
-  core::Program copy{core::clone(content.model()), content.program.output_names};
-  copy.model.graph->input_declarations.resize(copy.model.graph->inputs().size());
-  copy.model.graph->output_declarations.resize(copy.model.graph->outputs().size());
-  return copy;
 }
 
 /// What takes the bytes in place of a file is in the options.
@@ -103,26 +118,6 @@ void write_to(const Model::Content& content, const std::string& target, std::opt
   }
 }
 
-/// The graph that code is written from, and the model that it is described by.
-struct Code {
-  core::Program program;
-  core::GraphPtr graph;
-};
-
-Code code_of(const Model::Content& content, const core::ConvertOptions& options) {
-  Code code{copy_of(content), nullptr};
-  if (content.is_onnx()) {
-    const core::LoweringOptions lowering = core::lowering_options(options);
-    core::prepare(code.program.model, lowering);
-    code.graph = core::lower_for_python(code.program.model, lowering);
-  } else {
-    core::make_functional(code.program);
-    core::ready_for_python(code.program, options.allow_ops);
-    code.graph = code.program.model.graph;
-  }
-  return code;
-}
-
 Tensor tensor_of(const core::StateTensor& entry) {
   if (!entry.transposed) return Access::tensor(entry.tensor);
   auto turned = std::make_shared<core::Tensor>(*entry.tensor);
@@ -137,15 +132,6 @@ std::vector<StateEntry> state_of(const std::vector<core::StateTensor>& state) {
   std::vector<StateEntry> result;
   for (const core::StateTensor& entry : state) result.push_back({entry.name, tensor_of(entry), entry.trainable});
   return result;
-}
-
-ModuleInfo info_of(std::string path, std::string type, std::string arguments,
-                   const std::vector<core::StateEntry>& entries) {
-  ModuleInfo info{std::move(path), std::move(type), std::move(arguments), {}};
-  for (const core::StateEntry& entry : entries) {
-    if (!core::is_generator(entry)) info.keys.push_back(info.path.empty() ? entry.name : info.path + "." + entry.name);
-  }
-  return info;
 }
 
 }  // namespace
@@ -199,6 +185,10 @@ Model Model::to_onnx(const WriteOptions& options) const {
     result->limits = content_->limits;
     result->input_bytes = content_->input_bytes;
     result->declares_values = content_->declares_values;
+    if (content_->is_functional) {
+      result->model() = core::onnx_of(content_->program, core::export_options(inner));
+      return Access::model(std::move(result));
+    }
     core::Program program = copy_of(*content_);
     if (content_->is_onnx()) {
       core::set_dynamic_dims(program.model, inner.dynamic);
@@ -209,113 +199,6 @@ Model Model::to_onnx(const WriteOptions& options) const {
       result->model() = core::onnx_of(program, core::export_options(inner));
     }
     return Access::model(std::move(result));
-  });
-}
-
-std::vector<ModuleInfo> Model::modules(const WriteOptions& options) const {
-  return translated([&] {
-    const ModelBudget budget(*content_);
-    const Code code = code_of(*content_, core_of(options));
-    const core::ModuleTree tree =
-        core::find_module_tree(*code.graph, options.flat ? core::TreeNames::Flat : core::TreeNames::Nested);
-    std::vector<ModuleInfo> result{info_of({}, {}, {}, tree.tensors)};
-    for (const core::Submodule& module : tree.submodules)
-      result.push_back(info_of(module.name, module.spec.type, module.spec.arguments, module.state));
-    return result;
-  });
-}
-
-std::vector<UnsupportedOp> Model::unsupported(Format target, const WriteOptions& options) const {
-  return translated([&] {
-    const core::ConvertOptions inner = core_of(options);
-    const core::Route way = core::route(core_of(content_->format), name_for(target), inner);
-    const ModelBudget budget(*content_);
-    std::vector<UnsupportedOp> result;
-    core::Program program = copy_of(*content_);
-    if (content_->is_onnx() && way.target != core::Format::Onnx) {
-      for (core::UnsupportedOp& op : core::find_unsupported(program.model, core::lowering_options(inner)))
-        result.push_back({op.domain, op.op, op.version, std::move(op.nodes), op.reason});
-      return result;
-    }
-    try {
-      if (content_->is_onnx()) {
-        if (inner.opset) core::change_opset(program.model, *inner.opset);
-        return result;
-      }
-      core::make_functional(program);
-      if (way.target != core::Format::Onnx) {
-        core::ready_for_python(program, inner.allow_ops);
-        return result;
-      }
-    } catch (const core::Error& e) {
-      if (e.kind() != core::ErrorKind::Unsupported) throw;
-      result.push_back({{}, {}, 0, {}, e.text()});
-      return result;
-    }
-    for (core::UnsupportedAten& op : core::find_unsupported_aten(*program.model.graph, inner.custom.get())) {
-      const size_t colons = op.target.find("::");
-      result.push_back(
-          {op.target.substr(0, colons), op.target.substr(colons + 2), 0, std::move(op.paths), std::move(op.reason)});
-    }
-    return result;
-  });
-}
-
-namespace {
-
-/// `1 node of 1 operator cannot be converted:`
-[[noreturn]] void fail_check(size_t nodes, size_t operators, const std::string& list) {
-  throw core::Error(core::ErrorKind::Unsupported,
-                    fmt::format("{} node{} of {} operator{} cannot be converted:{}", nodes, nodes == 1 ? "" : "s",
-                                operators, operators == 1 ? "" : "s", list));
-}
-
-void count(const core::Graph& graph, size_t& nodes, std::set<std::string>& operators) {
-  for (const core::Node& node : graph) {
-    ++nodes;
-    operators.insert(core::label_of(node));
-    for (const core::GraphPtr& subgraph : core::subgraphs_of(node)) count(*subgraph, nodes, operators);
-  }
-}
-
-Model::Counts counts_of(const core::Graph& graph) {
-  Model::Counts counts;
-  std::set<std::string> operators;
-  count(graph, counts.nodes, operators);
-  counts.operators = operators.size();
-  return counts;
-}
-
-}  // namespace
-
-Model::Counts Model::require_supported(Format target, const WriteOptions& options) const {
-  return translated([&] {
-    const core::ConvertOptions inner = core_of(options);
-    const core::Route way = core::route(core_of(content_->format), name_for(target), inner);
-    const ModelBudget budget(*content_);
-    core::Program program = copy_of(*content_);
-    size_t nodes = 0;
-    Counts counts;
-    if (!content_->is_onnx()) {
-      core::make_functional(program);
-      counts = counts_of(*program.model.graph);
-      if (way.target != core::Format::Onnx) {
-        core::ready_for_python(program, inner.allow_ops);
-        return counts;
-      }
-      const auto unsupported = core::find_unsupported_aten(*program.model.graph, inner.custom.get());
-      for (const core::UnsupportedAten& op : unsupported) nodes += op.paths.size();
-      if (nodes > 0) fail_check(nodes, unsupported.size(), core::describe(unsupported));
-      core::onnx_of(program, core::export_options(inner));
-    } else if (way.target == core::Format::Onnx) {
-      if (inner.opset) core::change_opset(program.model, *inner.opset);
-    } else {
-      constexpr size_t kAll = size_t{1} << 20;
-      const auto unsupported = core::find_unsupported(program.model, core::lowering_options(inner));
-      for (const core::UnsupportedOp& op : unsupported) nodes += op.nodes.size();
-      if (nodes > 0) fail_check(nodes, unsupported.size(), core::describe(unsupported, kAll));
-    }
-    return content_->is_onnx() ? counts_of(*program.model.graph) : counts;
   });
 }
 

@@ -104,8 +104,6 @@ class SingleJobs {
 /// What is there to be done for a job: `simplify, opset 17, verify`.
 std::string steps_of(const BatchJob& job);
 std::string_view name_of(JobResult::Status status);
-/// Shapes as the command line has them: `x:1,?,224`.
-std::vector<std::string> texts_of(const std::map<std::string, std::vector<int64_t>>& shapes);
 /// One line for each job.
 std::string table_of(const BatchConfig& config, const BatchReport& report);
 std::string json_of(const BatchConfig& config, const BatchReport& report);

@@ -62,16 +62,6 @@ std::string steps_of(const BatchJob& job) {
   return joined(steps, ", ");
 }
 
-std::vector<std::string> texts_of(const std::map<std::string, std::vector<int64_t>>& shapes) {
-  std::vector<std::string> texts;
-  for (const auto& [name, dims] : shapes) {
-    std::vector<std::string> sizes;
-    for (const int64_t size : dims) sizes.push_back(size < 0 ? "?" : std::to_string(size));
-    texts.push_back(fmt::format("{}:{}", name, joined(sizes, ",")));
-  }
-  return texts;
-}
-
 std::string table_of(const BatchConfig& config, const BatchReport& report) {
   std::vector<Row> rows{{"source", "target", "result", "nodes", "size", "time"}};
   for (size_t i = 0; i < config.jobs.size(); ++i) rows.push_back(row_of(config.jobs[i], report.results[i]));

@@ -2,6 +2,7 @@
 
 #include <sys/ioctl.h>
 #include <tonnx/batch.h>
+#include <tonnx/tools.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

@@ -59,16 +59,6 @@ void add_missing(InputShapes& shapes, const InputShapes& more) {
   shapes.assign(all.begin(), all.end());
 }
 
-std::vector<std::string> texts_of(const InputShapes& shapes) {
-  std::vector<std::string> result;
-  for (const auto& [name, shape] : shapes) {
-    std::vector<std::string> sizes;
-    for (const int64_t size : shape) sizes.push_back(size < 0 ? "?" : std::to_string(size));
-    result.push_back(fmt::format("{}:{}", name, fmt::join(sizes, ",")));
-  }
-  return result;
-}
-
 std::vector<std::pair<std::string, DType>> parse_types(const std::vector<std::string>& texts) {
   std::map<std::string, DType> result;
   for (const std::string& text : texts) {

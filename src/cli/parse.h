@@ -16,8 +16,6 @@ namespace tonnx::cli {
 InputShapes parse_shapes(const std::vector<std::string>& texts, const Model* model = nullptr);
 /// Those of `more` too, where the first has no shape for the input.
 void add_missing(InputShapes& shapes, const InputShapes& more);
-/// `name:1,?,224`
-std::vector<std::string> texts_of(const InputShapes& shapes);
 
 /// `name:int64` for each input.
 std::vector<std::pair<std::string, DType>> parse_types(const std::vector<std::string>& texts);

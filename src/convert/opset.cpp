@@ -137,11 +137,34 @@ void change_node(Node& node, int64_t target, std::vector<std::string>& obstacles
   node.version = target;
 }
 
-void change(Graph& graph, int64_t target, std::vector<std::string>& obstacles) {
+/// A line of an error, which names a node that a step may have made, as what is to be said of the node in the file.
+struct Obstacle : OpsetObstacle {
+  std::string line;
+};
+
+std::string without_node(const std::string& line) {
+  const size_t end = line.starts_with("node '") ? line.find("): ") : std::string::npos;
+  return end == std::string::npos ? line : line.substr(end + 3);
+}
+
+void change(Graph& graph, int64_t target, std::vector<Obstacle>& obstacles) {
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
     for (const GraphPtr& subgraph : subgraphs_of(*node)) change(*subgraph, target, obstacles);
-    change_node(*node, target, obstacles);
+    if (!node->domain.empty() || unchanged_between(node->op.view(), node->version, target)) {
+      std::vector<std::string> none;
+      change_node(*node, target, none);
+    } else {
+      const Symbol op = node->op;
+      const int schema = schema_version(op.view(), node->version);
+      const int64_t version = schema > 0 ? schema : node->version;
+      const Value* output = node->outputs().empty() ? nullptr : node->output(0);
+      const std::string name = node->name.empty() && output != nullptr ? output->name : node->name;
+      std::vector<std::string> lines;
+      change_node(*node, target, lines);
+      for (const std::string& line : lines)
+        obstacles.push_back({{std::string(op.view()), version, name, without_node(line)}, line});
+    }
     node = next;
   }
 }
@@ -179,12 +202,25 @@ void infer_unknown_types(Model& model) {
 namespace {
 
 void change_graph(Model& model, int64_t target) {
-  std::vector<std::string> obstacles;
+  std::vector<Obstacle> obstacles;
   change(*model.graph, target, obstacles);
   if (obstacles.empty()) return;
   std::string text = fmt::format("the model cannot be brought from opset {} to {}:", model.opset(""), target);
-  for (const std::string& line : obstacles) text += "\n  " + line;
+  for (const Obstacle& each : obstacles) text += "\n  " + each.line;
   throw Error(ErrorKind::Unsupported, text);
+}
+
+/// Whether there is anything to do.
+bool begin_change(Model& model, int64_t target) {
+  if (target < 1 || target > kNewestOpset) {
+    fail_unsupported("opset {} is not known: tonnx knows 1 to {}", target, kNewestOpset);
+  }
+  if (model.opset("") == target) return false;
+  if (model.opset("") > kNewestOpset) {
+    fail_unsupported("the model follows opset {}, and tonnx knows opsets up to {}", model.opset(""), kNewestOpset);
+  }
+  infer_unknown_types(model);
+  return true;
 }
 
 }  // namespace
@@ -209,15 +245,15 @@ bool bring_down(Node& node, int64_t target) {
   return obstacles.empty();
 }
 
+std::vector<OpsetObstacle> find_opset_obstacles(Model& model, int64_t target) {
+  if (!begin_change(model, target)) return {};
+  std::vector<Obstacle> obstacles;
+  change(*model.graph, target, obstacles);
+  return {obstacles.begin(), obstacles.end()};
+}
+
 void change_opset(Model& model, int64_t target) {
-  if (target < 1 || target > kNewestOpset) {
-    fail_unsupported("opset {} is not known: tonnx knows 1 to {}", target, kNewestOpset);
-  }
-  if (model.opset("") == target) return;
-  if (model.opset("") > kNewestOpset) {
-    fail_unsupported("the model follows opset {}, and tonnx knows opsets up to {}", model.opset(""), kNewestOpset);
-  }
-  infer_unknown_types(model);
+  if (!begin_change(model, target)) return;
   change_graph(model, target);
   for (auto& [domain, version] : model.opsets) {
     if (domain.empty()) version = target;

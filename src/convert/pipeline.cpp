@@ -161,10 +161,14 @@ GraphPtr lower_for_python(const Model& model, const LoweringOptions& options) {
   return graph;
 }
 
-PythonModule python_of(Graph& graph, const Model& model, const PythonOptions& options) {
+void find_code_modules(Graph& graph) {
   recognise_quant_layers(graph);
   share_concats(graph);
   follow_float_type(graph);
+}
+
+PythonModule python_of(Graph& graph, const Model& model, const PythonOptions& options) {
+  find_code_modules(graph);
   return write_python(graph, model, options);
 }
 
@@ -256,10 +260,15 @@ void set_custom_opsets(Model& model, const std::map<std::string, int64_t>& versi
 
 }  // namespace
 
-Model onnx_of(const Program& program, const ExportOptions& options) {
+Model raised_program(const Program& program, const ExportOptions& options) {
   Model model = raise(program.model, program.output_names, options.raising, options.custom.get());
   set_custom_opsets(model, options.custom_opsets);
   simplify_raised(*model.graph, options.raising.opset);
+  return model;
+}
+
+Model onnx_of(const Program& program, const ExportOptions& options) {
+  Model model = raised_program(program, options);
   change_opset(model, options.raising.opset);
   if (!options.raising.training && !options.raising.keeps_weights)
     fuse_normalisations(*model.graph);  // last: large weights are only scaled as they are written

@@ -69,6 +69,8 @@ LoweringOptions lowering_options(const ConvertOptions& options);
 void make_functional(Program& program, bool rolls_loops = false);
 /// Brings a functional program to the form that generated code is written from.
 void ready_for_python(Program& program, const AllowedOps& allowed = {});
+/// A program of PyTorch, made functional, in the newest opset of ONNX, with what the one that is asked for has.
+Model raised_program(const Program& program, const ExportOptions& options);
 /// A program of PyTorch, made functional, as ONNX.
 Model onnx_of(const Program& program, const ExportOptions& options);
 /// `source`: the format that the program was read from.
@@ -91,6 +93,8 @@ void prepare(Model& model, const LoweringOptions& options = {});
 /// The aten graph of a model that was prepared, simplified for Python.
 GraphPtr lower_for_python(const Model& model, const LoweringOptions& options = {});
 
+/// Finds modules in it that only code has.
+void find_code_modules(Graph& graph);
 /// The code of such a graph, with modules that only code has. Its floats take the type of the model's, which may be
 /// moved to another.
 PythonModule python_of(Graph& graph, const Model& model, const PythonOptions& options);

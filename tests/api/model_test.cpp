@@ -120,11 +120,80 @@ TEST(ApiModel, CodeComesWithItsWeights) {
   EXPECT_TRUE(code.state[0].trainable);
   EXPECT_EQ(code.state[0].tensor.as<float>()[1], 0.625F);
   EXPECT_EQ(two_layers().to_python(), code.source);
-  const std::vector<tonnx::ModuleInfo> modules = two_layers().modules();
-  ASSERT_EQ(modules.size(), 3U);
-  EXPECT_EQ(modules[1].path, "fc1");
-  EXPECT_EQ(modules[1].type, "nn.Linear");
-  EXPECT_EQ(modules[1].keys, (std::vector<std::string>{"fc1.weight", "fc1.bias"}));
+}
+
+/// A block of a Conv and a Relu, twice, with a Linear behind them, by the names that PyTorch's exporter gives.
+Model blocks() {
+  Model model = Model::create(17);
+  tonnx::GraphEditor edit = model.edit();
+  tonnx::ValueView x = edit.add_input("x", tonnx::Type::tensor(DType::Float32, {1, 2, 8, 8}));
+  for (const std::string name : {"blocks.0", "blocks.1"}) {
+    const auto weight = edit.add_initializer(name + ".conv.weight", floats({2, 2, 1, 1}));
+    const std::string scope = "/" + name;
+    x = edit.add_node("Conv", {x, weight}, {.name = scope + "/conv/Conv", .outputs = {scope + "/conv/out"}}).output();
+    const auto scale = edit.add_initializer(name + ".scale", floats({2, 1, 1}));
+    x = edit.add_node("Mul", {x, scale}, {.name = scope + "/Mul", .outputs = {scope + "/mul/out"}}).output();
+    x = edit.add_node("Relu", {x}, {.name = scope + "/Relu", .outputs = {scope + "/relu/out"}}).output();
+  }
+  edit.add_output(edit.add_node("Sigmoid", {x}, {.name = "/Sigmoid", .outputs = {"y"}}).output());
+  return model;
+}
+
+TEST(ApiModel, ModulesAreATree) {
+  using Names = std::vector<std::string>;
+  const tonnx::ModuleInfo plain = two_layers().modules();
+  EXPECT_EQ(plain.path, "");
+  EXPECT_EQ(plain.nodes, (Names{"/act/Relu"}));
+  ASSERT_EQ(plain.children.size(), 2U);
+  EXPECT_EQ(plain.children[0].path, "fc1");
+  EXPECT_EQ(plain.children[0].type, "nn.Linear");
+  EXPECT_EQ(plain.children[0].arguments, "4, 8");
+  EXPECT_EQ(plain.children[0].keys, (Names{"fc1.weight", "fc1.bias"}));
+  EXPECT_EQ(plain.children[0].nodes, (Names{"/fc1/Gemm"}));
+
+  const tonnx::ModuleInfo model = blocks().modules();
+  EXPECT_EQ(model.nodes, (Names{"/Sigmoid"}));
+  ASSERT_EQ(model.children.size(), 1U);
+  const tonnx::ModuleInfo& list = model.children[0];
+  EXPECT_EQ(list.name, "blocks");
+  EXPECT_TRUE(list.type == "nn.Sequential" || list.type == "nn.ModuleList") << list.type;
+  ASSERT_EQ(list.children.size(), 2U);
+  const tonnx::ModuleInfo& block = list.children[1];
+  EXPECT_EQ(block.name, "1");
+  EXPECT_EQ(block.path, "blocks.1");
+  EXPECT_EQ(block.keys, (Names{"blocks.1.scale"}));
+  EXPECT_EQ(block.nodes, (Names{"/blocks.1/Mul", "/blocks.1/Relu"}));
+  ASSERT_EQ(block.children.size(), 1U);
+  EXPECT_EQ(block.children[0].type, "nn.Conv2d");
+  EXPECT_EQ(block.children[0].path, "blocks.1.conv");
+  EXPECT_EQ(block.children[0].nodes, (Names{"/blocks.1/conv/Conv"}));
+}
+
+TEST(ApiModel, WhatAnOlderOpsetCannotSayIsAList) {
+  Model model = Model::create(20);
+  tonnx::GraphEditor edit = model.edit();
+  const auto x = edit.add_input("x", tonnx::Type::tensor(DType::Float32, {1, 2, 8, 8}));
+  const auto grid = edit.add_input("grid", tonnx::Type::tensor(DType::Float32, {1, 4, 4, 2}));
+  for (const std::string name : {"a", "b"})
+    edit.add_output(edit.add_node("GridSample", {x, grid}, {.name = name, .outputs = {name}}).output());
+  edit.add_output(edit.add_node("Relu", {x}, {.name = "c", .outputs = {"c"}}).output());
+  EXPECT_TRUE(model.unsupported(Format::Onnx).empty());
+  EXPECT_TRUE(model.unsupported(Format::Onnx, {.opset = 16}).empty());
+  const auto missing = model.unsupported(Format::Onnx, {.opset = 15});  // GridSample came with 16
+  ASSERT_EQ(missing.size(), 1U);
+  EXPECT_EQ(missing[0].domain, "");
+  EXPECT_EQ(missing[0].op, "GridSample");
+  EXPECT_EQ(missing[0].version, 20);
+  EXPECT_EQ(missing[0].places, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(missing[0].why, "opset 15 does not have the operator");
+  const std::vector<std::byte> bytes = model.to_bytes(Format::TorchExport);
+  const Model program = Model::read(bytes, Format::TorchExport);
+  EXPECT_TRUE(program.unsupported(Format::Onnx).empty());
+  const auto from_program = program.unsupported(Format::Onnx, {.opset = 15});
+  ASSERT_EQ(from_program.size(), 1U);
+  EXPECT_EQ(from_program[0].op, "GridSample");
+  EXPECT_EQ(from_program[0].places.size(), 2U);
+  EXPECT_THROW(program.to_bytes(Format::Onnx, {.opset = 15}), Error);
 }
 
 TEST(ApiModel, SimplifiesAndSaysWhatWasDone) {

@@ -103,4 +103,159 @@ TEST(ApiVerify, NanIsLikeNanAndInfinityOnlyLikeItself) {
   EXPECT_FALSE(same(INFINITY, 3e38F));
 }
 
+/// A "runtime" that looks at what it is given, and gives nothing that matters.
+class Witness : public tonnx::Runner {
+ public:
+  explicit Witness(const Model& model) : model_(model) {}
+  std::vector<Value> inputs() const override {
+    std::vector<Value> values;
+    for (const tonnx::ValueView input : model_.graph().inputs())
+      values.push_back({std::string(input.name()), input.type()});
+    return values;
+  }
+  std::vector<std::string> outputs() const override { return {"y"}; }
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs) override {
+    given.push_back(inputs);
+    return {Tensor::of<float>(DType::Float32, {1}, {1})};
+  }
+  std::vector<std::vector<Tensor>> given;
+
+ private:
+  const Model& model_;
+};
+
+TEST(ApiVerify, IndicesAreRowsOfTheirTable) {
+  Model model = Model::create();
+  tonnx::GraphEditor edit = model.edit();
+  const auto ids = edit.add_input("ids", Type::tensor(DType::Int64, {"batch", "sequence"}));
+  const auto mask = edit.add_input("attention_mask", Type::tensor(DType::Int64, {"batch", "sequence"}));
+  const auto table = edit.add_initializer("table", api_test::floats({50, 4}));
+  const auto cast = edit.add_node("Identity", {ids});
+  edit.add_output(edit.add_node("Gather", {table, cast.output()}, {.outputs = {"y"}}).output());
+  edit.add_output(edit.add_node("Identity", {mask}, {.outputs = {"m"}}).output());
+  Witness a(model), b(model);
+  EXPECT_TRUE(tonnx::verify(a, b, model, {.draws = 6}));
+  ASSERT_EQ(a.given.size(), 6U);
+  int64_t largest = 0;
+  bool has_zero = false;
+  for (const auto& inputs : a.given) {
+    EXPECT_EQ(inputs[0].dims()[0], 1);
+    EXPECT_EQ(inputs[1].dims()[1], inputs[0].dims()[1]);  // sizes of one name are equal
+    for (const int64_t id : inputs[0].as<int64_t>()) {
+      EXPECT_GE(id, 0);
+      EXPECT_LT(id, 50);
+      largest = std::max(largest, id);
+    }
+    for (const int64_t seen : inputs[1].as<int64_t>()) {
+      EXPECT_TRUE(seen == 0 || seen == 1);
+      has_zero = has_zero || seen == 0;
+    }
+  }
+  EXPECT_GT(largest, 9);                                                      // and not only the small ones
+  EXPECT_TRUE(has_zero);                                                      // not all of a mask is 1 in every draw
+  for (const int64_t seen : a.given[0][1].as<int64_t>()) EXPECT_EQ(seen, 1);  // but in the first
+}
+
+TEST(ApiVerify, SizesAreLargeEnoughForWhatHappensInside) {
+  Model model = Model::create();
+  tonnx::GraphEditor edit = model.edit();
+  tonnx::ValueView x = edit.add_input("x", Type::tensor(DType::Float32, {"batch", 1, "samples"}));
+  const auto weight = edit.add_initializer("w", api_test::floats({1, 1, 5}));
+  for (int i = 0; i < 4; ++i) {
+    const std::vector<int64_t> strides{4};
+    x = edit.add_node("Conv", {x, weight}, {.attributes = {{"strides", strides}}}).output();
+  }
+  edit.rename(x, "y");
+  edit.add_output(x);
+  Witness a(model), b(model);
+  EXPECT_TRUE(tonnx::verify(a, b, model, {.draws = 1}));
+  // a window of 5 that moves by 4, four times: the last one needs 2 places, and so 9, 37, 149, 597 before it
+  const int64_t size = a.given.at(0).at(0).dims()[2];
+  int64_t left = size;
+  for (int i = 0; i < 4; ++i) left = (left - 5) / 4 + 1;
+  EXPECT_GE(left, 2) << size;
+  EXPECT_LE(size, 4096);
+  // one that is given is kept
+  EXPECT_TRUE(tonnx::verify(a, b, model, {.shapes = {{"x", {3, -1, 700}}}, .draws = 1}));
+  EXPECT_EQ(std::vector<int64_t>(a.given.back()[0].dims().begin(), a.given.back()[0].dims().end()),
+            (std::vector<int64_t>{3, 1, 700}));
+}
+
+TEST(ApiVerify, SizesThatAreSumsFollowFromOthers) {
+  Model model = Model::create();
+  tonnx::GraphEditor edit = model.edit();
+  const auto x = edit.add_input("x", Type::tensor(DType::Float32, {"batch", "now"}));
+  const auto past = edit.add_input("past", Type::tensor(DType::Float32, {"batch", "before"}));
+  const auto mask = edit.add_input("all", Type::tensor(DType::Float32, {"batch", "before + now"}));
+  const auto joined = edit.add_node("Concat", {past, x}, {.attributes = {{"axis", 1}}});
+  edit.add_output(edit.add_node("Add", {joined.output(), mask}, {.outputs = {"y"}}).output());
+  Witness a(model), b(model);
+  EXPECT_TRUE(tonnx::verify(a, b, model, {.shapes = {{"past", {-1, 5}}}, .draws = 1}));
+  const auto& given = a.given.at(0);
+  EXPECT_EQ(given[1].dims()[1], 5);
+  EXPECT_EQ(given[2].dims()[1], 5 + given[0].dims()[1]);
+}
+
+TEST(ApiVerify, BothSidesOfAComparisonAreDrawn) {
+  Model model = Model::create();
+  tonnx::GraphEditor edit = model.edit();
+  const auto x = edit.add_input("threshold", Type::tensor(DType::Float32, {1}));
+  const auto seven = edit.add_initializer("seven", Tensor::of<float>(DType::Float32, {1}, {7}));
+  edit.add_output(edit.add_node("Greater", {x, seven}, {.outputs = {"y"}}).output());
+  Witness a(model), b(model);
+  EXPECT_TRUE(tonnx::verify(a, b, model, {.draws = 2}));
+  EXPECT_GT(a.given.at(0)[0].as<float>()[0], 7);
+  EXPECT_LT(a.given.at(1)[0].as<float>()[0], 7);
+}
+
+/// Three functions one behind the other, whose values it tells under names of its own.
+class Layers : public Elementwise {
+ public:
+  using Function = tonnx::Callback<float(float)>;
+  Layers(std::vector<std::string> names, std::vector<Function> functions)
+      : Elementwise([](float x) { return x; }), names_(std::move(names)), functions_(std::move(functions)) {}
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs) override { return run_inner(inputs, {names_.back()}); }
+  std::vector<std::string> inner() const override { return names_; }
+  std::vector<Tensor> run_inner(const std::vector<Tensor>& inputs, const std::vector<std::string>& names) override {
+    std::vector<Tensor> values(names.size());
+    std::vector<float> x(inputs[0].as<float>().begin(), inputs[0].as<float>().end());
+    for (size_t i = 0; i < names_.size(); ++i) {
+      for (float& each : x) each = functions_[i](each);
+      for (size_t k = 0; k < names.size(); ++k) {
+        if (names[k] == names_[i])
+          values[k] = Tensor::of(DType::Float32, {inputs[0].dims().begin(), inputs[0].dims().end()}, x);
+      }
+    }
+    return values;
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<Function> functions_;
+};
+
+TEST(ApiVerify, TheFirstLayerThatDiffersIsNamed) {
+  const Layers::Function grow = [](float x) { return std::exp(x / 8); }, more = [](float x) { return x + 3; },
+                         root = [](float x) { return std::sqrt(x); };
+  const Layers::Function wrong = [](float x) { return x + 3.05F; };
+  Layers a({"/exp", "/add", "/sqrt"}, {grow, more, root});
+  Layers same({"exp_1", "add_1", "sqrt_1"}, {grow, more, root});  // other names, and the same values
+  const tonnx::VerifyResult fine = tonnx::verify(a, same, one_node("Identity"), {.layers = true});
+  EXPECT_TRUE(fine) << fine.text();
+  ASSERT_EQ(fine.layers.size(), 3U);
+  EXPECT_EQ(fine.layers[1].counterpart, "add_1");
+  EXPECT_EQ(fine.first_layer(), nullptr);
+  Layers other({"_exp", "_add", "_sqrt"}, {grow, wrong, root});
+  const tonnx::VerifyResult result = tonnx::verify(a, other, one_node("Identity"), {.layers = true});
+  EXPECT_FALSE(result);
+  ASSERT_EQ(result.layers.size(), 3U) << result.text();
+  EXPECT_TRUE(result.layers[0].is_same);
+  ASSERT_NE(result.first_layer(), nullptr);
+  EXPECT_EQ(result.first_layer()->name, "/add");
+  EXPECT_EQ(result.first_layer()->counterpart, "_add");
+  EXPECT_NEAR(result.first_layer()->max_abs, 0.05, 1e-5);
+  EXPECT_NE(result.text().find("first layer that differs: /add = _add"), std::string::npos) << result.text();
+  EXPECT_TRUE(tonnx::verify(a, other, one_node("Identity")).layers.empty());  // nobody asked
+}
+
 }  // namespace

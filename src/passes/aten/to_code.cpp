@@ -72,13 +72,7 @@ void make_call(Node& node) {
   node.set_attribute("tonnx_target", target);
 }
 
-/// Operators that cannot be written.
-struct Missing {
-  size_t count = 0;
-  bool can_be_allowed = false;
-};
-
-void check_nodes(Graph& graph, const AllowedOps& allowed, std::map<std::string, Missing>& missing) {
+void check_nodes(Graph& graph, const AllowedOps& allowed, std::map<std::string, UnwrittenOp>& missing) {
   for (Node& node : graph) {
     for (const GraphPtr& subgraph : subgraphs_of(node)) check_nodes(*subgraph, allowed, missing);
     const AtenOpEntry* entry = find_aten_op(node);
@@ -93,8 +87,8 @@ void check_nodes(Graph& graph, const AllowedOps& allowed, std::map<std::string, 
     if (can_call && allowed.contains(node)) {
       make_call(node);
     } else {
-      Missing& op = missing[full_name(node)];
-      ++op.count;
+      UnwrittenOp& op = missing[full_name(node)];
+      op.places.push_back(node.name);
       op.can_be_allowed = can_call;
     }
   }
@@ -102,18 +96,29 @@ void check_nodes(Graph& graph, const AllowedOps& allowed, std::map<std::string, 
 
 }  // namespace
 
-void to_code(Graph& graph, const AllowedOps& allowed) {
+std::vector<UnwrittenOp> find_unwritten(Graph& graph, const AllowedOps& allowed) {
   drop_copies(graph);
   make_literals(graph);
   open_graphs(graph);
-  std::map<std::string, Missing> missing;
+  std::map<std::string, UnwrittenOp> missing;
   check_nodes(graph, allowed, missing);
+  std::vector<UnwrittenOp> result;
+  for (auto& [target, op] : missing) {
+    op.target = target;
+    result.push_back(std::move(op));
+  }
+  return result;
+}
+
+void to_code(Graph& graph, const AllowedOps& allowed) {
+  const std::vector<UnwrittenOp> missing = find_unwritten(graph, allowed);
   if (missing.empty()) return;
   std::string text = "these operators cannot be written as Python:";
-  for (const auto& [target, op] : missing) {
-    text += fmt::format("\n  {}, {} time{}", shown(target), op.count, op.count == 1 ? "" : "s");
+  for (const UnwrittenOp& op : missing) {
+    const std::string target = shown(op.target);
+    text += fmt::format("\n  {}, {} time{}", target, op.places.size(), op.places.size() == 1 ? "" : "s");
     if (op.can_be_allowed)
-      text += fmt::format(" (not known; --allow-op {}, or allow_ops, has the code call it)", shown(target));
+      text += fmt::format(" (not known; --allow-op {}, or allow_ops, has the code call it)", target);
   }
   throw Error(ErrorKind::Unsupported, text);
 }

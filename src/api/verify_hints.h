@@ -1,0 +1,35 @@
+// verify_hints.h - what a model tells of its inputs: the rows of tables that they choose, numbers that they are
+// compared with, and how large they have to be for anything to happen inside.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "api/internal.h"
+
+namespace tonnx::v1 {
+
+struct InputHint {
+  std::string name;
+  std::optional<core::Shape> shape;  // with names for all sizes that are open
+  std::optional<int64_t> limit;      // integers below it
+  bool is_mask = false;
+  bool is_length = false;
+  std::vector<double> choices;  // on either side of numbers that it is compared with
+};
+
+/// A size inside the model that is to be at least so large.
+struct SizeNeed {
+  core::Dim size;
+  int64_t least = 1;
+};
+
+struct ModelHints {
+  std::vector<InputHint> inputs;  // in the order of the model
+  std::vector<SizeNeed> needs;
+};
+
+/// A model that inference cannot make sense of tells less.
+ModelHints hints_of(const core::Model& model, bool is_onnx);
+
+}  // namespace tonnx::v1
