@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/error.h"
+#include "cli/leftovers.h"
 #include "cli/parse.h"
 #include "cli/terminal.h"
 
@@ -92,7 +93,8 @@ void simplify_one(const SimplifyArguments& a, const JudgeMaker& make_judge) {
   const Written written(a.is_quiet);
   const LimitScope scope(parse_limits(a.limits));
   while_doing("simplifying " + a.source, [&] {
-    Model model = Model::read(a.source, Format::Onnx);
+    const auto read = std::make_shared<Model>(Model::read(a.source, Format::Onnx));
+    Model& model = *read;
     SimplifyOptions options = simplify_options_of(a, model);
     if (a.judge.times > 0 || a.verifies_passes) {
       if (!make_judge) fail_unsupported("comparing outputs needs ONNX Runtime: run `python -m tonnx simplify` instead");
@@ -120,6 +122,7 @@ void simplify_one(const SimplifyArguments& a, const JudgeMaker& make_judge) {
     if (!a.is_quiet && a.judge.times > 0 && report.not_judged().empty() && has_reader())
       fmt::print("{} check{} passed: the outputs are the same\n", a.judge.times, a.judge.times == 1 ? "" : "s");
     written.say(a.target);
+    leave(read);
   });
 }
 

@@ -61,6 +61,27 @@ TEST(Computed, WhatExistsIsHandedOverAsItIs) {
   EXPECT_EQ(gathered(bytes), "as it is");
 }
 
+TEST(Computed, RunsArriveOneBehindTheOther) {
+  const auto small = std::make_shared<const Places>(100, 4096), large = std::make_shared<const Places>(3'000'003, 4096),
+             other = std::make_shared<const Places>(50'000, 16384);
+  const Bytes text = Bytes::own(std::string("in memory"));
+  const auto all = [](const std::shared_ptr<const Places>& places) {
+    return Bytes(places, places->begin(), places->size());
+  };
+  const std::vector<Bytes> runs = {text, all(small), Bytes(), all(large), text, text, all(other), all(small), text};
+  std::string want, got;
+  for (const Bytes& run : runs) {
+    if (!is_computed(run)) {
+      want += run.view();
+      continue;
+    }
+    for (size_t i = 0; i < run.size(); ++i) want += static_cast<char>(Places::byte_at(i));
+  }
+  for_each_piece(runs, [&](std::string_view piece) { got += piece; });
+  EXPECT_TRUE(got == want);
+  EXPECT_EQ(large->calls, (3'000'003U + 4095) / 4096);
+}
+
 TEST(Computed, ASinkThatFailsEndsIt) {
   const auto places = std::make_shared<const Places>(10'000'000, 4096);
   int count = 0;

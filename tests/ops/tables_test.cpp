@@ -2,6 +2,7 @@
 // given.
 #include <algorithm>
 #include <set>
+#include <thread>
 
 #include "checks.h"
 #include "convert/pipeline.h"
@@ -18,6 +19,32 @@ bool is_of_runtime(std::string_view name) {
   static const std::set<std::string_view> names{
       "Affine", "Crop", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh", "SimplifiedLayerNormalization"};
   return names.contains(name);
+}
+
+TEST(Tables, SeveralThreadsLookAtOnce) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([] {
+      for (const OpFamily* family : op_families()) {
+        for (const AtenOp& op : family->aten) {
+          const AtenOpEntry* entry = find_aten_op(op.sig.name());
+          ASSERT_NE(entry, nullptr) << op.sig.text();
+          EXPECT_EQ(entry->op, &op);
+          EXPECT_FALSE(entry->signature.name.empty());
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+/// The parts of a name decide, and not how they look one behind the other.
+TEST(Tables, AnOperatorIsFoundByItsParts) {
+  Graph graph;
+  Node* in_parts = graph.add_node("aten", "add");
+  in_parts->overload = "Tensor";
+  EXPECT_NE(find_aten_op(*in_parts), nullptr);
+  EXPECT_EQ(find_aten_op(*graph.add_node("aten", "add.Tensor")), nullptr);
 }
 
 TEST(Tables, HistoriesHaveEveryVersionOfTheStandard) {

@@ -6,7 +6,6 @@
 #include "ir/dim_map.h"
 #include "ops/frame/infer.h"
 #include "passes/node_key.h"
-#include "passes/onnx/scope.h"
 #include "passes/pass_table.h"
 #include "passes/passes.h"
 
@@ -21,10 +20,10 @@ bool append_value(std::string& key, const AttrValue& value) {
   return tensor != nullptr;
 }
 
-/// What tells a node from others, in no form to be read: empty where it is not to be shared.
-std::string key_of(const Node& node) {
-  std::string key;
-  if (!node.domain.empty() || node.outputs().empty() || has_trait(node, kRandom)) return key;
+/// Writes what tells a node from others, in no form to be read: nothing where it is not to be shared.
+void write_key(const Node& node, std::string& key) {
+  key.clear();
+  if (!node.domain.empty() || node.outputs().empty() || has_trait(node, kRandom)) return;
   append_bytes(key, node.op.view().data());  // names are kept once, so that this tells them apart
   append_bytes(key, node.version);
   append_bytes(key, node.outputs().size());
@@ -35,9 +34,8 @@ std::string key_of(const Node& node) {
             [](const Attribute* a, const Attribute* b) { return a->name < b->name; });
   for (const Attribute* attribute : attributes) {
     append_list(key, attribute->name);
-    if (!attribute->reference.empty() || !append_value(key, attribute->value)) return "";
+    if (!attribute->reference.empty() || !append_value(key, attribute->value)) return key.clear();
   }
-  return key;
 }
 
 /// Sizes that inference named once for each of two equal nodes are equal.
@@ -64,20 +62,46 @@ void rename_sizes(Graph& graph, const DimMap& map) {
   }
 }
 
+/// The nodes of a graph and those around it. Of their keys it has only a number of each: most nodes are like no other,
+/// and there may be millions.
+class NodeScope {
+ public:
+  explicit NodeScope(const NodeScope* around) : around_(around) {}
+
+  /// The innermost node with that key, if there is one; otherwise this one is it from now on.
+  Node* find_or_add(const std::string& key, Node* node) {
+    const size_t number = std::hash<std::string>()(key);
+    for (const NodeScope* scope = this; scope != nullptr; scope = scope->around_) {
+      const auto at = scope->nodes_.find(number);
+      if (at == scope->nodes_.end()) continue;
+      write_key(*at->second, other_);
+      if (other_ == key) return at->second;
+    }
+    nodes_.try_emplace(number, node);
+    return nullptr;
+  }
+
+ private:
+  const NodeScope* around_;
+  std::unordered_map<size_t, Node*> nodes_;
+  std::string other_;
+};
+
 /// 1. A node with the operator, the inputs and the attributes of an earlier one, in its graph or one around it, goes
 ///    away; what gives an output of a graph stays, for it has a name to keep, unless there is a rewriter to hand it on.
-bool share_nodes(Graph& graph, const Scope<Node*>* around, Rewriter* rewriter, DimMap& sizes) {
-  Scope<Node*> scope{around, {}};
+bool share_nodes(Graph& graph, const NodeScope* around, Rewriter* rewriter, DimMap& sizes) {
+  NodeScope scope(around);
+  std::string key;
   bool is_changed = false;
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
     for (const GraphPtr& subgraph : subgraphs_of(*node)) is_changed |= share_nodes(*subgraph, &scope, rewriter, sizes);
-    const std::string key = key_of(*node);
+    write_key(*node, key);
     const bool has_output = std::any_of(node->outputs().begin(), node->outputs().end(),
                                         [](const Value* value) { return value != nullptr && is_graph_output(value); });
-    Node* same = key.empty() ? nullptr : scope.find(key);
+    Node* same = key.empty() ? nullptr : scope.find_or_add(key, node);
     if (same == nullptr) {
-      if (!key.empty()) scope.own.emplace(key, node);
+      // it is the first, or like no other
     } else if (!has_output) {
       bool is_done = true;
       for (size_t i = 0; i < node->outputs().size(); ++i) {
