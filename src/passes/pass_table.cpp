@@ -137,6 +137,12 @@ constexpr Pass kPasses[] = {
      .on_node = recognise_dynamic_quantization,
      .when = When::OnRequest,
      .after_raising = true},
+    {.name = "recognise_qdq",
+     .sentence = "makes sums, products and averages of quantised numbers that are rounded again plain ones between "
+                 "DequantizeLinear and QuantizeLinear",
+     .on_node = recognise_qdq,
+     .when = When::OnRequest,
+     .after_raising = true},
     {.name = "recognise_quantization",
      .sentence =
          "makes QuantizeLinear and DequantizeLinear of quotients that are rounded, and of products; no NaN is kept",

@@ -85,6 +85,7 @@ bool recognise_rms_norm(Node& node, Rewriter& rewriter);
 bool recognise_dynamic_quantization(Node& node, Rewriter& rewriter);
 bool recognise_quantization(Node& node, Rewriter& rewriter);
 bool recognise_qlinear(Node& node, Rewriter& rewriter);
+bool recognise_qdq(Node& node, Rewriter& rewriter);
 bool recognise_integer_products(Node& node, Rewriter& rewriter);
 
 // Rules of a graph

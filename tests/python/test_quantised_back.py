@@ -214,3 +214,44 @@ def test_quantised_operators_of_microsoft(op: str, zero: int) -> None:
     back = check(model, *({"x": array(1, 4, 6, 6, scale=scale)} for scale in (0.5, 1.0, 3.0)))
     found = ops(back.graph)
     assert op in ROUND_LATER or (found["QuantizeLinear"] >= 2 and found["DequantizeLinear"] >= 1)
+
+
+QDQ = {
+    "QLinearAdd": "Add",
+    "QLinearMul": "Mul",
+    "QLinearAveragePool": "AveragePool",
+    "QLinearGlobalAveragePool": "GlobalAveragePool",
+}
+
+
+@pytest.mark.parametrize("zeros", [(7, 9, 11), (0, 0, 0), (100, 3, 90)])
+@pytest.mark.parametrize("scales", [(0.05, 0.03, 0.08), (0.013, 0.171, 0.2), (1 / 3, 0.7, 1.1)])
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+@pytest.mark.parametrize("op", QDQ)
+def test_quantised_sums_products_and_averages(
+    op: str, kind: str, scales: tuple[float, ...], zeros: tuple[int, ...]
+) -> None:
+    """They come back as the plain operator between DequantizeLinear and QuantizeLinear, which ONNX Runtime fuses."""
+    element, dtype = BYTES[kind]
+    is_pool, is_global = "Pool" in op, "Global" in op
+    inputs = ["a", "as", "az"] if is_pool else ["a", "as", "az", "b", "bs", "bz"]
+    window = {"channels_last": 0} if is_global else {"kernel_shape": [3, 2], "strides": [1, 2]} if is_pool else {}
+    node = helper.make_node(op, [*inputs, "cs", "cz"], ["y"], domain="com.microsoft", **window)
+    shape = [2, 3, 8, 6]
+    after = [2, 3, 1, 1] if is_global else [2, 3, 6, 3] if is_pool else shape
+    given = [name for name in ("a", "b") if name in inputs]
+    constants = [
+        part
+        for name, scale, zero in zip("abc", scales, zeros, strict=True)
+        if name in (*given, "c")
+        for part in (constant(f"{name}s", scale), constant(f"{name}z", zero, dtype))
+    ]
+    model = make_model(
+        [node],
+        [helper.make_tensor_value_info(name, element, shape) for name in given],
+        [helper.make_tensor_value_info("y", element, after)],
+        constants,
+        domains=[("com.microsoft", 1)],
+    )
+    back = check(model, {name: byte_values(kind, *shape) for name in given}, atol=1 if is_pool else 0)
+    assert ops(back.graph) == {QDQ[op]: 1, "DequantizeLinear": len(given), "QuantizeLinear": 1}

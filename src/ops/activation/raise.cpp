@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/activation/types.h"
 #include "ops/frame/aten_types.h"
 #include "ops/math/raise.h"
 #include "ops/signal/raise.h"
@@ -104,9 +105,11 @@ constexpr AtenOp kAtenActivationAten[] = {
      .python = "torch.ops.aten._safe_softmax",
      .raise = raise_safe_softmax},
     {.sig = "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+     .types = types_softmax_forward,
      .python = "torch.ops.aten._softmax",
      .raise = raise_softmax},
     {.sig = "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+     .types = types_softmax_forward,
      .python = "torch.ops.aten._log_softmax",
      .raise = raise_softmax},
     {.sig =

@@ -148,10 +148,12 @@ constexpr AtenOp kAtenCreateAten[] = {
      .raise = raise_arange},
     {.sig = "aten::bartlett_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_window,
      .emit = emit_factory,
      .raise = raise_bartlett},
     {.sig = "aten::bartlett_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_window,
      .emit = emit_factory,
      .raise = raise_bartlett},
     {.sig = "aten::blackman_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
@@ -173,10 +175,12 @@ constexpr AtenOp kAtenCreateAten[] = {
      .raise = raise_filled},
     {.sig = "aten::empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_of_size,
      .emit = emit_factory,
      .raise = raise_filled},
     {.sig = "aten::empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, "
             "Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_of_size,
      .emit = emit_factory,
      .raise = raise_filled},
     {.sig = "aten::eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
@@ -222,36 +226,43 @@ constexpr AtenOp kAtenCreateAten[] = {
      .raise = raise_linspace},
     {.sig = "aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_linspace,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_linspace},
     {.sig = "aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_linspace,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_linspace},
     {.sig = "aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_linspace,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_linspace},
     {.sig = "aten::logspace(Scalar start, Scalar end, int steps, float base=10., *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_linspace,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_logspace},
     {.sig = "aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., *, ScalarType? "
             "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_linspace,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_logspace},
     {.sig = "aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., *, ScalarType? "
             "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_linspace,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_logspace},
     {.sig = "aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, ScalarType? "
             "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_linspace,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_logspace},
@@ -263,6 +274,7 @@ constexpr AtenOp kAtenCreateAten[] = {
      .raise = raise_filled},
     {.sig = "aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_new,
      .python = ".new_empty_strided",
      .raise = raise_filled},
     {.sig = "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? "

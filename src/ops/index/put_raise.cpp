@@ -1,7 +1,9 @@
 // put_raise.cpp - writing of elements at places that masks and tensors of any shape say, as ONNX.
+#include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
 #include "ops/index/raise.h"
 #include "ops/index/subscript.h"
+#include "ops/index/types.h"
 
 namespace tonnx {
 namespace {
@@ -126,6 +128,7 @@ constexpr AtenOp kAtenIndexPutAten[] = {
      .raise_complex = raise_each_part},
     {.sig = "aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> "
             "Tensor",
+     .types = types_as_self,
      .python = "torch.ops.aten._unsafe_masked_index_put_accumulate",
      .raise = raise_masked_index_put},
 };

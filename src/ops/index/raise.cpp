@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
 #include "ops/index/subscript.h"
 #include "ops/index/types.h"
@@ -237,10 +238,12 @@ constexpr AtenOp kAtenIndexAten[] = {
      .raise = raise_nonzero_numpy,
      .raise_complex = raise_with_flags},
     {.sig = "aten::argwhere(Tensor self) -> Tensor",
+     .types = types_nonzero,
      .python = "torch.argwhere",
      .raise = raise_nonzero,
      .raise_complex = raise_with_flags},
     {.sig = "aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
+     .types = types_nonzero_static,
      .python = "torch.nonzero_static",
      .raise = raise_nonzero_static},
     {.sig = "aten::masked_select(Tensor self, Tensor mask) -> Tensor",
@@ -262,6 +265,7 @@ constexpr AtenOp kAtenIndexAten[] = {
      .python = "F.one_hot",
      .raise = raise_one_hot},
     {.sig = "aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor",
+     .types = types_index,
      .python = "torch.ops.aten._unsafe_masked_index",
      .raise = raise_masked_index},
 };

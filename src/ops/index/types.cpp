@@ -88,4 +88,11 @@ void types_take(TypeNode& n) {
   n.set(n.dtype("self"), index ? MaybeShape(*index) : std::nullopt);
 }
 
+void types_nonzero_static(TypeNode& n) {
+  const Shape* shape = n.shape("self");
+  const auto size = n.size("size");
+  if (!shape || !size) return n.set(DType::Int64, std::nullopt);
+  n.set(DType::Int64, Shape{*size, Dim(static_cast<int64_t>(shape->size()))});
+}
+
 }  // namespace tonnx

@@ -12,5 +12,6 @@ void types_masked_select(TypeNode& n);
 void types_embedding(TypeNode& n);
 void types_one_hot(TypeNode& n);
 void types_take(TypeNode& n);
+void types_nonzero_static(TypeNode& n);
 
 }  // namespace tonnx

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/budget.h"
+#include "ops/frame/aten_types.h"
 #include "ops/linalg/raise.h"
 #include "ops/linalg/types.h"
 
@@ -86,9 +87,11 @@ Values raise_cosine_similarity(const AtenNode& n, OnnxBuilder& onnx) {
 
 constexpr AtenOp kAtenDistanceAten[] = {
     {.sig = "aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
+     .types = types_cdist,
      .python = "torch.ops.aten._cdist_forward",
      .raise = raise_cdist},
     {.sig = "aten::_pdist_forward(Tensor self, float p=2.) -> Tensor",
+     .types = types_pdist,
      .python = "torch.ops.aten._pdist_forward",
      .raise = raise_pdist},
     {.sig = "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
@@ -100,7 +103,10 @@ constexpr AtenOp kAtenDistanceAten[] = {
      .types = types_pairwise_distance,
      .python = "F.pairwise_distance",
      .raise = raise_pairwise_distance},
-    {.sig = "aten::pdist(Tensor self, float p=2.) -> Tensor", .python = "F.pdist", .raise = raise_pdist},
+    {.sig = "aten::pdist(Tensor self, float p=2.) -> Tensor",
+     .types = types_pdist,
+     .python = "F.pdist",
+     .raise = raise_pdist},
 };
 
 }  // namespace

@@ -58,4 +58,37 @@ void types_pairwise_distance(TypeNode& n) {
   n.set(n.dtype("x1"), shape);
 }
 
+void types_pdist(TypeNode& n) {
+  reshape_self(n, [](const Shape& shape) -> MaybeShape {
+    if (shape.size() != 2) return std::nullopt;
+    return Shape{floor_div(shape[0] * (shape[0] - Dim(1)), Dim(2))};
+  });
+}
+
+void types_with_info(TypeNode& n) {
+  const Type* a = n.first();
+  if (a == nullptr) return;
+  n.set(0, a->dtype, a->shape);
+  const bool is_matrix = a->shape && a->shape->size() >= 2;
+  n.set(1, DType::Int32, is_matrix ? MaybeShape(Shape(a->shape->begin(), a->shape->end() - 2)) : std::nullopt);
+}
+
+void types_slogdet(TypeNode& n) {
+  const Type* a = n.first();
+  if (a == nullptr || is_complex(a->dtype)) return;
+  const bool is_matrix = a->shape && a->shape->size() >= 2;
+  for (const size_t i : {0, 1})
+    n.set(i, a->dtype, is_matrix ? MaybeShape(Shape(a->shape->begin(), a->shape->end() - 2)) : std::nullopt);
+}
+
+void types_tensorinv(TypeNode& n) {
+  reshape_self(n, [&](const Shape& shape) -> MaybeShape {
+    const auto first = n.args().find_int("ind").value_or(2);
+    if (first < 1 || first > static_cast<int64_t>(shape.size())) return std::nullopt;
+    Shape result(shape.begin() + first, shape.end());
+    result.insert(result.end(), shape.begin(), shape.begin() + first);
+    return result;
+  });
+}
+
 }  // namespace tonnx

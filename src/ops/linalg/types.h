@@ -10,4 +10,9 @@ void types_solve_triangular(TypeNode& n);
 void types_cdist(TypeNode& n);
 void types_cosine_similarity(TypeNode& n);
 void types_pairwise_distance(TypeNode& n);
+void types_pdist(TypeNode& n);
+void types_with_info(TypeNode& n);
+void types_slogdet(TypeNode& n);
+void types_tensorinv(TypeNode& n);
+
 }  // namespace tonnx

@@ -1,8 +1,10 @@
 // nll_raise.cpp - PyTorch's negative log likelihood and cross entropy as ONNX.
 #include <algorithm>
 
+#include "ops/frame/aten_types.h"
 #include "ops/loss/loss.h"
 #include "ops/loss/raise.h"
+#include "ops/loss/types.h"
 
 namespace tonnx {
 namespace {
@@ -109,10 +111,12 @@ Value* smoothed(const AtenNode& n, OnnxBuilder& onnx, const Likelihood& of, cons
 constexpr AtenOp kAtenNllAten[] = {
     {.sig = "aten::nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
             "ignore_index=-100) -> Tensor",
+     .types = types_loss,
      .emit = emit_reduced,
      .raise = raise_nll_loss},
     {.sig = "aten::nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
             "ignore_index=-100) -> Tensor",
+     .types = types_loss,
      .python = "torch.ops.aten.nll_loss2d",
      .raise = raise_nll_loss},
     {.sig = "aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> "

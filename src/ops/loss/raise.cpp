@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "ops/frame/aten_types.h"
 #include "ops/frame/emission.h"
 #include "ops/linalg/raise.h"
 #include "ops/loss/loss.h"
@@ -251,6 +252,7 @@ constexpr AtenOp kAtenLossAten[] = {
      .raise = raise_l1_loss},
     {.sig = "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) "
             "-> Tensor",
+     .types = types_loss_of_inputs,
      .emit = emit_reduced,
      .raise = raise_margin_ranking_loss},
     {.sig = "aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
@@ -259,13 +261,16 @@ constexpr AtenOp kAtenLossAten[] = {
      .raise = raise_mse_loss},
     {.sig = "aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int "
             "reduction=1) -> Tensor",
+     .types = types_loss,
      .emit = emit_reduced,
      .raise = raise_multi_margin_loss},
     {.sig = "aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+     .types = types_loss_of_rows,
      .emit = emit_reduced,
      .raise = raise_multilabel_margin_loss},
     {.sig = "aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) "
             "-> Tensor",
+     .types = types_loss_of_inputs,
      .emit = emit_reduced,
      .raise = raise_poisson_nll_loss},
     {.sig = "aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor",

@@ -6,4 +6,7 @@ namespace tonnx {
 
 void types_loss(TypeNode& n);
 void types_loss_of_pairs(TypeNode& n);  // of `self` and `target`, element by element
+void types_loss_of_inputs(TypeNode& n);
+void types_loss_of_rows(TypeNode& n);
+
 }  // namespace tonnx

@@ -6,6 +6,7 @@
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
 #include "ops/math/raise.h"
+#include "ops/math/types.h"
 #include "ops/signal/complex.h"
 #include "ops/signal/raise.h"
 
@@ -124,7 +125,7 @@ Values raise_round_decimals(const AtenNode& n, OnnxBuilder& onnx) {
 }
 
 constexpr AtenOp kAtenUnaryAten[] = {
-    {.sig = "aten::angle(Tensor self) -> Tensor", .python = "torch.angle", .raise = raise_angle},
+    {.sig = "aten::angle(Tensor self) -> Tensor", .types = types_angle, .python = "torch.angle", .raise = raise_angle},
     {.sig = "aten::conj_physical(Tensor self) -> Tensor",
      .types = types_as_self,
      .python = "torch.conj_physical",

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
 #include "ops/matmul/types.h"
 #include "ops/window/raise_window.h"
@@ -227,6 +228,7 @@ constexpr AtenOp kAtenMatMulAten[] = {
      .raise = raise_dot,
      .raise_complex = raise_products_of_parts},
     {.sig = "aten::vdot(Tensor self, Tensor other) -> Tensor",
+     .types = types_dot,
      .python = "torch.vdot",
      .raise = raise_matmul,
      .raise_complex = raise_no_complex},
@@ -241,6 +243,7 @@ constexpr AtenOp kAtenMatMulAten[] = {
      .raise = raise_outer,
      .raise_complex = raise_products_of_parts},
     {.sig = "aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+     .types = types_vecdot,
      .low_precision = true,
      .python = "torch.linalg.vecdot",
      .raise = raise_vecdot},
@@ -260,6 +263,7 @@ constexpr AtenOp kAtenMatMulAten[] = {
      .python = "torch.addr",
      .raise = raise_addr},
     {.sig = "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .types = types_addbmm,
      .low_precision = true,
      .python = "torch.addbmm",
      .raise = raise_addbmm},
@@ -278,6 +282,7 @@ constexpr AtenOp kAtenMatMulAten[] = {
      .raise = raise_tensordot,
      .raise_complex = raise_products_of_parts},
     {.sig = "aten::kron(Tensor self, Tensor other) -> Tensor",
+     .types = types_kron,
      .python = "torch.kron",
      .raise = raise_kron,
      .raise_complex = raise_products_of_parts},

@@ -181,4 +181,32 @@ void types_cross(TypeNode& n) {
   n.set(promoted(a->dtype, b->dtype), a->shape && b->shape ? joint_shape(*a->shape, *b->shape) : std::nullopt);
 }
 
+void types_vecdot(TypeNode& n) {
+  const Shape *x = n.shape("x"), *y = n.shape("y");
+  MaybeShape shape = x && y ? joint_shape(*x, *y) : std::nullopt;
+  const auto dim = shape ? n.dim("dim", shape->size()) : std::nullopt;
+  if (dim) shape->erase_at(static_cast<int64_t>(*dim));
+  n.set(n.dtype("x"), dim ? shape : std::nullopt);
+}
+
+void types_addbmm(TypeNode& n) {
+  const Shape *a = n.shape("batch1"), *b = n.shape("batch2");
+  const bool fits = a && b && a->size() == 3 && b->size() == 3;
+  n.set(n.dtype("self"), fits ? MaybeShape(Shape{(*a)[1], (*b)[2]}) : std::nullopt);
+}
+
+void types_kron(TypeNode& n) {
+  const Type *a = n.tensor("self"), *b = n.tensor("other");
+  if (a == nullptr || b == nullptr || a->dtype != b->dtype) return;
+  MaybeShape shape;
+  if (a->shape && b->shape) {
+    const Shape &longer = a->shape->size() < b->shape->size() ? *b->shape : *a->shape,
+                &shorter = a->shape->size() < b->shape->size() ? *a->shape : *b->shape;
+    shape = longer;
+    const size_t more = longer.size() - shorter.size();
+    for (size_t i = 0; i < shorter.size(); ++i) (*shape)[more + i] = (*shape)[more + i] * shorter[i];
+  }
+  n.set(a->dtype, shape);
+}
+
 }  // namespace tonnx

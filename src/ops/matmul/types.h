@@ -19,4 +19,8 @@ void types_bilinear(TypeNode& n);
 void types_addmv(TypeNode& n);
 void types_addr(TypeNode& n);
 void types_cross(TypeNode& n);
+void types_vecdot(TypeNode& n);
+void types_addbmm(TypeNode& n);
+void types_kron(TypeNode& n);
+
 }  // namespace tonnx

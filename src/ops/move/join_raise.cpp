@@ -1,5 +1,6 @@
 // join_raise.cpp - PyTorch's ways to make one tensor of many as ONNX.
 #include "base/checked_int.h"
+#include "ops/frame/aten_types.h"
 #include "ops/frame/node_view.h"
 #include "ops/move/raise.h"
 #include "ops/move/types.h"
@@ -185,12 +186,15 @@ constexpr AtenOp kAtenJoinAten[] = {
      .python = "torch.column_stack",
      .raise = raise_column_stack},
     {.sig = "aten::block_diag(Tensor[] tensors) -> Tensor",
+     .types = types_block_diag,
      .python = "torch.ops.aten.block_diag",
      .raise = raise_block_diag},
     {.sig = "aten::cartesian_prod(Tensor[] tensors) -> Tensor",
+     .types = types_cartesian_prod,
      .python = "torch.ops.aten.cartesian_prod",
      .raise = raise_cartesian_prod},
     {.sig = "aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",
+     .types = types_combinations,
      .python = "torch.combinations",
      .raise = raise_combinations},
     {.sig = "aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor",

@@ -5,6 +5,7 @@
 #include "base/budget.h"
 #include "ops/frame/aten_types.h"
 #include "ops/move/raise.h"
+#include "ops/move/types.h"
 
 namespace tonnx {
 namespace {
@@ -154,24 +155,31 @@ Values raise_channel_shuffle(const AtenNode& n, OnnxBuilder& onnx) {
 
 constexpr AtenOp kAtenPadAten[] = {
     {.sig = "aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
+     .types = types_padding,
      .python = "torch.ops.aten.reflection_pad1d",
      .raise = raise_named_pad<"reflect">},
     {.sig = "aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
+     .types = types_padding,
      .python = "torch.ops.aten.reflection_pad2d",
      .raise = raise_named_pad<"reflect">},
     {.sig = "aten::reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor",
+     .types = types_padding,
      .python = "torch.ops.aten.reflection_pad3d",
      .raise = raise_named_pad<"reflect">},
     {.sig = "aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
+     .types = types_padding,
      .python = "torch.ops.aten.replication_pad1d",
      .raise = raise_named_pad<"edge">},
     {.sig = "aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
+     .types = types_padding,
      .python = "torch.ops.aten.replication_pad2d",
      .raise = raise_named_pad<"edge">},
     {.sig = "aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor",
+     .types = types_padding,
      .python = "torch.ops.aten.replication_pad3d",
      .raise = raise_named_pad<"edge">},
     {.sig = "aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor",
+     .types = types_pad,
      .python = "torch.ops.aten._pad_circular",
      .raise = raise_circular_pad},
     {.sig = "aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor",

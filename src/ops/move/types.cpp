@@ -330,4 +330,71 @@ void types_trace(TypeNode& n) {
   n.set(is_integer(dtype) || dtype == DType::Bool ? DType::Int64 : dtype, Shape());
 }
 
+void types_linalg_diagonal(TypeNode& n) {
+  const Type* a = n.tensor("A");
+  if (a == nullptr) return;
+  MaybeShape shape = a->shape;
+  const auto first = shape ? n.dim("dim1", shape->size()) : std::nullopt;
+  const auto second = shape ? n.dim("dim2", shape->size()) : std::nullopt;
+  const auto offset = n.args().find_int("offset");
+  if (!first || !second || !offset || *first == *second) return n.set(a->dtype, std::nullopt);
+  const Dim rows = (*shape)[*first], columns = (*shape)[*second];
+  const Dim size = *offset >= 0 ? min(rows, columns - Dim(*offset)) : min(rows + Dim(*offset), columns);
+  shape->erase_at(static_cast<int64_t>(std::max(*first, *second)));
+  shape->erase_at(static_cast<int64_t>(std::min(*first, *second)));
+  shape->push_back(max(size, Dim(0)));
+  n.set(a->dtype, shape);
+}
+
+void types_diagflat(TypeNode& n) {
+  reshape_self(n, [&](const Shape& shape) -> MaybeShape {
+    const auto offset = n.args().find_int("offset").value_or(0);
+    if (offset == INT64_MIN) return std::nullopt;
+    Dim count(1);
+    for (const Dim& dim : shape) count = count * dim;
+    const Dim side = count + Dim(offset < 0 ? -offset : offset);
+    return Shape{side, side};
+  });
+}
+
+void types_strided(TypeNode& n) { n.set(n.dtype("self"), n.sizes("size")); }
+
+void types_block_diag(TypeNode& n) {
+  const auto parts = n.tensors("tensors");
+  Dim rows(0), columns(0);
+  for (const Type* part : parts) {
+    if (part == nullptr || !part->shape || part->shape->size() > 2 || part->dtype != parts[0]->dtype) return;
+    const Shape& shape = *part->shape;
+    rows = rows + (shape.size() == 2 ? shape[0] : Dim(1));
+    columns = columns + (shape.empty() ? Dim(1) : shape.back());
+  }
+  if (!parts.empty()) n.set(parts[0]->dtype, Shape{rows, columns});
+}
+
+void types_cartesian_prod(TypeNode& n) {
+  const auto parts = n.tensors("tensors");
+  Dim count(1);
+  for (const Type* part : parts) {
+    if (part == nullptr || !part->shape || part->shape->size() != 1) return;
+    count = count * part->shape->front();
+  }
+  if (parts.empty()) return;
+  n.set(parts[0]->dtype, parts.size() == 1 ? Shape{count} : Shape{count, Dim(static_cast<int64_t>(parts.size()))});
+}
+
+void types_combinations(TypeNode& n) {
+  const auto taken = n.args().find_int("r").value_or(2);
+  if (taken > 0) n.set(n.dtype("self"), Shape{n.fresh(), Dim(taken)});
+}
+
+void types_padding(TypeNode& n) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    const auto pads = n.sizes("padding");
+    if (!pads || pads->size() % 2 != 0 || pads->size() / 2 > shape.size()) return std::nullopt;
+    for (size_t i = 0; i < pads->size() / 2; ++i)
+      shape[shape.size() - 1 - i] = shape[shape.size() - 1 - i] + (*pads)[2 * i] + (*pads)[2 * i + 1];
+    return shape;
+  });
+}
+
 }  // namespace tonnx

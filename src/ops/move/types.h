@@ -27,4 +27,12 @@ void types_column_stack(TypeNode& n);
 void types_diag_embed(TypeNode& n);
 void types_diag(TypeNode& n);
 void types_trace(TypeNode& n);
+void types_linalg_diagonal(TypeNode& n);
+void types_diagflat(TypeNode& n);
+void types_strided(TypeNode& n);
+void types_block_diag(TypeNode& n);
+void types_cartesian_prod(TypeNode& n);
+void types_combinations(TypeNode& n);
+void types_padding(TypeNode& n);
+
 }  // namespace tonnx

@@ -1,5 +1,7 @@
 // fractional_raise.cpp - pools over windows that random numbers place, as ONNX.
 #include "base/budget.h"
+#include "ops/frame/aten_types.h"
+#include "ops/pool/types.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {
@@ -81,10 +83,12 @@ Values raise_fractional_max_pool(const AtenNode& n, OnnxBuilder& onnx) {
 constexpr AtenOp kAtenFractionalPoolAten[] = {
     {.sig = "aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) "
             "-> (Tensor, Tensor)",
+     .types = types_adaptive_pool,
      .python = "torch.ops.aten.fractional_max_pool2d",
      .raise = raise_fractional_max_pool},
     {.sig = "aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) "
             "-> (Tensor, Tensor)",
+     .types = types_adaptive_pool,
      .python = "torch.ops.aten.fractional_max_pool3d",
      .raise = raise_fractional_max_pool},
 };

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/budget.h"
+#include "ops/frame/aten_types.h"
 #include "ops/pool/types.h"
 #include "ops/window/raise_window.h"
 
@@ -398,13 +399,16 @@ constexpr AtenOp kAtenPoolAten[] = {
      .raise = raise_adaptive_max_pool},
     {.sig = "aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] "
             "stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+     .types = types_as_self,
      .python = "torch.ops.aten.max_pool2d_with_indices_backward",
      .raise = raise_max_pool_backward},
     {.sig = "aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor",
+     .types = types_adaptive_pool,
      .python = "torch.ops.aten.max_unpool2d",
      .raise = raise_max_unpool},
     {.sig = "aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> "
             "Tensor",
+     .types = types_adaptive_pool,
      .python = "torch.ops.aten.max_unpool3d",
      .raise = raise_max_unpool},
 };

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "ops/create/create.h"
+#include "ops/create/types.h"
 #include "ops/frame/aten_types.h"
 #include "ops/frame/emission.h"
 #include "ops/random/raise.h"
@@ -164,6 +165,7 @@ std::string emit_alpha_dropout(const Emission& e) {
 
 constexpr AtenOp kAtenRandomAten[] = {
     {.sig = "aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor",
+     .types = types_as_input,
      .view = ViewRule::Dropout,
      .emit = emit_alpha_dropout,
      .raise = raise_alpha_dropout},
@@ -176,45 +178,58 @@ constexpr AtenOp kAtenRandomAten[] = {
      .python = "torch.bernoulli",
      .raise = raise_bernoulli_p},
     {.sig = "aten::cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor",
+     .types = types_as_self,
      .python = "torch.ops.aten.cauchy",
      .raise = raise_filler},
     {.sig = "aten::exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor",
+     .types = types_as_self,
      .python = "torch.ops.aten.exponential",
      .raise = raise_filler},
     {.sig = "aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor",
+     .types = types_as_input,
      .view = ViewRule::Dropout,
      .python = "torch.feature_alpha_dropout",
      .raise = raise_alpha_dropout},
     {.sig = "aten::feature_dropout(Tensor input, float p, bool train) -> Tensor",
+     .types = types_as_input,
      .view = ViewRule::Dropout,
      .python = "torch.feature_dropout",
      .raise = raise_feature_dropout},
     {.sig = "aten::geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+     .types = types_as_self,
      .python = "torch.ops.aten.geometric",
      .raise = raise_filler},
     {.sig = "aten::log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor",
+     .types = types_as_self,
      .python = "torch.ops.aten.log_normal",
      .raise = raise_filler},
     {.sig = "aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
+     .types = types_native_dropout,
      .python = "torch.native_dropout",
      .raise = raise_native_dropout},
     {.sig = "aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
+     .types = types_as_first,
      .python = "torch.ops.aten.native_dropout_backward",
      .raise = raise_native_dropout_backward},
     {.sig = "aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
+     .types = types_normal,
      .python = "torch.normal",
      .raise = raise_normal},
     {.sig = "aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor",
+     .types = types_as_first,
      .python = "torch.normal",
      .raise = raise_normal},
     {.sig = "aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+     .types = types_as_first,
      .python = "torch.normal",
      .raise = raise_normal},
     {.sig = "aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? "
             "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .types = types_of_size,
      .python = "torch.normal",
      .raise = raise_normal},
     {.sig = "aten::normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor",
+     .types = types_as_self,
      .python = "torch.ops.aten.normal_functional",
      .raise = raise_normal},
     {.sig = "aten::randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? "
@@ -231,10 +246,12 @@ constexpr AtenOp kAtenRandomAten[] = {
      .raise = raise_randint},
     {.sig = "aten::randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+     .types = types_as_first,
      .python = "torch.randint_like",
      .raise = raise_randint},
     {.sig = "aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+     .types = types_as_first,
      .python = "torch.randint_like",
      .raise = raise_randint},
     {.sig = "aten::randperm(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? "
@@ -244,6 +261,7 @@ constexpr AtenOp kAtenRandomAten[] = {
      .emit = emit_factory,
      .raise = raise_randperm},
     {.sig = "aten::uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor",
+     .types = types_as_self,
      .python = "torch.ops.aten.uniform",
      .raise = raise_filler},
 };

@@ -21,4 +21,16 @@ void types_permutation(TypeNode& n) {
   n.set(n.given_dtype().value_or(DType::Int64), Shape{count ? *count : n.fresh()});
 }
 
+void types_native_dropout(TypeNode& n) {
+  const Type* input = n.tensor("input");
+  if (input == nullptr) return;
+  n.set(0, input->dtype, input->shape);
+  n.set(1, DType::Bool, input->shape);
+}
+
+void types_normal(TypeNode& n) {
+  const Shape *mean = n.shape("mean"), *std = n.shape("std");
+  n.set(n.dtype("mean"), mean && std ? joint_shape(*mean, *std) : std::nullopt);
+}
+
 }  // namespace tonnx

@@ -7,4 +7,7 @@ namespace tonnx {
 void types_multinomial(TypeNode& n);
 void types_of_integers(TypeNode& n);  // randint
 void types_permutation(TypeNode& n);
+void types_native_dropout(TypeNode& n);
+void types_normal(TypeNode& n);
+
 }  // namespace tonnx

@@ -14,4 +14,7 @@ void types_place(TypeNode& n);          // argmax, counts: int64
 void types_extreme(TypeNode& n);        // the values, and their places where there is a dimension
 void types_both_extremes(TypeNode& n);  // aminmax
 void types_with_mean(TypeNode& n);      // var_mean, std_mean
+void types_distance(TypeNode& n);
+void types_summed_to(TypeNode& n);
+
 }  // namespace tonnx

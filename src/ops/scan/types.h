@@ -6,4 +6,7 @@ namespace tonnx {
 
 void types_accumulate(TypeNode& n);
 void types_diff(TypeNode& n);
+void types_trapezoid(TypeNode& n);
+void types_cumulative_trapezoid(TypeNode& n);
+
 }  // namespace tonnx

@@ -3,10 +3,12 @@
 #include <cmath>
 
 #include "base/budget.h"
+#include "ops/frame/aten_types.h"
 #include "ops/frame/node_facts.h"
 #include "ops/frame/node_view.h"
 #include "ops/index/raise.h"
 #include "ops/move/raise.h"
+#include "ops/search/types.h"
 
 namespace tonnx {
 namespace {
@@ -221,9 +223,11 @@ Values raise_histogramdd_edges(const AtenNode& n, OnnxBuilder& onnx) {
 
 constexpr AtenOp kAtenHistogramAten[] = {
     {.sig = "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
+     .types = types_bincount,
      .python = "torch.bincount",
      .raise = raise_bincount},
     {.sig = "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
+     .types = types_histc,
      .python = "torch.histc",
      .raise = raise_histc},
     {.sig = "aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> "

@@ -265,8 +265,12 @@ constexpr AtenOp kAtenSortAten[] = {
      .types = types_extreme,
      .python = "torch.median",
      .raise = raise_median_dim},
-    {.sig = "aten::nanmedian(Tensor self) -> Tensor", .python = "torch.nanmedian", .raise = raise_nanmedian},
+    {.sig = "aten::nanmedian(Tensor self) -> Tensor",
+     .types = types_extreme,
+     .python = "torch.nanmedian",
+     .raise = raise_nanmedian},
     {.sig = "aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+     .types = types_extreme,
      .python = "torch.nanmedian",
      .raise = raise_nanmedian_dim},
     {.sig = "aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
@@ -275,18 +279,22 @@ constexpr AtenOp kAtenSortAten[] = {
      .raise = raise_mode},
     {.sig = "aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") "
             "-> Tensor",
+     .types = types_quantile,
      .python = "torch.quantile",
      .raise = raise_quantile},
     {.sig = "aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
             "interpolation=\"linear\") -> Tensor",
+     .types = types_quantile,
      .python = "torch.quantile",
      .raise = raise_quantile},
     {.sig = "aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
             "interpolation=\"linear\") -> Tensor",
+     .types = types_quantile,
      .python = "torch.nanquantile",
      .raise = raise_nanquantile},
     {.sig = "aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
             "interpolation=\"linear\") -> Tensor",
+     .types = types_quantile,
      .python = "torch.nanquantile",
      .raise = raise_nanquantile},
 };

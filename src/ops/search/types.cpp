@@ -57,4 +57,36 @@ void types_bucketize(TypeNode& n) {
   if (values != nullptr) n.set(is_int32 ? DType::Int32 : DType::Int64, values->shape);
 }
 
+void types_bincount(TypeNode& n) {
+  const Type* weights = n.tensor("weights");
+  const DType dtype = weights == nullptr                 ? DType::Int64
+                      : weights->dtype == DType::Float32 ? DType::Float32
+                                                         : DType::Float64;
+  n.set(dtype, Shape{n.fresh()});
+}
+
+void types_histc(TypeNode& n) {
+  const auto bins = n.args().find_int("bins").value_or(100);
+  n.set(n.dtype("self"), Shape{Dim(bins)});
+}
+
+void types_quantile(TypeNode& n) {
+  const Type* self = n.tensor("self");
+  if (self == nullptr || !self->shape) return;
+  const bool keeps = n.args().flag("keepdim");
+  Shape shape = *self->shape;
+  if (!n.args().has("dim")) {
+    shape = keeps ? Shape(std::vector<Dim>(shape.size(), Dim(1))) : Shape();
+  } else {
+    const auto dim = n.dim("dim", shape.size());
+    if (!dim) return;
+    if (keeps) shape[*dim] = Dim(1);
+    if (!keeps) shape.erase_at(static_cast<int64_t>(*dim));
+  }
+  const Type* q = n.tensor("q");
+  if (q != nullptr && !q->shape) return;
+  if (q != nullptr && q->shape->size() == 1) shape.insert(shape.begin(), q->shape->front());
+  n.set(self->dtype, std::move(shape));
+}
+
 }  // namespace tonnx

@@ -1,4 +1,5 @@
 // size_raise.cpp - PyTorch's numbers that do not follow from sizes, as ONNX.
+#include "ops/frame/aten_types.h"
 #include "ops/move/raise.h"
 #include "ops/shape/script.h"
 #include "ops/shape/types.h"
@@ -112,6 +113,7 @@ Values raise_number_or(const AtenNode& n, OnnxBuilder& onnx) {
 constexpr AtenOp kAtenSizeAten[] = {
     {.sig = "aten::item(Tensor self) -> Scalar", .python = ".item", .script = script_item, .raise = raise_item},
     {.sig = "aten::_shape_as_tensor(Tensor self) -> Tensor",
+     .types = types_shape_as_tensor,
      .python = "torch._shape_as_tensor",
      .raise = raise_shape_as_tensor},
     {.sig = "torch::sym_not(bool a) -> bool", .python = "torch.sym_not", .script = script_not, .raise = raise_sym_not},

@@ -311,4 +311,19 @@ void types_broadcast_tensors(TypeNode& n) {
   }
 }
 
+void set_at_least(TypeNode& n, size_t rank) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    if (shape.size() >= rank) return shape;
+    if (rank == 3 && shape.size() == 2) return Shape{shape[0], shape[1], Dim(1)};
+    if (rank == 3 && shape.size() == 1) return Shape{Dim(1), shape[0], Dim(1)};
+    while (shape.size() < rank) shape.insert(shape.begin(), Dim(1));
+    return shape;
+  });
+}
+
+void types_shape_as_tensor(TypeNode& n) {
+  const Shape* shape = n.shape("self");
+  n.set(DType::Int64, shape ? MaybeShape(Shape{Dim(static_cast<int64_t>(shape->size()))}) : std::nullopt);
+}
+
 }  // namespace tonnx

@@ -38,4 +38,11 @@ void types_ravel(TypeNode& n);
 void types_reversed(TypeNode& n);  // numpy_T
 void types_rot90(TypeNode& n);
 void types_broadcast_tensors(TypeNode& n);
+void set_at_least(TypeNode& n, size_t rank);
+void types_shape_as_tensor(TypeNode& n);
+template <size_t Rank>
+void types_at_least(TypeNode& n) {  // atleast_1d and so on
+  set_at_least(n, Rank);
+}
+
 }  // namespace tonnx

@@ -1,0 +1,17 @@
+// types.cpp - types of what functions of numbers give.
+#include "ops/math/types.h"
+
+namespace tonnx {
+
+/// Of complex numbers it is real.
+void types_angle(TypeNode& n) {
+  const Type* self = n.tensor("self");
+  if (self == nullptr) return;
+  const DType real = self->dtype == DType::Complex64    ? DType::Float32
+                     : self->dtype == DType::Complex128 ? DType::Float64
+                     : is_float(self->dtype)            ? self->dtype
+                                                        : DType::Float32;
+  n.set(real, self->shape);
+}
+
+}  // namespace tonnx
