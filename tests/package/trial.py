@@ -24,6 +24,7 @@ MODEL = REPOSITORY / "examples/cpp/relu.onnx"
 PROGRAM = REPOSITORY / "tests/fuzz/corpus/pt2/static.pt2"
 PROGRAMS = {
     "interface": (["cc", "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"], REPOSITORY / "tests/c/interface.c"),
+    "changes": (["cc", "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"], REPOSITORY / "tests/c/changes.c"),
     "both_headers": (["c++", "-std=c++20"], REPOSITORY / "packaging/conan/test_package/test_package.cpp"),
 }
 
@@ -169,7 +170,7 @@ def try_pkg_config(prefix: Path, scratch: Path, kind: str) -> None:
         call(*compiler, source, "-o", program, *flags, *libraries)
         expect(("libtonnx" in needed(program)) == (kind == "shared"), f"{program} needs {needed(program)}")
         output.mkdir()
-        arguments = [MODEL, PROGRAM, output] if name == "interface" else []
+        arguments = {"interface": [MODEL, PROGRAM, output], "changes": [output]}.get(name, [])
         call(program, *arguments, LD_LIBRARY_PATH=str(prefix / "lib"))
 
 
