@@ -5,6 +5,15 @@ set(generated ${CMAKE_CURRENT_BINARY_DIR}/package)
 
 if(TONNX_PROGRAM)
   install(TARGETS tonnx_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+  # The man page is what the program says of itself; without a Python, or for another machine, there is none.
+  find_package(Python3 QUIET COMPONENTS Interpreter)
+  if(Python3_FOUND AND NOT CMAKE_CROSSCOMPILING)
+    file(MAKE_DIRECTORY ${generated})
+    add_custom_command(TARGET tonnx_cli POST_BUILD
+                       COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/man_page.py $<TARGET_FILE:tonnx_cli>
+                               ${generated}/tonnx.1)
+    install(FILES ${generated}/tonnx.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
+  endif()
 endif()
 
 if(TONNX_STATIC OR TONNX_SHARED)

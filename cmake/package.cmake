@@ -5,8 +5,16 @@ set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGE_CONTACT "The tonnx developers <maintainers@tonnx.invalid>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "converts neural networks between ONNX and PyTorch")
 set(CPACK_PACKAGE_DESCRIPTION
-    "tonnx carries neural networks between ONNX and PyTorch, in both directions. This package has the program tonnx, the static
-and the shared library for C++ and C with their headers, a CMake package, and a file for pkg-config.")
+    "tonnx carries neural networks between ONNX and PyTorch, in both directions, without PyTorch or Python: it reads .onnx files,
+programs of torch.export (.pt2) and TorchScript (.pt), and writes each of them, readable code of an nn.Module (.py) with its
+weights beside it, or the weights alone (.safetensors, .pth).
+.
+It also makes models of ONNX simpler, infers their shapes, brings them from one opset to another, lists what cannot be
+converted before anything is, and does many conversions as a YAML file lists them. Files of strangers are read with limits, and
+nothing in them is run.
+.
+This package has the program tonnx with its man page, and the library that it is made of for C++ and C: static and shared, with
+headers, a CMake package, and a file for pkg-config.")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_OUTPUT_FILE_PREFIX ${PROJECT_BINARY_DIR}/deb)

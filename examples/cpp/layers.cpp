@@ -19,6 +19,12 @@ void print_layers(const tonnx::GraphView& graph, int depth) {
   }
 }
 
+void print_modules(const tonnx::ModuleInfo& module) {
+  std::cout << "module " << (module.path.empty() ? "." : module.path) << ' ' << module.type << " has "
+            << module.keys.size() << " weights\n";
+  for (const tonnx::ModuleInfo& child : module.children) print_modules(child);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -29,9 +35,7 @@ int main(int argc, char** argv) {
     for (const tonnx::ValueView& input : model.graph().inputs())
       std::cout << "input " << input.name() << ' ' << tonnx::text_of(input.type()) << '\n';
     print_layers(model.graph(), 0);
-    for (const tonnx::ModuleInfo& module : model.modules())
-      std::cout << "module " << (module.path.empty() ? "." : module.path) << ' ' << module.type << " has "
-                << module.keys.size() << " weights\n";
+    print_modules(model.modules());
   } catch (const tonnx::Error& e) {
     std::cerr << "error: " << e.what() << '\n';
     return 1;

@@ -201,6 +201,246 @@ TONNX_API tonnx_status tonnx_model_write(const tonnx_model* model, const char* p
 TONNX_API tonnx_status tonnx_model_to_bytes(const tonnx_model* model, tonnx_format format, const tonnx_options* options,
                                             tonnx_buffer** bytes, tonnx_error** error);
 
+/** A tensor: an element type, sizes and bytes. */
+typedef struct tonnx_tensor tonnx_tensor;
+/** A tensor with a copy of the bytes: little-endian, dense, row by row. `type` is `float32`, `int64` and so on. */
+TONNX_API tonnx_status tonnx_tensor_new(const char* type, const int64_t* sizes, size_t rank, const void* bytes,
+                                        size_t size, tonnx_tensor** tensor, tonnx_error** error);
+TONNX_API void tonnx_tensor_free(tonnx_tensor* tensor);              /**< Frees the tensor. */
+TONNX_API const char* tonnx_tensor_type(const tonnx_tensor* tensor); /**< `float32`; empty for NULL. */
+TONNX_API size_t tonnx_tensor_rank(const tonnx_tensor* tensor);      /**< How many sizes it has. */
+/** The sizes, which live as long as the tensor. */
+TONNX_API const int64_t* tonnx_tensor_sizes(const tonnx_tensor* tensor);
+/** The bytes, in the same way. */
+TONNX_API const void* tonnx_tensor_data(const tonnx_tensor* tensor);
+TONNX_API size_t tonnx_tensor_size(const tonnx_tensor* tensor); /**< How many bytes there are. */
+
+/** Attributes of a node that is made. */
+typedef struct tonnx_attributes tonnx_attributes;
+/** No attributes; NULL where there is no memory. Where a function takes attributes, NULL stands for these. */
+TONNX_API tonnx_attributes* tonnx_attributes_new(void);
+TONNX_API void tonnx_attributes_free(tonnx_attributes* attributes); /**< Frees the attributes. */
+/** An attribute that is an integer. Like all functions that set an attribute it keeps a copy. */
+TONNX_API tonnx_status tonnx_attributes_set_int(tonnx_attributes* attributes, const char* name, int64_t value);
+/** One that is a number. */
+TONNX_API tonnx_status tonnx_attributes_set_float(tonnx_attributes* attributes, const char* name, double value);
+/** One that is a text. */
+TONNX_API tonnx_status tonnx_attributes_set_text(tonnx_attributes* attributes, const char* name, const char* value);
+/** One that is a list of integers. */
+TONNX_API tonnx_status tonnx_attributes_set_ints(tonnx_attributes* attributes, const char* name, const int64_t* values,
+                                                 size_t count);
+/** One that is a list of numbers. */
+TONNX_API tonnx_status tonnx_attributes_set_floats(tonnx_attributes* attributes, const char* name, const double* values,
+                                                   size_t count);
+/** One that is a tensor. */
+TONNX_API tonnx_status tonnx_attributes_set_tensor(tonnx_attributes* attributes, const char* name,
+                                                   const tonnx_tensor* tensor);
+
+/** An empty model of ONNX, to be edited. */
+TONNX_API tonnx_status tonnx_model_create(int64_t opset, tonnx_model** model, tonnx_error** error);
+
+/**
+ * Changes to the graph of a model of ONNX, which are made on a copy until tonnx_editor_finish(). Values and nodes are
+ * called by their names; a change costs the same in a small graph and in a large one, but for those that say otherwise.
+ */
+typedef struct tonnx_editor tonnx_editor;
+/** Begins to edit: copies the graph, but not the weights. */
+TONNX_API tonnx_status tonnx_editor_new(const tonnx_model* model, tonnx_editor** editor, tonnx_error** error);
+TONNX_API void tonnx_editor_free(
+    tonnx_editor* editor); /**< Frees the editor; changes that are not finished are lost. */
+/** An input; sizes that are negative are open. */
+TONNX_API tonnx_status tonnx_editor_add_input(tonnx_editor* editor, const char* name, const char* type,
+                                              const int64_t* sizes, size_t rank, tonnx_error** error);
+/** A weight, which shares the bytes of the tensor. */
+TONNX_API tonnx_status tonnx_editor_add_initializer(tonnx_editor* editor, const char* name, const tonnx_tensor* tensor,
+                                                    tonnx_error** error);
+/** A value that becomes an output. */
+TONNX_API tonnx_status tonnx_editor_add_output(tonnx_editor* editor, const char* value, tonnx_error** error);
+/**
+ * A node of an operator of the model's opset. `domain` is NULL or empty for ai.onnx; `name` may be NULL; an input that
+ * is NULL or empty is left out. It stands in front of the node `before`, or at the end where that is NULL.
+ */
+TONNX_API tonnx_status tonnx_editor_add_node(tonnx_editor* editor, const char* op, const char* domain, const char* name,
+                                             const char* const* inputs, size_t input_count, const char* const* outputs,
+                                             size_t output_count, const tonnx_attributes* attributes,
+                                             const char* before, tonnx_error** error);
+/** A node in the place of another, whose outputs become its own, with their names; it has the name of the other too. */
+TONNX_API tonnx_status tonnx_editor_replace_node(tonnx_editor* editor, const char* node, const char* op,
+                                                 const char* domain, const char* const* inputs, size_t input_count,
+                                                 const tonnx_attributes* attributes, tonnx_error** error);
+/** Removes a node whose outputs nobody uses. */
+TONNX_API tonnx_status tonnx_editor_remove_node(tonnx_editor* editor, const char* node, tonnx_error** error);
+/** Sets attributes of a node; others stay as they are. */
+TONNX_API tonnx_status tonnx_editor_set_attributes(tonnx_editor* editor, const char* node,
+                                                   const tonnx_attributes* attributes, tonnx_error** error);
+/** Removes an input that nobody uses. */
+TONNX_API tonnx_status tonnx_editor_remove_input(tonnx_editor* editor, const char* value, tonnx_error** error);
+/** A value stops to be an output. */
+TONNX_API tonnx_status tonnx_editor_remove_output(tonnx_editor* editor, const char* value, tonnx_error** error);
+/** Removes a weight that nobody uses. */
+TONNX_API tonnx_status tonnx_editor_remove_initializer(tonnx_editor* editor, const char* value, tonnx_error** error);
+/** All that took the one value takes the other, outputs of the graph too. */
+TONNX_API tonnx_status tonnx_editor_replace_uses(tonnx_editor* editor, const char* old_value, const char* new_value,
+                                                 tonnx_error** error);
+/** Gives a value another name. */
+TONNX_API tonnx_status tonnx_editor_rename(tonnx_editor* editor, const char* value, const char* name,
+                                           tonnx_error** error);
+/** Removes all that no output needs, and says how many nodes that were, where `count` is not NULL. Looks through the
+    graph. */
+TONNX_API tonnx_status tonnx_editor_remove_unused(tonnx_editor* editor, size_t* count, tonnx_error** error);
+/** Puts nodes in an order in which they can run. Looks through the graph. */
+TONNX_API tonnx_status tonnx_editor_sort(tonnx_editor* editor, tonnx_error** error);
+/** Checks the graph, as Model::check() does, and puts it into the model; where it is none, both stay as they are. The
+    editor goes on from there. */
+TONNX_API tonnx_status tonnx_editor_finish(tonnx_editor* editor, tonnx_model* model, tonnx_error** error);
+
+/** Operators of the caller's own. */
+typedef struct tonnx_registry tonnx_registry;
+/** A value of the program that a conversion makes; it lives as long as the function that it was given to runs. */
+typedef struct tonnx_value tonnx_value;
+/** A node that is converted: of ONNX, whose inputs are values of the program of PyTorch; or of PyTorch, whose inputs
+   are values of ONNX. */
+typedef struct tonnx_node tonnx_node;
+/** Adds calls of PyTorch's operators, or nodes of ONNX. */
+typedef struct tonnx_builder tonnx_builder;
+/** Arguments of an operator of PyTorch. */
+typedef struct tonnx_arguments tonnx_arguments;
+/** Converts a node: fills `outputs` with values that the builder gave. Anything but 0 is a failure of the conversion.
+ */
+typedef int (*tonnx_convert_node)(void* context, const tonnx_node* node, tonnx_builder* builder,
+                                  const tonnx_value** outputs, size_t output_count);
+
+/** A registry without operators; NULL where there is no memory. */
+TONNX_API tonnx_registry* tonnx_registry_new(void);
+TONNX_API void tonnx_registry_free(tonnx_registry* registry); /**< Frees the registry. */
+/** An operator of ONNX, `my.domain::Swish(T x, *, float beta=1.0) -> T y`, that the function makes a program of;
+   `like`, which may be NULL, names the input whose type and sizes the output has. */
+TONNX_API tonnx_status tonnx_registry_add_onnx(tonnx_registry* registry, const char* signature, const char* like,
+                                               tonnx_convert_node convert, void* context, tonnx_error** error);
+/** An operator of PyTorch with one result, `mylib::swish(Tensor x, float beta) -> Tensor`, that the function makes ONNX
+    of. */
+TONNX_API tonnx_status tonnx_registry_add_aten(tonnx_registry* registry, const char* signature,
+                                               tonnx_convert_node convert, void* context, tonnx_error** error);
+/** The registry that writing and converting use, of which the options keep a copy. NULL takes it away. */
+TONNX_API tonnx_status tonnx_options_set_registry(tonnx_options* options, const tonnx_registry* registry);
+
+/** An input or argument of the node by its name in the signature; NULL where it is left out, or there is none. */
+TONNX_API const tonnx_value* tonnx_node_input(const tonnx_node* node, const char* name);
+/** An attribute, or an argument, that is an integer. */
+TONNX_API tonnx_status tonnx_node_int(const tonnx_node* node, const char* name, int64_t* value);
+/** One that is a number. */
+TONNX_API tonnx_status tonnx_node_float(const tonnx_node* node, const char* name, double* value);
+/** One that is a list of integers: how many there are, of which as many are written as there is room for. */
+TONNX_API tonnx_status tonnx_node_ints(const tonnx_node* node, const char* name, int64_t* values, size_t room,
+                                       size_t* count);
+
+/** No arguments; NULL where there is no memory. */
+TONNX_API tonnx_arguments* tonnx_arguments_new(void);
+TONNX_API void tonnx_arguments_free(tonnx_arguments* arguments); /**< Frees the arguments. */
+/** The next argument, or that of a name where `name` is not NULL: a value, which is None where it is NULL. */
+TONNX_API tonnx_status tonnx_arguments_add_value(tonnx_arguments* arguments, const char* name,
+                                                 const tonnx_value* value);
+/** One that is an integer. */
+TONNX_API tonnx_status tonnx_arguments_add_int(tonnx_arguments* arguments, const char* name, int64_t value);
+/** One that is a number. */
+TONNX_API tonnx_status tonnx_arguments_add_float(tonnx_arguments* arguments, const char* name, double value);
+/** One that is true or false. */
+TONNX_API tonnx_status tonnx_arguments_add_bool(tonnx_arguments* arguments, const char* name, int value);
+/** One that is a list of integers. */
+TONNX_API tonnx_status tonnx_arguments_add_ints(tonnx_arguments* arguments, const char* name, const int64_t* values,
+                                                size_t count);
+/** Calls an operator of PyTorch, `mul.Tensor`, and gives its first result. For functions of tonnx_registry_add_onnx().
+ */
+TONNX_API tonnx_status tonnx_builder_call(tonnx_builder* builder, const char* op, const tonnx_arguments* arguments,
+                                          const tonnx_value** result, tonnx_error** error);
+/** Adds a node of the newest opset of ONNX, or of another domain: `my.domain.Swish`; an input that is NULL is left out.
+    For functions of tonnx_registry_add_aten(). */
+TONNX_API tonnx_status tonnx_builder_node(tonnx_builder* builder, const char* op, const tonnx_value* const* inputs,
+                                          size_t input_count, const tonnx_attributes* attributes,
+                                          const tonnx_value** result, tonnx_error** error);
+/** A constant, in either direction. */
+TONNX_API tonnx_status tonnx_builder_constant(tonnx_builder* builder, const tonnx_tensor* tensor,
+                                              const tonnx_value** result, tonnx_error** error);
+
+/** A model in a runtime of the caller's. */
+typedef struct tonnx_runner tonnx_runner;
+/**
+ * Runs the model: fills `outputs` with tensors by tonnx_tensor_new(), which the library frees. Where it returns
+ * anything but 0 it cannot run with these inputs: other sizes are tried, if any are open.
+ */
+typedef int (*tonnx_run)(void* context, const tonnx_tensor* const* inputs, size_t input_count, tonnx_tensor** outputs,
+                         size_t output_count);
+/** The same for values inside, of these names. */
+typedef int (*tonnx_run_inner)(void* context, const tonnx_tensor* const* inputs, size_t input_count,
+                               const char* const* names, tonnx_tensor** values, size_t count);
+/** A runner without inputs and outputs; NULL where there is no memory. */
+TONNX_API tonnx_runner* tonnx_runner_new(tonnx_run run, void* context);
+TONNX_API void tonnx_runner_free(tonnx_runner* runner); /**< Frees the runner. */
+/** The next input; sizes that are negative are open. */
+TONNX_API tonnx_status tonnx_runner_add_input(tonnx_runner* runner, const char* name, const char* type,
+                                              const int64_t* sizes, size_t rank);
+/** The next output. */
+TONNX_API tonnx_status tonnx_runner_add_output(tonnx_runner* runner, const char* name);
+/** A function that gives values inside, and their names in the order in which they are computed. */
+TONNX_API tonnx_status tonnx_runner_set_inner(tonnx_runner* runner, tonnx_run_inner run, const char* const* names,
+                                              size_t count);
+
+/** What is asked of a comparison. */
+typedef struct tonnx_verify_options tonnx_verify_options;
+/** Options that ask for three random draws; NULL where there is no memory. */
+TONNX_API tonnx_verify_options* tonnx_verify_options_new(void);
+TONNX_API void tonnx_verify_options_free(tonnx_verify_options* options); /**< Frees the options. */
+/** An input that is not random. */
+TONNX_API tonnx_status tonnx_verify_options_set_input(tonnx_verify_options* options, const char* name,
+                                                      const tonnx_tensor* tensor);
+/** The sizes of a random one; -1 is chosen. */
+TONNX_API tonnx_status tonnx_verify_options_set_input_shape(tonnx_verify_options* options, const char* input,
+                                                            const int64_t* sizes, size_t count);
+/** How many random inputs are tried, and the seed of them. */
+TONNX_API tonnx_status tonnx_verify_options_set_draws(tonnx_verify_options* options, int draws, uint64_t seed);
+/** |b - a| may be atol + rtol * |a|, in place of what fits the types and the depth. */
+TONNX_API tonnx_status tonnx_verify_options_set_tolerance(tonnx_verify_options* options, double rtol, double atol);
+/** Whether values inside are compared too, where both runners have them. */
+TONNX_API tonnx_status tonnx_verify_options_set_layers(tonnx_verify_options* options, int has_layers);
+/**
+ * Runs two models on the same inputs: `is_same` is 1 where they compute the same, otherwise 0; `report`, which may be
+ * NULL, says more in lines. `model` is one that either of them runs. Models that differ are no error.
+ */
+TONNX_API tonnx_status tonnx_verify(tonnx_runner* reference, tonnx_runner* other, const tonnx_model* model,
+                                    const tonnx_verify_options* options, int* is_same, tonnx_buffer** report,
+                                    tonnx_error** error);
+
+/** What is asked of a batch. */
+typedef struct tonnx_batch_options tonnx_batch_options;
+/** Options that ask for nothing: a thread for each core; NULL where there is no memory. */
+TONNX_API tonnx_batch_options* tonnx_batch_options_new(void);
+TONNX_API void tonnx_batch_options_free(tonnx_batch_options* options); /**< Frees the options. */
+/** How many conversions run at a time; 0: one for each core. */
+TONNX_API tonnx_status tonnx_batch_options_set_threads(tonnx_batch_options* options, unsigned threads);
+/** Whether what is done and unchanged is left alone. */
+TONNX_API tonnx_status tonnx_batch_options_set_resume(tonnx_batch_options* options, int resumes);
+/** Whether nothing is done, and the jobs are only listed. */
+TONNX_API tonnx_status tonnx_batch_options_set_dry(tonnx_batch_options* options, int is_dry);
+/** Whether results are compared where the file asks for it; they are, unless this is called with 0. */
+TONNX_API tonnx_status tonnx_batch_options_set_verify(tonnx_batch_options* options, int verifies);
+/**
+ * A function that compares a result with its source: 0 where they agree, 1 where they do not, 2 where that cannot be
+ * judged. It writes why into `text`, which has that much room and is a text. Several threads may call it at once.
+ */
+TONNX_API tonnx_status tonnx_batch_options_set_compare(tonnx_batch_options* options,
+                                                       int (*compare)(void* context, const char* source,
+                                                                      const char* result, char* text, size_t room),
+                                                       void* context);
+/** A function that is told what came of each job: `done`, `failed`, `unchanged`; one thread calls it at a time. */
+TONNX_API tonnx_status tonnx_batch_options_set_on_end(tonnx_batch_options* options,
+                                                      void (*on_end)(void* context, const char* source,
+                                                                     const char* target, const char* status),
+                                                      void* context);
+/** Does what a YAML file lists (docs/batch.md). `failed` and `report`, which may be NULL, say how many failed, and what
+    came of each, in JSON; conversions that fail are no error. */
+TONNX_API tonnx_status tonnx_batch(const char* config, const tonnx_batch_options* options, size_t* failed,
+                                   tonnx_buffer** report, tonnx_error** error);
+
 #ifdef __cplusplus
 }
 #endif

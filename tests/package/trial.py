@@ -24,6 +24,7 @@ MODEL = REPOSITORY / "examples/cpp/relu.onnx"
 PROGRAM = REPOSITORY / "tests/fuzz/corpus/pt2/static.pt2"
 PROGRAMS = {
     "interface": (["cc", "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"], REPOSITORY / "tests/c/interface.c"),
+    "changes": (["cc", "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"], REPOSITORY / "tests/c/changes.c"),
     "both_headers": (["c++", "-std=c++20"], REPOSITORY / "packaging/conan/test_package/test_package.cpp"),
 }
 
@@ -122,6 +123,20 @@ def try_program(prefix: Path, scratch: Path) -> None:
     call(prefix / "bin/tonnx", "convert", MODEL, scratch / f"{prefix.name}_relu.py")
 
 
+def try_man_page(prefix: Path) -> None:
+    """It has every option that --help has, and nothing that roff does not understand."""
+    page = prefix / "share/man/man1/tonnx.1"
+    text = page.read_text().replace("\\-", "-")
+    for command in ("convert", "simplify", "run", "print"):
+        options = re.findall(r"^ +(?:-\w,)?(--[\w-]+)", call(prefix / "bin/tonnx", command, "--help"), re.MULTILINE)
+        expect(len(options) > 1, f"tonnx {command} --help lists {options}")
+        missing = [option for option in options if option not in text]
+        expect(not missing, f"{page} lacks {missing} of {command}")
+    if shutil.which("groff"):
+        done = subprocess.run(["groff", "-man", "-ww", "-z", page], capture_output=True, text=True)
+        expect(done.returncode == 0 and not done.stderr, f"groff says of {page}: {done.stderr}")
+
+
 def torch_settings(python: Path) -> list[str]:
     """For the example that runs a model with libtorch, by a Python that has it."""
     folder = call(python, "-c", "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])")
@@ -153,15 +168,26 @@ def try_pkg_config(prefix: Path, scratch: Path, kind: str) -> None:
         call(*compiler, source, "-o", program, *flags, *libraries)
         expect(("libtonnx" in needed(program)) == (kind == "shared"), f"{program} needs {needed(program)}")
         output.mkdir()
-        arguments = [MODEL, PROGRAM, output] if name == "interface" else []
+        arguments = {"interface": [MODEL, PROGRAM, output], "changes": [output]}.get(name, [])
         call(program, *arguments, LD_LIBRARY_PATH=str(prefix / "lib"))
 
 
-def try_subproject(scratch: Path, way: str, builds: bool) -> None:
+def archive_of_sources(scratch: Path) -> str:
+    """The URL of an archive of what is checked in, with the changes that are not yet."""
+    archive = scratch / "tonnx.tar.gz"
+    files = call("git", "-C", REPOSITORY, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
+    names = scratch / "files_of_tonnx.txt"
+    names.write_text("".join(f"{name}\n" for name in files if (REPOSITORY / name).exists()))
+    call("tar", "-czf", archive, "-C", REPOSITORY, "--transform", "s,^,tonnx/,", "-T", names)
+    return f"file://{archive}"
+
+
+def try_subproject(scratch: Path, way: str, builds: bool, downloads: bool = False) -> None:
     """tonnx inside another project, which installs nothing of it."""
-    build = scratch / f"subproject_{way}"
+    build = scratch / f"subproject_{way}{'_downloaded' if downloads else ''}"
+    more = [f"-DARCHIVE={archive_of_sources(scratch)}"] if downloads else []
     call("cmake", "-S", REPOSITORY / "tests/package/subproject", "-B", build, "-G", "Ninja", f"-DWAY={way}",
-         f"-DREPOSITORY={REPOSITORY}", "-DCMAKE_BUILD_TYPE=Release")  # fmt: skip
+         f"-DREPOSITORY={REPOSITORY}", "-DCMAKE_BUILD_TYPE=Release", *more)  # fmt: skip
     if builds:
         call("cmake", "--build", build)
         call("ctest", "--test-dir", build, "--output-on-failure", "--no-tests=error")
@@ -189,7 +215,7 @@ def main() -> int:
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     if given.build_subproject:
-        try_subproject(scratch, "FetchContent", builds=True)  # which calls add_subdirectory
+        try_subproject(scratch, "FetchContent", builds=True, downloads=True)  # which calls add_subdirectory
         print("tonnx is built and run inside another project")
         return 0
     prefix = install_prefix(build, scratch)
@@ -207,6 +233,11 @@ def main() -> int:
         lambda: try_vcpkg(scratch),
         lambda: try_program(prefix, scratch),
         lambda: try_program(installed, scratch),
+    ]
+    trials += [
+        lambda: try_man_page(prefix),
+        lambda: try_man_page(installed),
+        lambda: try_subproject(scratch, "FetchContent", builds=False, downloads=True),
     ]
     trials += [
         lambda way=way: try_subproject(scratch, way, builds=False) for way in ("add_subdirectory", "FetchContent")
