@@ -16,7 +16,7 @@ namespace {
 void note(tonnx_editor& editor, v1::NodeView node) {
   if (!node.name().empty()) editor.nodes.emplace(node.name(), node);
   for (const v1::ValueView output : node.outputs()) {
-    if (output) editor.values.emplace(output.name(), output);
+    if (output && !output.name().empty()) editor.values.emplace(output.name(), output);
   }
 }
 
@@ -52,9 +52,9 @@ std::vector<v1::ValueView> inputs_of(const tonnx_editor& editor, const char* con
   return result;
 }
 
-/// A name that nothing has: what is called by names has one each.
+/// A name that nothing has, for what is called by names has one each; or none, for an output that is left out.
 void require_new(const tonnx_editor& editor, const std::string& value) {
-  if (editor.values.contains(value))
+  if (!value.empty() && editor.values.contains(value))
     throw v1::Error(v1::Error::Kind::InvalidModel, "there is a value '" + value + "' already");
 }
 

@@ -303,4 +303,25 @@ TEST(ApiModel, WeightsThatAreComputedCanBeLookedAt) {
   EXPECT_EQ(weight.as<float>()[1], 20);
 }
 
+TEST(ApiModel, OutputsAndWeightsCanBeOthers) {
+  const Folder folder;
+  Model model = two_layers();
+  EXPECT_EQ(model.output_names(), std::vector<std::string>{"y"});
+  model.set_output_names({"logits"});
+  EXPECT_EQ(model.graph().outputs().at(0).name(), "logits");
+  EXPECT_THROW(model.set_output_names({}), Error);
+  model.check();
+  Model other = two_layers();
+  tonnx::GraphEditor edit = other.edit();
+  const tonnx::ValueView bias = other.graph().find_value("fc2.bias");
+  edit.replace_uses(bias, edit.add_initializer("new", tonnx::Tensor::of<float>(DType::Float32, {2}, {7, 8})));
+  edit.remove_initializer(bias);
+  edit.rename(other.graph().find_value("new"), "fc2.bias");
+  other.write(folder / "w.safetensors");
+  model.replace_weights(folder / "w.safetensors");
+  const tonnx::Tensor taken(model.graph().find_value("fc2.bias").tensor());
+  EXPECT_EQ(taken.as<float>()[1], 8);
+  EXPECT_THROW(model.replace_weights(folder / "none.pth"), Error);
+}
+
 }  // namespace

@@ -75,4 +75,20 @@ TEST(ApiTools, FilesAreWhatTheyAre) {
   EXPECT_EQ(tonnx::Model::read(folder / "copy.pt2").node_count(), tonnx::Model::read(folder / "m.pt2").node_count());
 }
 
+TEST(ApiTools, VersionsAreThoseOfTheStandard) {
+  EXPECT_EQ(tonnx::standard_versions("Relu"), (std::vector<int>{1, 6, 13, 14}));
+  EXPECT_TRUE(tonnx::standard_versions("Swoosh").empty());
+  EXPECT_EQ(tonnx::schema_version("Relu", 12), 6);
+  EXPECT_EQ(tonnx::schema_version("Relu", 20), 14);
+  EXPECT_EQ(tonnx::schema_version("Gelu", 19), 0);  // it came with 20
+}
+
+TEST(ApiTools, OptionsThatMeanNothingOnARouteAreRefused) {
+  tonnx::require_options("m.onnx", "m.onnx", {"opset", "external_data", "dynamic"});
+  tonnx::require_options("m.onnx", "", {"mmap", "flat"});  // a module in memory
+  EXPECT_THROW(tonnx::require_options("m.onnx", "m.py", {"opset"}), tonnx::Error);
+  EXPECT_THROW(tonnx::require_options("m.onnx", "m.py", {"no_such_option"}), tonnx::Error);
+  EXPECT_EQ(tonnx::texts_of({{"x", {1, -1, 224}}, {"y", {}}}), (std::vector<std::string>{"x:1,?,224", "y:"}));
+}
+
 }  // namespace

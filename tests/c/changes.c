@@ -138,9 +138,9 @@ static void try_editor(void) {
   EXPECT_STATUS(tonnx_model_text(model, &text, &error), TONNX_OK, error);
   EXPECT(!holds(text, "nonsense"));
   tonnx_buffer_free(text);
+  tonnx_editor_free(editor);
   EXPECT_STATUS(tonnx_editor_new(NULL, &editor, &error), TONNX_BAD_ARGUMENT, error);
   EXPECT(editor == NULL);
-  tonnx_editor_free(editor);
   tonnx_attributes_free(attributes);
   tonnx_model_free(model);
 }
