@@ -5,9 +5,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
+#include <new>
 #include <string>
+
+#include "base/made_bytes.h"
+#include "base/parallel.h"
 
 namespace tonnx {
 namespace {
@@ -99,6 +105,39 @@ Scratch::Scratch(size_t size) : size_(size) {
   }
   buffer_.resize(size);
   data_ = buffer_.data();
+}
+
+namespace {
+
+constexpr size_t kPiece = size_t{1} << 18;
+
+/// False where the disk does not take all of it.
+bool write_at(int fd, const uint8_t* from, size_t size, size_t offset) {
+  for (size_t done = 0; done < size;) {
+    const ssize_t n = pwrite(fd, from + done, size - done, static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    done += static_cast<size_t>(n);
+  }
+  return true;
+}
+
+}  // namespace
+
+Bytes made_bytes(size_t size, const MakeBytes& make) {
+  Scratch result(size);
+  const int fd = result.fd();
+  const auto pieces = static_cast<int64_t>((size + kPiece - 1) / kPiece);
+  const auto make_some = [&](int64_t first, int64_t end) {
+    std::unique_ptr<uint8_t[]> window(fd >= 0 ? new (std::nothrow) uint8_t[kPiece] : nullptr);
+    for (int64_t i = first; i < end; ++i) {
+      const size_t offset = static_cast<size_t>(i) * kPiece, count = std::min(kPiece, size - offset);
+      if (window) make(offset, window.get(), count);
+      if (!window || !write_at(fd, window.get(), count, offset)) make(offset, result.data() + offset, count);
+    }
+  };
+  in_parallel(pieces, make_some, static_cast<int64_t>(kPiece));
+  return result.done();
 }
 
 Bytes Scratch::done() {

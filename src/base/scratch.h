@@ -12,6 +12,8 @@ class Scratch {
  public:
   explicit Scratch(size_t size);
   uint8_t* data() { return data_; }
+  /// The file that they lie in, or -1.
+  int fd() const { return owner_ ? owner_->fd() : -1; }
   /// Hands the bytes over.
   Bytes done();
 

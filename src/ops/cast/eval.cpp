@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/made_bytes.h"
 #include "ops/frame/eval_map.h"
 
 namespace tonnx {
@@ -147,6 +148,26 @@ TensorPtr printed(const Tensor& x) {
   return result;
 }
 
+/// Floats of any type as others: of weights there are many.
+template <class T>
+TensorPtr cast_floats(const Tensor& x, DType to) {
+  auto result = std::make_shared<Tensor>();
+  result->dtype = to;
+  result->dims = x.dims;
+  const auto width = static_cast<size_t>(info(to).bits / 8);
+  const auto make = [&](size_t offset, uint8_t* into, size_t size) {
+    T numbers[kBlock];
+    const auto first = static_cast<int64_t>(offset / width), end = static_cast<int64_t>((offset + size) / width);
+    for (int64_t i = first; i < end; i += kBlock) {
+      const int64_t count = std::min(kBlock, end - i);
+      load_numbers(x, i, 1, count, numbers);
+      store_numbers(to, into, i - first, count, numbers);
+    }
+  };
+  result->data = made_bytes(static_cast<size_t>(byte_size(to, x.count())), make);
+  return result;
+}
+
 TensorPtr cast_tensor(const TensorPtr& x, DType to, bool saturate, const std::string& round_mode) {
   constexpr DTypeSet kFromText = dtype_set(DType::Float32, DType::Float64) | kAllInts;
   const char kind = info(x->dtype).kind;
@@ -163,7 +184,7 @@ TensorPtr cast_tensor(const TensorPtr& x, DType to, bool saturate, const std::st
   const auto same = [](auto value) { return value; };
   if (is_float(x->dtype)) {
     if (to == DType::Bool) return mapped<double>(*x, to, [](double value) { return static_cast<int64_t>(value != 0); });
-    if (is_float(to)) return x->dtype == DType::Float64 ? mapped<double>(*x, to, same) : mapped<float>(*x, to, same);
+    if (is_float(to)) return x->dtype == DType::Float64 ? cast_floats<double>(*x, to) : cast_floats<float>(*x, to);
     // types of a few bits take the lowest of the number's
     if (!fits(*x, is_sub_byte(to) ? DType::Int32 : to)) return nullptr;
     return to == DType::UInt64 ? mapped<uint64_t>(*x, to, same) : mapped<int64_t>(*x, to, same);
