@@ -29,7 +29,7 @@ from tonnx._export.recurrent import recurrent_layers_whole
 from tonnx._export.run_time_axes import axes_kept
 from tonnx._export.structures import register_structures
 from tonnx._export.tensor_access import TensorAccessFollowed
-from tonnx._export.transforms import transforms_ended, without_transforms
+from tonnx._export.transforms import is_of_transforms, transforms_ended, without_transforms, written_out
 
 Program = torch.export.ExportedProgram
 
@@ -152,7 +152,8 @@ def capture(
                 return tracer.trace((tuple(args), dict(kwargs)), shapes, strict=True)
             return capture_open(tracer.trace, method or module, args, kwargs, shapes)
         except Error as failure:
-            own = _failure_of_call(module, args, kwargs)
+            # what a transform left behind would speak for the model
+            own = None if is_of_transforms(failure) else _failure_of_call(module, args, kwargs)
             if own is None:
                 raise
             raise Error(own, "unsupported") from failure
@@ -195,7 +196,7 @@ class Tracer:
 
     def _traced(self, example: Call, shapes: DynamicShapes, strict: bool = False) -> Program:
         args, kwargs = example
-        with nullcontext() if strict else TensorAccessFollowed():
+        with transforms_ended(), nullcontext() if strict else TensorAccessFollowed():
             program = torch.export.export(self._module, args, kwargs, dynamic_shapes=shapes.shapes, strict=strict)
         return without_transforms(program)
 
@@ -216,12 +217,24 @@ class Tracer:
             if looser is not None:
                 yield lambda: self._traced(example, looser)
         if not any(shapes.axes.values()):
+            if is_of_transforms(failure):
+                yield lambda: self._traced_with_gradients(example, shapes)
             yield lambda: self._traced_without_failing_branches(example, shapes)
         if strict:
             yield lambda: self._traced(example, shapes, strict=True)
 
     def _traced_without_failing_branches(self, example: Call, shapes: DynamicShapes) -> Program:
         with failing_branches_left_out():
+            return self._traced(example, shapes)
+
+    def _traced_with_gradients(self, example: Call, shapes: DynamicShapes) -> Program:
+        run = written_out(self._module, *example)
+
+        @functools.wraps(self._method or self._module.forward)
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            return run(*args, **kwargs)
+
+        with _forward_replaced(self._module, forward):
             return self._traced(example, shapes)
 
     def _traced_with_assumed_sizes(self, failure: Exception, example: Call, shapes: DynamicShapes) -> Program:
@@ -288,6 +301,11 @@ def _sentence(failure: Exception) -> str:
         return (
             f"the Python code of the model decides on the values of tensors{place}; write the decision with torch.cond "
             f"or torch.where, a loop with torch.while_loop, and tell sizes apart with torch._check: {text}"
+        )
+    if is_of_transforms(failure):
+        return (
+            f"torch.export cannot trace what the model does with torch.func{place}; write it out in plain operators, "
+            f"or export it at fixed sizes: {lines[0] if lines else text}"
         )
     return f"torch.export cannot trace the model{place}: {text}"
 

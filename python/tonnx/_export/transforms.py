@@ -1,12 +1,14 @@
-"""torch.vmap in a model: torch.export keeps its steps as calls of Python's own, and they are traced once more."""
+"""torch.func in a model: torch.export keeps steps of vmap as calls of Python's own, and traces no gradients at all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import nn
 from torch.fx import GraphModule
 
 _STEPS = "torch._functorch.predispatch"
@@ -29,6 +31,38 @@ def _make_tensors_of_numbers(module: Any) -> None:
         if isinstance(node.args[0], bool | int | float):
             node.target = torch.ops.aten.scalar_tensor.default
             node.kwargs = {"dtype": node.kwargs.get("dtype")}
+
+
+def is_of_transforms(failure: BaseException | None) -> bool:
+    """Whether it was raised inside of a transform of torch.func."""
+    while failure is not None:
+        if "functorch tensor" in str(failure) or any(
+            "_functorch" in frame.filename for frame in traceback.extract_tb(failure.__traceback__)
+        ):
+            return True
+        failure = failure.__cause__ or failure.__context__
+    return False
+
+
+def written_out(module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[..., Any]:
+    """What the module does to inputs of these sizes, in plain operators: gradients are computed like all else."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    def weights() -> dict[str, torch.Tensor]:
+        return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+    def call(given: dict[str, torch.Tensor], args: Any, kwargs: Any) -> Any:
+        return torch.func.functional_call(module, given, tuple(args), dict(kwargs))
+
+    plain = {name: weight.detach() for name, weight in weights().items()}
+    with transforms_ended():
+        graph: Any = make_fx(call, tracing_mode="fake")(plain, tuple(args), dict(kwargs))
+    # what is put away for gradients of gradients is the tensor itself
+    for node in graph.graph.find_nodes(op="call_function", target=torch.ops.aten.detach.default):
+        node.replace_all_uses_with(node.args[0])
+        graph.graph.erase_node(node)
+    graph.recompile()
+    return lambda *args, **kwargs: graph(weights(), args, kwargs)
 
 
 @contextmanager
