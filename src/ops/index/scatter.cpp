@@ -1,6 +1,7 @@
 // scatter.cpp - elements put by index: ScatterElements, ScatterND, TensorScatter.
 #include <algorithm>
 
+#include "base/checked_int.h"
 #include "base/error.h"
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
@@ -137,7 +138,8 @@ Values lower_tensor_scatter(const OnnxNode& n, AtenBuilder& aten) {
 
 bool expand_tensor_scatter(const NodeView& n, OnnxEdit& edit) {
   const int64_t axis = n.i("axis");
-  const std::vector<int64_t> ranks = ranks_with(axis < 0 ? axis - 1 : axis, 5);  // the first axis is that of the batch
+  // the first axis is that of the batch
+  const std::vector<int64_t> ranks = ranks_with(axis < 0 ? checked_add(axis, -1) : axis, 5);
   return choose_rank(edit, n, {"past_cache", "update"}, ranks) || choose_rank(edit, n, {"update"}, ranks);
 }
 
