@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,11 +34,15 @@ def _make_tensors_of_numbers(module: Any) -> None:
             node.kwargs = {"dtype": node.kwargs.get("dtype")}
 
 
+# torch.export itself goes through others of that folder
+_OF_TRANSFORMS = re.compile(r"_functorch[/\\](apis|eager_transforms|vmap)\.py$")
+
+
 def is_of_transforms(failure: BaseException | None) -> bool:
     """Whether it was raised inside of a transform of torch.func."""
     while failure is not None:
         if "functorch tensor" in str(failure) or any(
-            "_functorch" in frame.filename for frame in traceback.extract_tb(failure.__traceback__)
+            _OF_TRANSFORMS.search(frame.filename) for frame in traceback.extract_tb(failure.__traceback__)
         ):
             return True
         failure = failure.__cause__ or failure.__context__
