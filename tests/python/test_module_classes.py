@@ -398,7 +398,21 @@ class Heads(nn.Module):
         )
 
 
+class Grid(nn.Module):
+    """Lists in a list, all of whose sizes grow: the outer loop would be taken for the inner one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = nn.ModuleList(
+            nn.ModuleList(nn.Conv2d(3, 2 + row + 3 * column, 1) for column in range(4)) for row in range(4)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([torch.tanh(conv(x)) for row in self.rows for conv in row], 1)
+
+
 NETWORKS = {
+    "grid": Grid,
     "heads": Heads,
     "activated": Activated,
     "depths": Depths,
@@ -515,6 +529,11 @@ def test_members_that_differ_in_one_number_are_chosen_by_it() -> None:
     code = code_of("heads")
     assert re.search(r"self\.heads = nn\.ModuleList\(\n +nn\.Sequential\(", code)
     assert " for n in (8, 12, 20)\n" in code and "nn.Conv2d(16, n, 1)" in code
+
+
+def test_loops_do_not_stand_in_loops_of_the_same_variable() -> None:
+    code = code_of("grid")
+    assert len(re.findall(r"for i in range\(4\)", code)) == 4
 
 
 def test_a_table_of_the_first_layer_is_looked_up_around_all() -> None:

@@ -53,6 +53,17 @@ NumberedText optional_numbers(const std::string& line, const Form& form) {
 /// `{f"layer{i}": Layer() for i in range(6)}`
 std::string run_text(const Run& run) { return fmt::format("{{{}: {} for i in {}}}", run.name, run.item, run.range); }
 
+/// `"conv": nn.Conv2d(3, 8, 1)`, or `conv=nn.Conv2d(3, 8, 1)`, and the runs among them.
+std::string entries_text(const std::vector<Run>& runs, const std::vector<std::string>& names, bool are_keywords) {
+  std::vector<std::string> texts;
+  for (const Run& run : runs) {
+    const std::string& name = names[run.first];
+    const std::string key = are_keywords ? name + "=" : fmt::format("\"{}\": ", name);
+    texts.push_back(run.count == 1 ? key + run.item : "**" + run_text(run));
+  }
+  return joined(texts);
+}
+
 }  // namespace
 
 NumberedText numbers_with_flag(const std::string& line) { return split_numbers(line + " if True else nn.Identity()"); }
@@ -108,10 +119,7 @@ std::string Drafts::constructor(const ModulePart& part) const {
 std::string Drafts::dict_text(const std::vector<std::string>& names, const std::vector<std::string>& items) {
   const std::vector<Run> runs = find_runs(names, items, kShortRun);
   if (runs.size() == 1 && runs[0].count > 1) return run_text(runs[0]);
-  std::vector<std::string> texts;
-  for (const Run& run : runs)
-    texts.push_back(run.count == 1 ? fmt::format("\"{}\": {}", names[run.first], run.item) : "**" + run_text(run));
-  return fmt::format("{{{}}}", joined(texts));
+  return fmt::format("{{{}}}", entries_text(runs, names, false));
 }
 
 std::string Drafts::keywords_text(const std::vector<std::string>& names, const std::vector<std::string>& items) {
@@ -119,10 +127,7 @@ std::string Drafts::keywords_text(const std::vector<std::string>& names, const s
   const bool may_be =
       std::all_of(names.begin(), names.end(), [](const auto& name) { return identifier(name) == name; });
   if (!may_be || (runs.size() == 1 && runs[0].count > 1)) return dict_text(names, items);
-  std::vector<std::string> texts;
-  for (const Run& run : runs)
-    texts.push_back(run.count == 1 ? fmt::format("{}={}", names[run.first], run.item) : "**" + run_text(run));
-  return joined(texts);
+  return entries_text(runs, names, true);
 }
 
 std::vector<Statement> Drafts::member_lines(const ModulePart& part, const Form& form) const {

@@ -121,6 +121,14 @@ MaybeShape joint_shape(const Shape& a, const Shape& b) {
   return result;
 }
 
+void types_joint_without_dim(TypeNode& n, std::string_view a, std::string_view b) {
+  const Shape *x = n.shape(a), *y = n.shape(b);
+  MaybeShape shape = x && y ? joint_shape(*x, *y) : std::nullopt;
+  const auto dim = shape ? n.dim("dim", shape->size()) : std::nullopt;
+  if (dim) shape->erase_at(static_cast<int64_t>(*dim));
+  n.set(n.dtype(a), dim ? shape : std::nullopt);
+}
+
 Dim size_at(const Shape& list, size_t i, const Dim& otherwise) {
   return list.empty() ? otherwise : list[list.size() == 1 ? 0 : std::min(i, list.size() - 1)];
 }

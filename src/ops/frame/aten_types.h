@@ -78,6 +78,9 @@ void find_types(TypeNode& n, const AtenOp& op);
 /// The shape of both together; nothing where they do not fit.
 MaybeShape joint_shape(const Shape& a, const Shape& b);
 
+/// Of two tensors together, the first one's element type and the axis `dim` gone: of what is summed along it.
+void types_joint_without_dim(TypeNode& n, std::string_view a, std::string_view b);
+
 /// The number of a list for dimension `i`: a list has one for each, or one for all.
 Dim size_at(const Shape& list, size_t i, const Dim& otherwise);
 

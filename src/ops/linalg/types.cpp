@@ -40,13 +40,7 @@ void types_cdist(TypeNode& n) {
   n.set(n.dtype("x1"), shape);
 }
 
-void types_cosine_similarity(TypeNode& n) {
-  const Shape *a = n.shape("x1"), *b = n.shape("x2");
-  MaybeShape shape = a && b ? joint_shape(*a, *b) : std::nullopt;
-  const auto dim = shape ? n.dim("dim", shape->size()) : std::nullopt;
-  if (dim) shape->erase_at(static_cast<int64_t>(*dim));
-  n.set(n.dtype("x1"), dim ? shape : std::nullopt);
-}
+void types_cosine_similarity(TypeNode& n) { types_joint_without_dim(n, "x1", "x2"); }
 
 void types_pairwise_distance(TypeNode& n) {
   const Shape *a = n.shape("x1"), *b = n.shape("x2");

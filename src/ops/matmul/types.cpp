@@ -181,13 +181,7 @@ void types_cross(TypeNode& n) {
   n.set(promoted(a->dtype, b->dtype), a->shape && b->shape ? joint_shape(*a->shape, *b->shape) : std::nullopt);
 }
 
-void types_vecdot(TypeNode& n) {
-  const Shape *x = n.shape("x"), *y = n.shape("y");
-  MaybeShape shape = x && y ? joint_shape(*x, *y) : std::nullopt;
-  const auto dim = shape ? n.dim("dim", shape->size()) : std::nullopt;
-  if (dim) shape->erase_at(static_cast<int64_t>(*dim));
-  n.set(n.dtype("x"), dim ? shape : std::nullopt);
-}
+void types_vecdot(TypeNode& n) { types_joint_without_dim(n, "x", "y"); }
 
 void types_addbmm(TypeNode& n) {
   const Shape *a = n.shape("batch1"), *b = n.shape("batch2");

@@ -21,6 +21,17 @@ std::optional<Dim> bound(std::optional<Dim> given, const Dim& size) {
   return min(at, size);
 }
 
+/// Sizes at both ends of the last axes, from the last one on.
+void pad_self(TypeNode& n, std::string_view argument) {
+  reshape_self(n, [&](Shape shape) -> MaybeShape {
+    const auto pads = n.sizes(argument);
+    if (!pads || pads->size() % 2 != 0 || pads->size() / 2 > shape.size()) return std::nullopt;
+    for (size_t i = 0; i < pads->size() / 2; ++i)
+      shape[shape.size() - 1 - i] = shape[shape.size() - 1 - i] + (*pads)[2 * i] + (*pads)[2 * i + 1];
+    return shape;
+  });
+}
+
 }  // namespace
 
 void types_slice(TypeNode& n) {
@@ -83,15 +94,7 @@ void types_repeat_interleave(TypeNode& n) {
   });
 }
 
-void types_pad(TypeNode& n) {
-  reshape_self(n, [&](Shape shape) -> MaybeShape {
-    const auto pads = n.sizes("pad");
-    if (!pads || pads->size() % 2 != 0 || pads->size() / 2 > shape.size()) return std::nullopt;
-    for (size_t i = 0; i < pads->size() / 2; ++i)
-      shape[shape.size() - 1 - i] = shape[shape.size() - 1 - i] + (*pads)[2 * i] + (*pads)[2 * i + 1];
-    return shape;
-  });
-}
+void types_pad(TypeNode& n) { pad_self(n, "pad"); }
 
 void types_pixel_shuffle(TypeNode& n) {
   reshape_self(n, [&](Shape shape) -> MaybeShape {
@@ -387,14 +390,6 @@ void types_combinations(TypeNode& n) {
   if (taken > 0) n.set(n.dtype("self"), Shape{n.fresh(), Dim(taken)});
 }
 
-void types_padding(TypeNode& n) {
-  reshape_self(n, [&](Shape shape) -> MaybeShape {
-    const auto pads = n.sizes("padding");
-    if (!pads || pads->size() % 2 != 0 || pads->size() / 2 > shape.size()) return std::nullopt;
-    for (size_t i = 0; i < pads->size() / 2; ++i)
-      shape[shape.size() - 1 - i] = shape[shape.size() - 1 - i] + (*pads)[2 * i] + (*pads)[2 * i + 1];
-    return shape;
-  });
-}
+void types_padding(TypeNode& n) { pad_self(n, "padding"); }
 
 }  // namespace tonnx
