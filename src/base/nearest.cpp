@@ -8,12 +8,12 @@
 namespace tonnx {
 namespace {
 
-constexpr size_t kLongest = 64;  // of names that are compared: files may have names of any length
+constexpr size_t kLongestName = 64;  // of names that are compared: files may have names of any length
 constexpr size_t kListed = 20;
 
 /// How many characters must be changed, added or left out.
 size_t distance(std::string_view a, std::string_view b) {
-  if (a.size() > kLongest || b.size() > kLongest) return std::numeric_limits<size_t>::max();
+  if (a.size() > kLongestName || b.size() > kLongestName) return std::numeric_limits<size_t>::max();
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {

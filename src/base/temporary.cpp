@@ -19,17 +19,17 @@ namespace tonnx {
 namespace {
 
 constexpr size_t kSlots = 256;
-constexpr size_t kLongest = 4096;  // of a path, as the system has it
+constexpr size_t kLongestPath = 4096;  // of a path, as the system has it
 
 enum SlotState { kFree, kReserved, kNoted };
 struct Slot {
   std::atomic<int> state{kFree};
-  char path[kLongest] = {};
+  char path[kLongestPath] = {};
 };
 constinit Slot slots[kSlots];  // no memory is asked for where a signal handler looks, and none is touched before
 
 int note(const std::string& path) {
-  if (path.size() >= kLongest) return -1;
+  if (path.size() >= kLongestPath) return -1;
   for (size_t i = 0; i < kSlots; ++i) {
     int free = kFree;
     if (!slots[i].state.compare_exchange_strong(free, kReserved)) continue;

@@ -9,23 +9,12 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/zip_format.h"
 
 namespace tonnx {
 namespace {
 
-constexpr uint32_t kLocalHeader = 0x04034b50;
-constexpr uint32_t kCentralHeader = 0x02014b50;
-constexpr uint32_t kEndRecord = 0x06054b50;
-constexpr uint32_t kEndRecord64 = 0x06064b50;
-constexpr uint32_t kEndLocator64 = 0x07064b50;
-constexpr uint64_t kLocalHeaderSize = 30;
-constexpr uint64_t kCentralHeaderSize = 46;
-constexpr uint64_t kEndRecordSize = 22;
-constexpr uint64_t kEndRecord64Size = 56;
-constexpr uint64_t kEndLocator64Size = 20;
 constexpr uint64_t kMaxComment = 0xFFFF;
-constexpr uint32_t kIn64 = 0xFFFFFFFF;  // the value is in the 64-bit form instead
-constexpr uint16_t kIn64Short = 0xFFFF;
 constexpr uint16_t kExtra64 = 1;
 
 constexpr uint16_t kEncrypted = 1 << 0 | 1 << 6 | 1 << 13;

@@ -9,19 +9,11 @@
 #include "base/computed.h"
 #include "base/crc32.h"
 #include "base/error.h"
+#include "base/zip_format.h"
 
 namespace tonnx {
 namespace {
 
-constexpr uint32_t kLocalHeader = 0x04034b50;
-constexpr uint32_t kCentralHeader = 0x02014b50;
-constexpr uint32_t kDescriptor = 0x08074b50;
-constexpr uint32_t kEndRecord = 0x06054b50;
-constexpr uint32_t kEndRecord64 = 0x06064b50;
-constexpr uint32_t kEndLocator64 = 0x07064b50;
-constexpr uint64_t kIn64 = 0xFFFFFFFF;  // from here on the value is in the 64-bit form
-constexpr uint64_t kIn64Short = 0xFFFF;
-constexpr uint64_t kLocalHeaderSize = 30;
 constexpr uint16_t kFlags = 1 << 3 | 1 << 11;  // sizes follow; names are UTF-8
 constexpr uint16_t kVersion64 = 45;
 constexpr uint16_t kPaddingId = 0x4246;  // FB, as PyTorch has it

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import collections
+import fcntl
 import functools
 import os
+import pickle
 import warnings
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -18,14 +21,31 @@ from onnx import numpy_helper
 WIDER = {"int4": np.int8, "uint4": np.uint8, "int2": np.int8, "uint2": np.uint8, "float4_e2m1fn": np.float32}
 
 
-@functools.lru_cache(maxsize=1)
-def node_tests() -> dict[str, Any]:
-    """Every node test of the installed onnx package that has a model and data, by name."""
+KEPT = Path(__file__).resolve().parents[2] / "build" / f"node_tests-{onnx.__version__}-{np.__version__}.pickle"
+
+
+def collect() -> dict[str, Any]:
     from onnx.backend.test.case.node import collect_testcases
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {case.name: case for case in collect_testcases(None) if case.model is not None and case.data_sets}
+
+
+@functools.lru_cache(maxsize=1)
+def node_tests() -> dict[str, Any]:
+    """Every node test of the installed onnx package that has a model and data, by name.
+
+    The package computes them anew each time, pools with loops in Python: they are kept, and one process makes them for all.
+    """
+    KEPT.parent.mkdir(exist_ok=True)
+    with KEPT.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not KEPT.exists():
+            part = KEPT.with_suffix(".part")
+            part.write_bytes(pickle.dumps(collect()))
+            part.rename(KEPT)
+    return dict(pickle.loads(KEPT.read_bytes()))
 
 
 def sample(per_operator: int = 2) -> list[str]:
