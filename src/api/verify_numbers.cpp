@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/budget.h"
+#include "ops/frame/op_def.h"
 
 namespace tonnx::v1 {
 namespace {
@@ -15,19 +16,11 @@ namespace {
 constexpr double kUsualSum = 256, kUsualStep = 4;  // numbers that a layer adds up where nobody knows, and others
 constexpr double kLargestTolerance = 0.1, kRoundingOfOne = 1.2e-7, kMask = 1e9;
 
-/// Whether the operator is a layer that adds up many numbers.
-bool multiplies(std::string_view op) {
-  return op.find("Conv") != op.npos || op.find("MatMul") != op.npos || op.find("Gemm") != op.npos ||
-         op.find("Linear") != op.npos || op.find("linear") != op.npos || op.find("conv") != op.npos ||
-         op.find("LSTM") != op.npos || op.find("GRU") != op.npos || op == "RNN" || op == "Einsum" ||
-         op.find("Attention") != op.npos || op == "mm" || op == "addmm" || op == "bmm" || op == "matmul";
-}
-
 /// Numbers that the node adds up for one element: all of a weight but the outputs, which are the first dimension of
 /// most weights, and the last of those of MatMul.
 Depth own_depth(const core::Node& node) {
   const std::string_view op = node.op.view();
-  if (!multiplies(op)) return {0, kUsualStep};
+  if (!core::sums_products(node)) return {0, kUsualStep};
   const bool is_product = op.find("MatMul") != op.npos || op == "mm" || op == "matmul";
   double sum = 0;
   for (const core::Value* input : node.inputs()) {

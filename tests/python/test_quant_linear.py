@@ -9,6 +9,7 @@ import onnx
 import onnxruntime
 import pytest
 import torch
+from models import whole_numbers
 
 import tonnx
 
@@ -23,7 +24,7 @@ def made(nodes: str, kind: type = np.uint8) -> onnx.ModelProto:
     rng = np.random.default_rng(0)
     low = 0 if kind is np.uint8 else -127
     for name in ("u", "v"):
-        weight = rng.integers(low, low + 255, (6, 4)).astype(kind)
+        weight = whole_numbers(rng, kind, (6, 4))
         values = {name: weight, f"{name}z": np.array(low + 100, kind), f"{name}s": np.array(0.013, np.float32)}
         values[f"{name}b"] = rng.normal(size=4).astype(np.float32)
         model.graph.initializer.extend(onnx.numpy_helper.from_array(value, key) for key, value in values.items())

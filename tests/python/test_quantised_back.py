@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from models import floats, make_model, runtime_run
+from models import floats, make_model, runtime_run, whole_numbers
 from onnx import TensorProto, helper, numpy_helper
 from test_there_and_back import check, ops
 
@@ -25,12 +25,14 @@ def constant(name: str, value: object, dtype: type = np.float32) -> onnx.TensorP
 
 
 def whole(name: str, kind: str, *shape: int) -> onnx.TensorProto:
-    low = -128 if kind == "int8" else 0
-    return numpy_helper.from_array(RNG.integers(low, low + 256, shape).astype(BYTES[kind][1]), name)
+    """Weights, of seven bits around their zero point (models.whole_numbers says why)."""
+    values = whole_numbers(RNG, np.int8, shape).astype(np.int16) + (0 if kind == "int8" else 128)
+    return numpy_helper.from_array(values.astype(BYTES[kind][1]), name)
 
 
 def byte_values(kind: str, *shape: int) -> np.ndarray:
-    return numpy_helper.to_array(whole("x", kind, *shape))
+    low = -128 if kind == "int8" else 0
+    return RNG.integers(low, low + 256, shape).astype(BYTES[kind][1])
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8"])

@@ -321,6 +321,7 @@ constexpr OnnxOp kAttentionOnnx[] = {
             "int qk_matmul_output_mode=0, int right_window_size=-1, float? scale, float softcap=0.0, "
             "int? softmax_precision) -> (T1 Y, T1? present_key, T2? present_value, T1? qk_matmul_output)",
      .since = 23,
+     .traits = kSumsProducts,
      .history = kHistory,
      .infer = infer_attention,
      .eval = eval_attention,

@@ -180,12 +180,14 @@ constexpr OnnxOp kLinearAttentionOnnx[] = {
             "int kv_num_heads, int q_num_heads, float scale=0.0, str update_rule=\"gated_delta\") "
             "-> (T output, S present_state)",
      .since = 27,
+     .traits = kSumsProducts,
      .infer = infer_linear_attention,
      .eval = eval_linear_attention,
      .lower = lower_linear_attention},
     {.sig = "CausalConvWithState(T input, T weight, T? bias, T? past_state, *, str activation=\"none\") "
             "-> (T output, T present_state)",
      .since = 27,
+     .traits = kSumsProducts,
      .expand = expand_causal_conv},
 };
 

@@ -70,6 +70,7 @@ enum OnnxTrait : uint16_t {
   kQuantizes = 64,     // it says how numbers are to be stored and computed with
   kNotNegative = 128,  // no element of the output is below 0
   kWhole = 256,        // every element of the output is a whole number
+  kSumsProducts = 512,  // an element of the output is a sum of many products, by weights most of all
 };
 
 /// The integers, and bool, that the CPU kernels of ONNX Runtime take; empty: all that the standard has. Where it is not
@@ -172,7 +173,7 @@ struct AtenOp {
   TypeFn types = nullptr;
   Elementwise elementwise = Elementwise::No;  // its results lie in memory as its inputs do
   ViewRule view = ViewRule::None;
-  bool low_precision = false;  // torch.autocast has it compute in the smaller type
+  bool low_precision = false;  // torch.autocast has it compute in the smaller type: all that sums products
   bool out_dtype = false;      // its out= variant computes in the type of the result
   /// How generated code spells it: `torch.cumsum` a function, `.view` a method, `+` an infix or prefix operator, `r-`
   /// an infix operator with its sides swapped.
@@ -213,6 +214,8 @@ struct AtenOpEntry {
 const OnnxOpEntry* find_onnx_op(std::string_view domain, std::string_view name);
 /// Whether the node is of an operator of ai.onnx with that trait.
 bool has_trait(const Node& node, OnnxTrait trait);
+/// Whether an element of what the node gives, in either vocabulary, is a sum of many products.
+bool sums_products(const Node& node);
 /// `name` is `aten::add.Tensor`.
 const AtenOpEntry* find_aten_op(std::string_view name);
 const AtenOpEntry* find_aten_op(const Node& node);

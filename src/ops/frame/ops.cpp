@@ -329,6 +329,12 @@ const AtenOpEntry* find_aten_op(const Node& node) {
   return found.emplace(key, entry).first->second;
 }
 
+bool sums_products(const Node& node) {
+  if (const AtenOpEntry* aten = find_aten_op(node)) return aten->op->low_precision;
+  const OnnxOpEntry* onnx = find_onnx_op(node.domain.view(), node.op.view());
+  return onnx != nullptr && onnx->op->has(kSumsProducts);
+}
+
 const AtenOpEntry& get_aten_op(const Node& node) {
   const AtenOpEntry* entry = find_aten_op(node);
   if (entry == nullptr) fail_unsupported("the operator {} is not supported", full_name(node));

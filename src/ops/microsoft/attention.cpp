@@ -276,31 +276,38 @@ bool expand_gated_position(const NodeView& n, OnnxEdit& edit) {
 }
 
 constexpr OnnxOp kMsAttentionOnnx[] = {
-    expanded_row("com.microsoft::Attention(T input, T weights, T? bias, M? mask_index, T? past, T? attention_bias, "
-                 "M? past_sequence_length, *, int? do_rotary, float? mask_filter_value, int num_heads, "
-                 "int? past_present_share_buffer, ints? qkv_hidden_sizes, int? rotary_embedding_dim, float? scale, "
-                 "int unidirectional=0) -> (T output, T? present)",
-                 expand_attention, "without shared buffers for past and present, and without masks of four dimensions"),
-    expanded_row(
-        "com.microsoft::QAttention(T1 input, T2 weight, T3 bias, T3 input_scale, T3 weight_scale, T4? mask_index, "
-        "T1? input_zero_point, T2? weight_zero_point, T3? past, *, int? do_rotary, float? mask_filter_value, "
-        "int num_heads, int? past_present_share_buffer, float? scale, int unidirectional=0) "
-        "-> (T3 output, T3? present)",
-        expand_quantized_attention, "without shared buffers for past and present"),
-    expanded_row("com.microsoft::MultiHeadAttention(T query, T? key, T? value, T? bias, M? key_padding_mask, "
-                 "T? attention_bias, T? past_key, T? past_value, M? past_sequence_length, M? cache_indirection, *, "
-                 "float? mask_filter_value, int num_heads, float? scale, int unidirectional=0) "
-                 "-> (T output, T? present_key, T? present_value, QK? qk)",
-                 expand_multi_head_attention, "without shared buffers for past and present"),
-    expanded_row(
-        "com.microsoft::GroupQueryAttention(T query, T? key, T? value, T_CACHE? past_key, T_CACHE? past_value, "
-        "M seqlens_k, M total_sequence_length, T? cos_cache, T? sin_cache, tensor(int64)? position_ids, "
-        "T? attention_bias, T? head_sink, T_KV_SCALE? k_scale, T_KV_SCALE? v_scale, T? q_norm_weight, "
-        "T? k_norm_weight, *, int causal=1, int? do_rotary, str k_quant_type=\"NONE\", int? kv_cache_bit_width, "
-        "int kv_num_heads, int local_window_size=-1, int num_heads, float qk_norm_epsilon=1e-06, int qk_output=0, "
-        "int? rotary_interleaved, float? scale, int sliding_window_cache=0, int smooth_softmax=-1, float? softcap, "
-        "str v_quant_type=\"NONE\") -> (T output, T_CACHE? present_key, T_CACHE? present_value, T? output_qk)",
-        expand_group_query_attention, "without quantised and window-sized caches"),
+    with(expanded_row(
+             "com.microsoft::Attention(T input, T weights, T? bias, M? mask_index, T? past, T? attention_bias, "
+             "M? past_sequence_length, *, int? do_rotary, float? mask_filter_value, int num_heads, "
+             "int? past_present_share_buffer, ints? qkv_hidden_sizes, int? rotary_embedding_dim, float? scale, "
+             "int unidirectional=0) -> (T output, T? present)",
+             expand_attention, "without shared buffers for past and present, and without masks of four dimensions"),
+         {.traits = kSumsProducts}),
+    with(expanded_row(
+             "com.microsoft::QAttention(T1 input, T2 weight, T3 bias, T3 input_scale, T3 weight_scale, T4? mask_index, "
+             "T1? input_zero_point, T2? weight_zero_point, T3? past, *, int? do_rotary, float? mask_filter_value, "
+             "int num_heads, int? past_present_share_buffer, float? scale, int unidirectional=0) "
+             "-> (T3 output, T3? present)",
+             expand_quantized_attention, "without shared buffers for past and present"),
+         {.traits = kSumsProducts}),
+    with(
+        expanded_row("com.microsoft::MultiHeadAttention(T query, T? key, T? value, T? bias, M? key_padding_mask, "
+                     "T? attention_bias, T? past_key, T? past_value, M? past_sequence_length, M? cache_indirection, *, "
+                     "float? mask_filter_value, int num_heads, float? scale, int unidirectional=0) "
+                     "-> (T output, T? present_key, T? present_value, QK? qk)",
+                     expand_multi_head_attention, "without shared buffers for past and present"),
+        {.traits = kSumsProducts}),
+    with(
+        expanded_row(
+            "com.microsoft::GroupQueryAttention(T query, T? key, T? value, T_CACHE? past_key, T_CACHE? past_value, "
+            "M seqlens_k, M total_sequence_length, T? cos_cache, T? sin_cache, tensor(int64)? position_ids, "
+            "T? attention_bias, T? head_sink, T_KV_SCALE? k_scale, T_KV_SCALE? v_scale, T? q_norm_weight, "
+            "T? k_norm_weight, *, int causal=1, int? do_rotary, str k_quant_type=\"NONE\", int? kv_cache_bit_width, "
+            "int kv_num_heads, int local_window_size=-1, int num_heads, float qk_norm_epsilon=1e-06, int qk_output=0, "
+            "int? rotary_interleaved, float? scale, int sliding_window_cache=0, int smooth_softmax=-1, float? softcap, "
+            "str v_quant_type=\"NONE\") -> (T output, T_CACHE? present_key, T_CACHE? present_value, T? output_qk)",
+            expand_group_query_attention, "without quantised and window-sized caches"),
+        {.traits = kSumsProducts}),
     expanded_row(
         "com.microsoft::RotaryEmbedding(T input, M position_ids, T cos_cache, T sin_cache, *, int? interleaved, "
         "int? is_packed_batching, int? num_heads, int? rotary_embedding_dim, float? scale) -> T output",

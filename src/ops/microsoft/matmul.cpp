@@ -173,33 +173,44 @@ bool expand_conv_transpose(const NodeView& n, OnnxEdit& edit) {
   ") -> T Y"
 
 constexpr OnnxOp kMsMatMulOnnx[] = {
-    expanded_row(
-        "com.microsoft::FusedConv(T X, T W, T? B, T? Z, *, str? activation, floats? activation_params, " TONNX_CONV,
-        expand_fused_conv),
-    expanded_row("com.microsoft::NhwcConv(T X, T W, T? B, *, " TONNX_CONV, expand_nhwc_conv),
-    expanded_row(
-        "com.microsoft::NhwcFusedConv(T X, T W, T? B, T? Z, *, str? activation, floats? activation_params, " TONNX_CONV,
-        expand_nhwc_conv),
-    expanded_row(
-        "com.microsoft::FusedMatMul(T A, T B, *, float alpha=1.0, int transA=0, int transB=0, int transBatchA=0, "
-        "int transBatchB=0) -> T Y",
-        expand_fused_mat_mul),
-    expanded_row(
-        "com.microsoft::FusedMatMulActivation(T A, T B, *, str activation, float? activation_alpha, "
-        "int? activation_axis, float? activation_beta, float? activation_gamma, float alpha=1.0, int transA=0, "
-        "int transB=0, int transBatchA=0, int transBatchB=0) -> T Y",
-        expand_fused_mat_mul_activation),
-    expanded_row("com.microsoft::TransposeMatMul(T A, T B, *, float alpha=1.0, int transA=0, int transB=0) -> T Y",
-                 expand_transpose_mat_mul),
-    expanded_row("com.microsoft::FusedGemm(T A, T B, T? C, *, str? activation, float? activation_alpha, "
-                 "float? activation_beta, float? activation_gamma, float alpha=1.0, float beta=1.0, int transA=0, "
-                 "int transB=0) -> T Y",
-                 expand_fused_gemm),
-    expanded_row("com.microsoft::GemmFastGelu(T X, T W, T? bias) -> T Y", expand_gemm_fast_gelu),
-    expanded_row("com.microsoft::ConvTransposeWithDynamicPads(T X, T W, tensor(int64)? Pads, T? B, *, "
-                 "str auto_pad=\"NOTSET\", ints? dilations, int group=1, ints? kernel_shape, ints? output_padding, "
-                 "ints? strides) -> T Y",
-                 expand_conv_transpose),
+    with(
+        expanded_row(
+            "com.microsoft::FusedConv(T X, T W, T? B, T? Z, *, str? activation, floats? activation_params, " TONNX_CONV,
+            expand_fused_conv),
+        {.traits = kSumsProducts}),
+    with(expanded_row("com.microsoft::NhwcConv(T X, T W, T? B, *, " TONNX_CONV, expand_nhwc_conv),
+         {.traits = kSumsProducts}),
+    with(expanded_row("com.microsoft::NhwcFusedConv(T X, T W, T? B, T? Z, *, str? activation, floats? "
+                      "activation_params, " TONNX_CONV,
+                      expand_nhwc_conv),
+         {.traits = kSumsProducts}),
+    with(expanded_row(
+             "com.microsoft::FusedMatMul(T A, T B, *, float alpha=1.0, int transA=0, int transB=0, int transBatchA=0, "
+             "int transBatchB=0) -> T Y",
+             expand_fused_mat_mul),
+         {.traits = kSumsProducts}),
+    with(expanded_row(
+             "com.microsoft::FusedMatMulActivation(T A, T B, *, str activation, float? activation_alpha, "
+             "int? activation_axis, float? activation_beta, float? activation_gamma, float alpha=1.0, int transA=0, "
+             "int transB=0, int transBatchA=0, int transBatchB=0) -> T Y",
+             expand_fused_mat_mul_activation),
+         {.traits = kSumsProducts}),
+    with(expanded_row("com.microsoft::TransposeMatMul(T A, T B, *, float alpha=1.0, int transA=0, int transB=0) -> T Y",
+                      expand_transpose_mat_mul),
+         {.traits = kSumsProducts}),
+    with(expanded_row("com.microsoft::FusedGemm(T A, T B, T? C, *, str? activation, float? activation_alpha, "
+                      "float? activation_beta, float? activation_gamma, float alpha=1.0, float beta=1.0, int transA=0, "
+                      "int transB=0) -> T Y",
+                      expand_fused_gemm),
+         {.traits = kSumsProducts}),
+    with(expanded_row("com.microsoft::GemmFastGelu(T X, T W, T? bias) -> T Y", expand_gemm_fast_gelu),
+         {.traits = kSumsProducts}),
+    with(
+        expanded_row("com.microsoft::ConvTransposeWithDynamicPads(T X, T W, tensor(int64)? Pads, T? B, *, "
+                     "str auto_pad=\"NOTSET\", ints? dilations, int group=1, ints? kernel_shape, ints? output_padding, "
+                     "ints? strides) -> T Y",
+                     expand_conv_transpose),
+        {.traits = kSumsProducts}),
 };
 
 }  // namespace

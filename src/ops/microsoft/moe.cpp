@@ -84,6 +84,7 @@ constexpr OnnxOp kMsMoeOnnx[] = {
             "int normalize_routing_weights=0, int swiglu_fusion=0, float? swiglu_limit, int use_sparse_mixer=0) "
             "-> T output",
      .since = 1,
+     .traits = kSumsProducts,
      .note = "every expert works on every token",
      .expand = expand_moe},
 };

@@ -226,18 +226,22 @@ constexpr OnnxOp kMsQuantMatMulOnnx[] = {
     {.sig = "com.microsoft::MatMulIntegerToFloat(T1 A, T2 B, T3 a_scale, T3 b_scale, T1? a_zero_point, "
             "T2? b_zero_point, T3? bias) -> T3 Y",
      .since = 1,
+     .traits = kSumsProducts,
      .expand = expand_mat_mul_integer_to_float},
     {.sig = "com.microsoft::DynamicQuantizeMatMul(T1 A, T2 B, T1 b_scale, T2? b_zero_point, T1? bias) -> T1 Y",
      .since = 1,
+     .traits = kSumsProducts,
      .expand = expand_dynamic_quantize_mat_mul},
     {.sig = "com.microsoft::MatMulInteger16(T1 A, T2 B) -> T3 Y", .since = 1, .expand = expand_mat_mul_integer_16},
     {.sig = "com.microsoft::QGemm(TA A, T a_scale, TA a_zero_point, TB B, T b_scale, TB b_zero_point, TC? C, "
             "T? y_scale, TYZ? y_zero_point, *, float alpha=1.0, int transA=0, int transB=0) -> TY Y",
      .since = 1,
+     .traits = kSumsProducts,
      .expand = expand_q_gemm},
     {.sig = "com.microsoft::MatMulNBits(T1 A, T2 B, T1 scales, T3? zero_points, T4? g_idx, T1? bias, *, int K, int N, "
             "int accuracy_level=0, int bits=4, int block_size, int weight_prepacked=0) -> T1 Y",
      .since = 1,
+     .traits = kSumsProducts,
      .infer = infer_mat_mul_n_bits,
      .lower = lower_mat_mul_n_bits,
      .note = "weights of 2, 4 or 8 bits; no g_idx"},

@@ -193,14 +193,17 @@ constexpr OnnxOp kMsTensorOnnx[] = {
                  "of signals of one dimension"),
     expanded_row("com.microsoft::Irfft(T X, *, int normalized=0, int onesided=1, int signal_ndim) -> T Y", expand_rfft,
                  "of signals of one dimension"),
-    expanded_row("com.microsoft::LinearAttention(T query, T key, T value, S? past_state, T? decay, T? beta, *, "
-                 "int chunk_size=64, int kv_num_heads, int q_num_heads, float scale=0.0, int state_window=0, "
-                 "str update_rule=\"gated_delta\") -> (T output, S present_state)",
-                 expand_linear_attention),
-    expanded_row(
-        "com.microsoft::CausalConvWithState(T input, T weight, T? bias, T? past_state, *, str activation=\"none\", "
-        "int channels_last=0, int dilation=1, int ndim=1, int state_window=0) -> (T output, T present_state)",
-        expand_causal_conv),
+    with(expanded_row("com.microsoft::LinearAttention(T query, T key, T value, S? past_state, T? decay, T? beta, *, "
+                      "int chunk_size=64, int kv_num_heads, int q_num_heads, float scale=0.0, int state_window=0, "
+                      "str update_rule=\"gated_delta\") -> (T output, S present_state)",
+                      expand_linear_attention),
+         {.traits = kSumsProducts}),
+    with(
+        expanded_row(
+            "com.microsoft::CausalConvWithState(T input, T weight, T? bias, T? past_state, *, str activation=\"none\", "
+            "int channels_last=0, int dilation=1, int ndim=1, int state_window=0) -> (T output, T present_state)",
+            expand_causal_conv),
+        {.traits = kSumsProducts}),
     expanded_row("Crop(T input, *, ints? border, ints? scale) -> T output", expand_crop),
     {.sig = "com.microsoft::Inverse(T X) -> T Y", .since = 1, .infer = infer_same_as_first, .lower = lower_inverse},
     {.sig = "com.microsoft::CDist(T A, T B, *, str metric=\"sqeuclidean\") -> T C",

@@ -302,6 +302,7 @@ constexpr OpsetStep kQLinearMatMulHistory[] = {
 constexpr OnnxOp kQLinearOnnx[] = {
     {.sig = "MatMulInteger(T1 A, T2 B, T1? a_zero_point, T2? b_zero_point) -> T3 Y",
      .since = 10,
+     .traits = kSumsProducts,
      .infer = infer_mat_mul_integer,
      .eval = eval_matmul_integer,
      .lower = lower_mat_mul_integer,
@@ -309,6 +310,7 @@ constexpr OnnxOp kQLinearOnnx[] = {
     {.sig = "ConvInteger(T1 x, T2 w, T1? x_zero_point, T2? w_zero_point, *, str auto_pad=\"NOTSET\", ints? dilations, "
             "int group=1, ints? kernel_shape, ints? pads, ints? strides) -> T3 y",
      .since = 10,
+     .traits = kSumsProducts,
      .infer = infer_conv_integer,
      .eval = eval_conv_integer,
      .lower = lower_conv_integer,
@@ -317,6 +319,7 @@ constexpr OnnxOp kQLinearOnnx[] = {
     {.sig = "QLinearMatMul(T1 a, TS a_scale, T1 a_zero_point, T2 b, TS b_scale, T2 b_zero_point, TS y_scale, "
             "T3 y_zero_point) -> T3 y",
      .since = 10,
+     .traits = kSumsProducts,
      .history = kQLinearMatMulHistory,
      .infer = infer_qlinear_mat_mul,
      .eval = eval_qlinear_matmul,
@@ -326,6 +329,7 @@ constexpr OnnxOp kQLinearOnnx[] = {
             "tensor(float) y_scale, T3 y_zero_point, T4? B, *, str auto_pad=\"NOTSET\", ints? dilations, int group=1, "
             "ints? kernel_shape, ints? pads, ints? strides) -> T3 y",
      .since = 10,
+     .traits = kSumsProducts,
      .infer = infer_qlinear_conv,
      .eval = eval_qlinear_conv,
      .lower = lower_qlinear_conv,

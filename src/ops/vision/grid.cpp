@@ -390,6 +390,7 @@ constexpr OnnxOp kGridOnnx[] = {
     {.sig = "DeformConv(T X, T W, T offset, T? B, T? mask, *, ints? strides, ints? pads, int offset_group=1, ints? "
             "kernel_shape, int group=1, ints? dilations) -> T Y",
      .since = 19,
+     .traits = kSumsProducts,
      .history = kGridTypes22,
      .infer = infer_deform_conv,
      .eval = eval_deform_conv,

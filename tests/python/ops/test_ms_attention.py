@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from checks import check, expected, one_node
+from models import whole_numbers
 
 RNG = np.random.default_rng(17)
 MS = "com.microsoft::"
@@ -224,7 +225,7 @@ def test_quantised(attributes: dict, past) -> None:
     total = 3 if past is None else 5
     inputs = {
         "x": RNG.integers(0, 255, (2, 3, 8)).astype(np.uint8),
-        "w": RNG.integers(-127, 127, (8, 24)).astype(np.int8),
+        "w": whole_numbers(RNG, np.int8, (8, 24)),
         "b": BIAS,
         "xs": np.array(0.02, np.float32),
         "ws": np.array(0.01, np.float32),

@@ -9,6 +9,7 @@ import onnx
 import pytest
 import torch
 from checks import check, one_node, source
+from models import whole_numbers
 from onnx import TensorProto, helper
 
 import tonnx
@@ -19,8 +20,7 @@ TYPES = [np.uint8, np.int8]
 
 
 def integers(dtype: type, *shape: int) -> np.ndarray:
-    info = np.iinfo(dtype)
-    return RNG.integers(info.min, info.max + 1, shape).astype(dtype)
+    return whole_numbers(RNG, dtype, shape)
 
 
 def scale(value: float) -> np.ndarray:

@@ -11,6 +11,7 @@ import onnx.reference
 import pytest
 import torch
 from checks import expected
+from models import whole_numbers
 from onnx import TensorProto, helper, numpy_helper
 
 import tonnx
@@ -75,7 +76,12 @@ TYPES = [np.uint8, np.int8]
 
 
 def signed(*shape: int) -> np.ndarray:
-    return RNG.integers(-128, 128, shape).astype(np.int8)
+    return whole_numbers(RNG, np.int8, shape)
+
+
+def weights_beside(dtype: type, *shape: int) -> np.ndarray:
+    """int8, of all numbers where the other factor is int8 too."""
+    return signed(*shape) if dtype is np.uint8 else RNG.integers(-128, 128, shape).astype(np.int8)
 
 
 @pytest.mark.parametrize("per_channel", [False, True])
@@ -85,7 +91,10 @@ def signed(*shape: int) -> np.ndarray:
 def test_conv(dtype: type, relu: bool, bias: bool, per_channel: bool) -> None:
     q = Qdq(dtype)
     scale = np.array([0.01, 0.02, 0.03], np.float32) if per_channel else np.float32(0.01)
-    inputs = [q.input("x", (2, 4, 9, 9)), q.weight(signed(3, 4, 3, 3), scale, 0 if per_channel else None)]
+    inputs = [
+        q.input("x", (2, 4, 9, 9)),
+        q.weight(weights_beside(dtype, 3, 4, 3, 3), scale, 0 if per_channel else None),
+    ]
     if bias:
         numbers = RNG.integers(-9999, 9999, 3).astype(np.int32)
         inputs.append(q.weight(numbers, np.float32(0.02) * scale, 0 if per_channel else None))

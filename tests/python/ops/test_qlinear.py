@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from checks import check, one_node, source
+from models import whole_numbers
 
 import tonnx
 
@@ -13,8 +14,7 @@ RNG = np.random.default_rng(0)
 
 
 def integers(dtype: type, *shape: int) -> np.ndarray:
-    info = np.iinfo(dtype)
-    return RNG.integers(info.min, info.max + 1, shape).astype(dtype)
+    return whole_numbers(RNG, dtype, shape)
 
 
 def one(dtype: type, value: float) -> np.ndarray:
