@@ -15,6 +15,7 @@ from tonnx._verify.bodies import has_bodies, opened
 from tonnx._verify.expression import Needs
 from tonnx._verify.hints import Hints, all_nodes, needs_of, subgraphs
 from tonnx._verify.runners import ChunkRunner, Depth, Input, Step, Value, Visit, depths, layer_of_weight, short
+from tonnx._verify.saturation import without_saturation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,7 +58,9 @@ class OnnxRunner(ChunkRunner):
             shape = None if value.name in shapeless else sizes  # the runtime says of both that they have none
             self.inputs.append(Input(value.name, ONNX_TYPES[value.type], shape))
         self._find_hints()
-        if _orders_chosen(all_nodes(self._graph())):
+        chosen = _orders_chosen(all_nodes(self._graph()))
+        exact = without_saturation(self._model, self._folder())
+        if chosen or exact:
             self._session = self._open_again(self._model)
 
     def _graph(self) -> Any:
@@ -89,10 +92,13 @@ class OnnxRunner(ChunkRunner):
     def _named(self, feeds: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         return {value.name: array for value, array in zip(self.inputs, feeds)}
 
+    def _folder(self) -> str:
+        return os.path.dirname(os.path.abspath(self.path))
+
     def _open_again(self, model: Any) -> Any:
         """A session over a model as it is now."""
         try:
-            return open_session(model.SerializeToString(), os.path.dirname(os.path.abspath(self.path)))
+            return open_session(model.SerializeToString(), self._folder())
         except Exception as e:
             raise _problem(self.path, "load", e) from None
 
@@ -130,14 +136,13 @@ class OnnxRunner(ChunkRunner):
         if not has_bodies(self._graph()):
             return
         self.depth()  # is that of the whole model, whatever is opened
-        folder = os.path.dirname(os.path.abspath(self.path))
 
         def fetch(model: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
             return self._fetch(model, names, feeds)
 
         try:
             self._watched = opened(self._model, fetch)
-            open_session(self._watched.SerializeToString(), folder)
+            open_session(self._watched.SerializeToString(), self._folder())
         except Exception:  # the nodes are looked at from outside then
             self._watched = self._model
         self.steps, self._places = [], {}
