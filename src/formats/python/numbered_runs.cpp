@@ -54,11 +54,17 @@ class RunFinder {
  public:
   RunFinder(const std::vector<std::string>& names, const std::vector<std::string>& items, size_t fewest)
       : names_(names), items_(items), fewest_(fewest) {
+    const size_t least = names.empty() ? std::min(fewest, kFewestChosen) : fewest;
+    if (items.size() < least) return;
     for (const std::string& item : items) texts_.push_back(split_numbers(item));
   }
 
   std::vector<Run> run() const {
     std::vector<Run> runs;
+    if (texts_.empty()) {
+      for (size_t i = 0; i < items_.size(); ++i) runs.push_back({.first = i, .item = items_[i]});
+      return runs;
+    }
     for (size_t first = 0; first < items_.size(); first += runs.back().count) runs.push_back(longest(first));
     return runs;
   }
