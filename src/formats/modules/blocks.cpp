@@ -13,6 +13,7 @@ constexpr int kFewTensors = 2;      // a place with fewer layers and tensors is 
 constexpr size_t kManyNodes = 6;    // but for one that computes as much
 constexpr size_t kManyPlaces = 3;   // or that is found in so many kinds of places
 constexpr size_t kManyValues = 20;  // that a block takes and gives
+constexpr size_t kFewNodes = 4;     // that a place around a list has, which is written where it is used
 
 /// The parts of a directed graph that lead to themselves, after Tarjan: for each vertex the number of its part.
 class Cycles {
@@ -239,7 +240,7 @@ class BlockFinder {
       const int around = block_around(scopes_[i].parent);
       const bool has_little = tensors[scope] < kFewTensors && nodes[scope] < kManyNodes && !is_wrapper[scope];
       const bool hands_on = nodes[scope] == 0 && calls[scope] <= kFewItems && !is_index(scopes_[i].name);
-      if (has_little || hands_on) {
+      if (has_little || hands_on || (nodes[scope] <= kFewNodes && holds_only_list(i))) {
         result_.is_block[scope] = false;
         nodes[static_cast<size_t>(around)] += nodes[scope];
         calls[static_cast<size_t>(around)] += calls[scope];
@@ -247,6 +248,17 @@ class BlockFinder {
         ++calls[static_cast<size_t>(around)];
       }
     }
+  }
+
+  /// A place that is there once, and has nothing but numbered members: what goes around them is a loop.
+  bool holds_only_list(int scope) const {
+    const Scope& each = scopes_[scope];
+    if (each.children.size() != 1 || !each.tensors.empty() || !is_list_[static_cast<size_t>(each.children[0])])
+      return false;
+    for (int around = scope; around > 0; around = scopes_[around].parent) {
+      if (is_index(scopes_[around].name)) return false;
+    }
+    return true;
   }
 
   /// The item of block `around` that a block inside it, or one of its nodes, is part of.

@@ -29,7 +29,6 @@ class Nesting {
   void choose_inputs(const Node& node, const Positions& positions, const Expressions& expressions);
   void drop_repeated(const Node& node, std::vector<const Node*>& candidates, const Expressions& expressions);
   void choose_outputs(const Graph& graph, const Expressions& expressions, bool is_forward);
-  int depth(const Node& node) const;
 
   size_t width_ = 0;  // what a statement may have
   std::unordered_set<const Node*> nested_;
