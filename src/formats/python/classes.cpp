@@ -152,7 +152,7 @@ class ClassWriter {
     if (calls_children(part)) return true;
     const std::vector<Member> chain = chain_of(part);
     return !chain.empty() && std::equal(chain.begin(), chain.end(), part.members.begin(), part.members.end(),
-                                          [](const Member& a, const Member& b) { return a.name == b.name; });
+                                        [](const Member& a, const Member& b) { return a.name == b.name; });
   }
 
   void write_class(const DraftGroup& group, const std::vector<int>& parameter_of,

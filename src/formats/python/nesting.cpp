@@ -19,11 +19,18 @@ constexpr int kNestedDepth = 4;       // and has at most so many calls inside th
 constexpr int kReach = 24;            // an expression moves at most so many nodes down
 constexpr size_t kShort = 48;         // one of several outputs stays below this
 constexpr size_t kVariable = 4;       // what the name of a variable among them takes
+constexpr size_t kProjections = 76;   // the names of three layers, and what is made of their results
 constexpr size_t kArgument = 12;      // and what that of an argument takes more than a number
 
-bool can_nest(const Node& node, const Node& user, const Positions& positions) {
-  if (node.outputs().size() != 1 || node.output(0)->uses.size() != 1 || node.graph != user.graph) return false;
-  return !is_control(node) && !is_call_each(node) && positions.at(&user) - positions.at(&node) <= kReach;
+/// The layer that the chain of nested nodes begins with; null where it is none, or where it takes other variables.
+const Node* layer_behind(const Node& node, const Nesting& nesting, const Expressions& expressions) {
+  const Node* at = &node;
+  while (!expressions.is_module(*at)) {
+    const bool is_chain = at->inputs().size() == 1 && at->input(0) && nesting.is_inside(at->input(0));
+    if (!is_chain) return nullptr;
+    at = at->input(0)->producer;
+  }
+  return is_call(*at) || at->input(0) == nullptr || nesting.is_inside(at->input(0)) ? nullptr : at;
 }
 
 /// How many calls of a text stand inside the brackets of one another: one of `x.transpose(1, 2).flatten(2)`.
@@ -91,10 +98,57 @@ void Nesting::hide_weights(const Graph& graph, const Expressions& expressions) {
   }
 }
 
+bool Nesting::can_nest(const Node& node, const Node& user, const Positions& positions) const {
+  if (node.outputs().size() != 1 || node.output(0)->uses.size() != 1 || node.graph != user.graph) return false;
+  if (apart_.contains(&node)) return false;
+  return !is_control(node) && !is_call_each(node) && positions.at(&user) - positions.at(&node) <= kReach;
+}
+
+const Projections* Nesting::find_projections(const Node* node) const {
+  const auto at = projections_.find(node);
+  return at == projections_.end() ? nullptr : &at->second;
+}
+
+/// `q, k, v = (f(x).unflatten(-1, (4, 8)).transpose(1, 2) for f in (self.query, self.key, self.value))`
+void Nesting::find_projections_of(const Node& attention, const Positions& positions, const Expressions& expressions) {
+  constexpr std::array<std::string_view, 3> kArguments{"query", "key", "value"};
+  Projections found;
+  std::string move;  // what is written behind the name of the layer
+  size_t names = 0;
+  for (size_t i = 0; i < kArguments.size(); ++i) {
+    const auto* operand = attention.find_attribute(kArguments[i])->value.get<Operand>();
+    const Value* value = operand ? attention.input(operand->index) : nullptr;
+    const Node* node = value ? value->producer : nullptr;
+    if (node == nullptr || nested_.contains(node) || !can_nest(*node, attention, positions)) return;
+    const Node* layer = layer_behind(*node, *this, expressions);
+    if (layer == nullptr || layer == node) return;
+    const std::string name = expressions.name_of_layer(*layer), text = expressions.expression(*node).first;
+    if (!text.starts_with(name + "(") || (i > 0 && layer->input(0) != found.layers[0]->input(0))) return;
+    if (i > 0 && text.substr(name.size()) != move) return;
+    move = text.substr(name.size());
+    names += name.size();
+    found.nodes[i] = node;
+    found.layers[i] = layer;
+  }
+  if (names + move.size() > kProjections) return;
+  const Node* first = *std::min_element(found.nodes.begin(), found.nodes.end(), [&](const Node* a, const Node* b) {
+    return positions.at(a) < positions.at(b);
+  });
+  for (const Node* node : found.nodes) {
+    apart_.insert(node);
+    if (node != first) done_before_.insert(node);
+  }
+  projections_.emplace(first, found);
+}
+
 void Nesting::choose(const Graph& graph, const Positions& positions, const Expressions& expressions, int level) {
   width_ = kNestedWidth - 4 * static_cast<size_t>(std::min(level, 10));
   hide_weights(graph, expressions);
-  for (const Node& node : graph) choose_inputs(node, positions, expressions);
+  for (const Node& node : graph) {
+    if (node.domain == "aten" && node.op == "scaled_dot_product_attention")
+      find_projections_of(node, positions, expressions);
+    choose_inputs(node, positions, expressions);
+  }
   choose_outputs(graph, expressions, level == 0);
 }
 
