@@ -13,7 +13,7 @@ constexpr int kFewTensors = 2;      // a place with fewer layers and tensors is 
 constexpr size_t kManyNodes = 6;    // but for one that computes as much
 constexpr size_t kManyPlaces = 3;   // or that is found in so many kinds of places
 constexpr size_t kManyValues = 20;  // that a block takes and gives
-constexpr size_t kFewNodes = 4;     // that a place around a list has, which is written where it is used
+constexpr size_t kFewNodes = 8;     // that a place around a list has, which is written where it is used
 
 /// The parts of a directed graph that lead to themselves, after Tarjan: for each vertex the number of its part.
 class Cycles {

@@ -42,11 +42,12 @@ std::unordered_map<const Value*, std::string> turned_texts(const ModuleTree& tre
   return result;
 }
 
-/// `encoder.layers` gives `layer`.
+/// `encoder.layers` and `encoder["layers"]` give `layer`.
 std::string word_for_one_of(const std::string& list) {
-  size_t start = list.size();
+  const size_t end = list.ends_with("\"]") ? list.size() - 2 : list.size();
+  size_t start = end;
   while (start > 0 && (std::isalnum(static_cast<unsigned char>(list[start - 1])) || list[start - 1] == '_')) --start;
-  std::string word = identifier(list.substr(start));
+  std::string word = identifier(list.substr(start, end - start));
   if (word.size() > 3 && word.ends_with('s')) word.pop_back();
   return word.size() < 3 ? "block" : word;
 }
