@@ -109,6 +109,28 @@ def test_it_trains_as_the_original() -> None:
     assert converted.bfloat16()(x.bfloat16()).dtype == torch.bfloat16
 
 
+def test_it_goes_through_the_compiler_and_back() -> None:
+    model, x = Layer(), torch.rand(BATCH, POSITIONS, UNITS)
+    converted, _ = converted_and_code(model, x)
+    with torch.no_grad():
+        want = model(x)
+        compiled = torch.compile(converted, fullgraph=True, backend="eager")
+        torch.testing.assert_close(compiled(x), want, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(torch.export.export(converted, (x,)).module()(x), want, rtol=1e-4, atol=1e-5)
+        tonnx.export(converted, (x,), "again.onnx")
+        torch.testing.assert_close(tonnx.convert("again.onnx")(x), want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("ending", ["pt2", "pt"])
+def test_other_forms_have_it_written_out(ending: str) -> None:
+    model, x = Layer(), torch.rand(BATCH, POSITIONS, UNITS)
+    converted_and_code(model, x)
+    tonnx.convert("m.onnx", f"m.{ending}")
+    load_file = torch.jit.load if ending == "pt" else lambda path: torch.export.load(path).module()
+    with torch.no_grad():
+        torch.testing.assert_close(load_file(f"m.{ending}")(x), model(x), rtol=1e-4, atol=1e-5)
+
+
 def test_a_mask_that_is_added_is_given() -> None:
     model, x = Layer(mask=True), torch.rand(BATCH, POSITIONS, UNITS)
     _, code = converted_and_code(model, x)
