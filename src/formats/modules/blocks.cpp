@@ -13,7 +13,7 @@ constexpr int kFewTensors = 2;      // a place with fewer layers and tensors is 
 constexpr size_t kManyNodes = 6;    // but for one that computes as much
 constexpr size_t kManyPlaces = 3;   // or that is found in so many kinds of places
 constexpr size_t kManyValues = 20;  // that a block takes and gives
-constexpr size_t kFewNodes = 8;     // that a place around a list has, which is written where it is used
+constexpr size_t kFewNodes = 8;     // that a place around a list computes, which is written where it is used
 
 /// The parts of a directed graph that lead to themselves, after Tarjan: for each vertex the number of its part.
 class Cycles {
@@ -250,10 +250,14 @@ class BlockFinder {
     }
   }
 
-  /// A place that is there once, and has nothing but numbered members: what goes around them is a loop.
+  /// A place that is there once, and has nothing but numbered blocks: what goes around them is a loop.
   bool holds_only_list(int scope) const {
     const Scope& each = scopes_[scope];
     if (each.children.size() != 1 || !each.tensors.empty() || !is_list_[static_cast<size_t>(each.children[0])])
+      return false;
+    const std::vector<int>& members = scopes_[each.children[0]].children;
+    if (!std::all_of(members.begin(), members.end(),
+                     [&](int member) { return result_.is_block[static_cast<size_t>(member)]; }))
       return false;
     for (int around = scope; around > 0; around = scopes_[around].parent) {
       if (is_index(scopes_[around].name)) return false;

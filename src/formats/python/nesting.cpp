@@ -14,7 +14,7 @@
 namespace tonnx::python {
 namespace {
 
-constexpr size_t kNestedWidth = 100;  // a statement of forward with nested expressions stays below this
+constexpr size_t kNestedWidth = 104;  // a statement of forward with nested expressions stays below this
 constexpr int kNestedDepth = 4;       // and has at most so many calls inside the brackets of one another
 constexpr int kReach = 24;            // an expression moves at most so many nodes down
 constexpr size_t kShort = 48;         // one of several outputs stays below this
