@@ -89,8 +89,8 @@ def branch_inputs(use_cache: bool) -> dict[str, np.ndarray]:
 def test_both_branches_call_the_same_modules(use_cache: bool) -> None:
     save_branches((True, False))
     code, module = code_and_values(branch_inputs(use_cache))
-    assert code.count("class ") == 2  # one for the layers, and the model
-    assert code.count("def forward(self") == 2
+    assert code.count("class ") == 3  # one for the layers, one around them
+    assert code.count("def forward(self") == 3
     assert code.count("def forward_else(self") == 1
     assert code.count("self.fc1(") == 2  # once in each method
     assert {"decoder.layers.0.fc1.weight", "decoder.layers.2.fc2.bias"} <= set(module.state_dict())

@@ -311,68 +311,6 @@ class Attending(nn.Module):
         return x
 
 
-class Masking(nn.Module):
-    """Each layer makes the same mask of the same lengths, inside of a place that has the layers alone."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stem = nn.Linear(3, 4)
-        self.encoder = nn.ModuleDict({"layers": nn.ModuleList(MaskingLayer() for _ in range(3))})
-        self.head = nn.Linear(4, 2)
-
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        lengths, x = x[:, 0, :, 0] * 16, self.stem(x[:, :, 0].transpose(1, 2))
-        for layer in self.encoder["layers"]:
-            x = layer(x, lengths)
-        return x, self.head(x[:, 0])
-
-
-class MaskingLayer(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.q, self.k, self.v, self.out = (nn.Linear(4, 4) for _ in range(4))
-
-    def forward(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        q, k, v = (f(x).unflatten(-1, (2, 2)).transpose(1, 2) for f in (self.q, self.k, self.v))
-        mask = torch.where(lengths[:, None, None] > 3, 0.0, -10000.0)
-        y = nn.functional.scaled_dot_product_attention(q, k, v, mask)
-        return x + self.out(y.transpose(1, 2).flatten(2))
-
-
-class Stepping(nn.Module):
-    """A loop with a step that takes nothing but what the layer gives."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(Bottleneck(3, 3, 1) for _ in range(3))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = x
-        for layer in self.layers:
-            y = torch.tanh(layer(y))
-        return x * y
-
-
-class Wrapped(nn.Module):
-    """Classes that only call their one member, and are there more than once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = Wrapper(), Wrapper()
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x * self.first(x) + self.second(x)
-
-
-class Wrapper(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.body = nn.Sequential(nn.Conv2d(3, 4, 1), nn.SiLU(), nn.Conv2d(4, 4, 1), nn.SiLU(), nn.Conv2d(4, 3, 1))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.body(x)
-
-
 class Activated(nn.Module):
     """The same few layers, with one activation or another, or none."""
 
@@ -490,8 +428,6 @@ NETWORKS = {
     "activated": Activated,
     "depths": Depths,
     "attending": Attending,
-    "masking": Masking,
-    "wrapped": Wrapped,
     "mixers": Mixers,
     "tables": Tables,
     "chains": Chains,
@@ -505,8 +441,12 @@ NETWORKS = {
 
 
 def code_of(name: str) -> str:
+    return code_of_network(NETWORKS[name])
+
+
+def code_of_network(network: type[nn.Module]) -> str:
     torch.manual_seed(0)
-    original = NETWORKS[name]().eval()
+    original = network().eval()
     for module in original.modules():
         if isinstance(module, nn.BatchNorm2d):
             nn.init.uniform_(module.running_mean)
@@ -515,7 +455,7 @@ def code_of(name: str) -> str:
     tonnx.convert("m.onnx", "m.py")
     converted, code = load(Path("m.py")), Path("m.py").read_text()
     torch.testing.assert_close(converted(IMAGES), original(IMAGES), rtol=1e-4, atol=1e-4)
-    fresh = NETWORKS[name]().eval()
+    fresh = network().eval()
     missing, extra = fresh.load_state_dict(converted.state_dict(), strict=False)
     assert all(key.endswith("num_batches_tracked") for key in missing) and not extra
     torch.testing.assert_close(fresh(IMAGES), original(IMAGES))
@@ -586,39 +526,6 @@ def test_what_the_graph_tells_is_called_so() -> None:
     assert not re.search(r"\n        [qkv] = F.scaled_dot_product_attention", code)
 
 
-def test_a_mask_is_made_once_and_a_place_around_layers_alone_is_a_loop() -> None:
-    code = code_of("masking")
-    assert classes_of(code) == ["MaskingLayer", "Model"]
-    assert 'self.encoder = nn.ModuleDict({"layers": nn.ModuleList(MaskingLayer() for _ in range(3))})' in code
-    assert code.count("torch.where(") == 1 and "def forward(self, x, mask):" in code
-    assert re.search(r'for layer in self\.encoder\["layers"\]:\n +(\w) = layer\(\1, mask\)', code)
-    assert re.search(r"return (\w), self\.head\(\1\[:, 0\]\)", code)
-
-
-def test_three_layers_of_one_tensor_go_through_the_compiler() -> None:
-    code_of("masking")
-    model, want = load(Path("m.py")), load(Path("m.py"))(IMAGES)
-    compiled = torch.compile(model, fullgraph=True, backend="eager")
-    torch.testing.assert_close(compiled(IMAGES), want)
-    torch.testing.assert_close(torch.export.export(model, (IMAGES,)).module()(IMAGES), want)
-
-
-def test_a_loop_has_a_step_behind_the_call() -> None:
-    torch.manual_seed(0)
-    original = Stepping().eval()
-    torch.onnx.export(original, (IMAGES,), "m.onnx", dynamo=False)
-    tonnx.convert("m.onnx", "m.py")
-    code = Path("m.py").read_text()
-    assert re.search(r"for layer in self\.layers:\n +(\w) = torch\.tanh\(layer\(\1\)\)", code)
-    torch.testing.assert_close(load(Path("m.py"))(IMAGES), original(IMAGES), rtol=1e-4, atol=1e-4)
-
-
-def test_what_only_calls_its_member_is_a_sequential() -> None:
-    code = code_of("wrapped")
-    assert classes_of(code) == ["First", "Model"]
-    assert "class First(nn.Sequential):" in code and code.count("def forward") == 1
-
-
 def test_a_member_of_another_class_is_given() -> None:
     code = code_of("mixers")
     assert classes_of(code) == ["Gate", "Roll", "MixingBlock", "Model"]
@@ -669,6 +576,10 @@ def test_a_loop_has_a_step_beside_the_call() -> None:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_formatters_have_nothing_to_say(name: str) -> None:
     code_of(name)
+    check_format()
+
+
+def check_format() -> None:
     ruff = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "120", "--diff", "m.py"]
     done = subprocess.run(ruff, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
