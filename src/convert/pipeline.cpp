@@ -23,6 +23,7 @@
 #include "formats/torchscript/torchscript.h"
 #include "passes/aten/to_code.h"
 #include "passes/aten/to_exported.h"
+#include "passes/aten/whole_attention.h"
 #include "passes/pass_table.h"
 #include "passes/passes.h"
 
@@ -163,6 +164,7 @@ GraphPtr lower_for_python(const Model& model, const LoweringOptions& options) {
 
 void find_code_modules(Graph& graph) {
   recognise_quant_layers(graph);
+  recognise_whole_attention(graph);
   share_concats(graph);
   follow_float_type(graph);
 }

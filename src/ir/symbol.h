@@ -18,6 +18,8 @@ class Symbol {
   friend bool operator==(Symbol a, Symbol b) { return a.text_ == b.text_; }
   /// Quicker than to look for the symbol of the text.
   friend bool operator==(Symbol a, const char* text) { return a.view() == text; }
+  friend bool operator==(Symbol a, std::string_view text) { return a.view() == text; }
+  friend bool operator==(Symbol a, const std::string& text) { return a.str() == text; }
 
  private:
   const std::string* text_;

@@ -73,6 +73,31 @@ def test_one_dimension_becomes_several(
     check(model, normal(*shape), folder=tmp_path)
 
 
+PATCHES = "r = Reshape(x, {fine}) t = Transpose<perm = [0, 1, 3, 2, 4, 5]>(r) y = Reshape(t, {coarse})"
+
+
+def test_two_dimensions_become_windows_and_rows(tmp_path: Path) -> None:
+    model = made(
+        "(float[2, 6, 8, 5] x) => (float[8, 6, 5] y)",
+        PATCHES.format(fine="a", coarse="b"),
+        a=np.array([2, 2, 3, 4, 2, 5]),
+        b=np.array([16, 6, 5]),
+    )
+    model.graph.output[0].type.tensor_type.shape.dim[0].dim_value = 16
+    text = code_of(model, tmp_path)
+    assert "x.unflatten(2, (-1, 2)).unflatten(1, (-1, 3)).transpose(2, 3).flatten(3, 4)" in text
+    assert ".flatten(0, 2)" in text and "reshape" not in text
+    check(model, normal(2, 6, 8, 5), folder=tmp_path)
+
+
+@pytest.mark.parametrize("fine", [[2, 6, 1, 4, 2, 5], [2, 3, 4, 2, 2, 5], [4, 3, 1, 4, 2, 5], [2, 2, 3, 8, 1, 5]])
+def test_windows_of_other_sizes(fine: list[int], tmp_path: Path) -> None:
+    nodes = PATCHES.format(fine="a", coarse="b")
+    model = made("(float[2, 6, 8, 5] x) => (float[n, m] y)", nodes, a=np.array(fine), b=np.array([-1, 5]))
+    code_of(model, tmp_path)
+    check(model, normal(2, 6, 8, 5), folder=tmp_path)
+
+
 def test_a_reshape_that_mixes_dimensions_stays(tmp_path: Path) -> None:
     assert "unflatten" not in code_of(OTHER, tmp_path)
     check(OTHER, normal(2, 5, 12), folder=tmp_path)
@@ -322,6 +347,29 @@ def test_heads_beside_the_batch(tmp_path: Path) -> None:
     model = made("(float[5, 2, 12] x) => (float[2, 3, 5, 4] y)", nodes, a=np.array([5, 6, 4]), b=np.array([2, 3, 5, 4]))
     assert "return x.unflatten(-1, (3, 4)).permute(1, 2, 0, 3)" in code_of(model, tmp_path)
     check(model, normal(5, 2, 12), folder=tmp_path)
+
+
+BEHIND = "r = Reshape(x, a) t = Transpose<perm = [0, 2, 1]>(r) {last}"
+
+
+@pytest.mark.parametrize("batch", ["2", "n"])
+def test_what_is_turned_behind_the_heads_is_so_without_joining_them(batch: str, tmp_path: Path) -> None:
+    nodes = BEHIND.format(last="h = Reshape(t, b) y = Relu(h)")
+    signature = f"(float[{batch}, 3, 5, 4] x) => (float[{batch}, 3, 4, 5] y)"
+    model = made(signature, nodes, a=np.array([-1, 5, 4]), b=np.array([-1, 3, 4, 5]))
+    code = code_of(model, tmp_path)
+    assert batch == "n" or "F.relu(x.transpose(2, 3))" in code
+    check(model, normal(2, 3, 5, 4), folder=tmp_path)
+    back = BEHIND.format(last="h = Reshape(t, b) i = Transpose<perm = [0, 1, 3, 2]>(h) y = Relu(i)")
+    model = made(
+        f"(float[{batch}, 3, 5, 4] x) => (float[{batch}, 3, 5, 4] y)",
+        back,
+        a=np.array([-1, 5, 4]),
+        b=np.array([-1, 3, 4, 5]),
+    )
+    code = code_of(model, tmp_path)
+    assert batch == "n" or "return F.relu(x)" in code
+    check(model, normal(2, 3, 5, 4), folder=tmp_path)
 
 
 @pytest.mark.parametrize(

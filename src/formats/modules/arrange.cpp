@@ -11,12 +11,12 @@ namespace tonnx {
 namespace {
 
 /// Where all nodes that use the tensor are; -1 where some are in a branch or loop.
-int place_of_users(const StateEntry& tensor, const std::unordered_map<const Node*, const Node*>& outer,
-                   const std::unordered_map<const Node*, int>& places, const Scopes& scopes) {
+int place_of_users(const StateEntry& tensor, const NodeNumbers& numbers, const std::vector<int>& places,
+                   const Scopes& scopes) {
   int place = -1;
   for (const Use& use : tensor.value->uses) {
-    if (use.user && outer.at(use.user) != use.user) return -1;
-    const int at = use.user ? places.at(use.user) : 0;
+    if (use.user && numbers.nodes()[numbers.get(use.user)] != use.user) return -1;
+    const int at = use.user ? places[numbers.get(use.user)] : 0;
     place = place < 0 ? at : scopes.common(place, at);
   }
   return place;
@@ -42,13 +42,13 @@ void move_constants(const Graph& graph, ModuleTree& tree) {
   };
   if (std::none_of(tree.tensors.begin(), tree.tensors.end(), may_move)) return;
   const Scopes scopes(tree);
-  const auto places = places_of_nodes(graph, tree, scopes, 0);
-  const auto outer = outer_nodes(graph);
+  const NodeNumbers numbers(graph);
+  const std::vector<int> places = places_of_nodes(graph, numbers, tree, scopes, 0);
   std::vector<int> goal;  // of each tensor
   bool have_places = true;
   for (size_t i = 0; i < tree.tensors.size(); ++i) {
     const int old = scopes.of_tensor(i);
-    int place = may_move(tree.tensors[i]) ? place_of_users(tree.tensors[i], outer, places, scopes) : old;
+    int place = may_move(tree.tensors[i]) ? place_of_users(tree.tensors[i], numbers, places, scopes) : old;
     while (place > 0 && scopes.is_list(place)) place = scopes[place].parent;
     goal.push_back(place < 0 ? old : place);
     if (is_of_nowhere(tree.tensors[i]) && goal.back() == 0) have_places = false;  // one for several: as all are then

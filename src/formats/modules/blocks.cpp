@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <queue>
 #include <set>
-#include <unordered_set>
 
 namespace tonnx {
 namespace {
@@ -14,6 +13,7 @@ constexpr int kFewTensors = 2;      // a place with fewer layers and tensors is 
 constexpr size_t kManyNodes = 6;    // but for one that computes as much
 constexpr size_t kManyPlaces = 3;   // or that is found in so many kinds of places
 constexpr size_t kManyValues = 20;  // that a block takes and gives
+constexpr size_t kFewNodes = 8;     // that a place around a list computes, which is written where it is used
 
 /// The parts of a directed graph that lead to themselves, after Tarjan: for each vertex the number of its part.
 class Cycles {
@@ -78,13 +78,13 @@ class Cycles {
 class BlockFinder {
  public:
   BlockFinder(const Graph& graph, const ModuleTree& tree, const Scopes& scopes, int root)
-      : graph_(graph), tree_(tree), scopes_(scopes), root_(root), outer_(outer_nodes(graph)) {
-    const auto places = places_of_nodes(graph, tree, scopes, root);
-    for (const Node& node : graph) {
-      number_[&node] = static_cast<int>(nodes_.size());
-      nodes_.push_back(&node);
-      place_.push_back(places.at(&node));
-    }
+      : graph_(graph),
+        tree_(tree),
+        scopes_(scopes),
+        root_(root),
+        numbers_(graph),
+        nodes_(numbers_.nodes()),
+        place_(places_of_nodes(graph, numbers_, tree, scopes, root)) {
     for (int i = 0; i < scopes.count(); ++i) is_list_.push_back(scopes.is_list(i));
     find_edges();
   }
@@ -102,8 +102,7 @@ class BlockFinder {
  private:
   void add_edge(const Value* value, int to) {
     if (value == nullptr || value->constant) return;
-    const auto outer = value->producer ? outer_.find(value->producer) : outer_.end();
-    const int from = outer == outer_.end() ? kOutside : number_.at(outer->second);
+    const int from = numbers_.find(value->producer);
     uses_.push_back({value, from, to});
     if (from != kOutside && to != kOutside && from != to) edges_.emplace_back(from, to);
   }
@@ -146,14 +145,16 @@ class BlockFinder {
 
   /// Which places of those that are to become blocks would be needed before they are done.
   std::vector<bool> find_cycles(const std::vector<int>& top, const std::vector<int>& at) const {
-    std::unordered_map<int, int> vertex_of;
+    constexpr int kNone = -1;
+    std::vector<int> vertex_of(slot_count(), kNone);
+    int count = 0;
     const auto vertex = [&](size_t node) {
-      const int key = at[node] >= 0 ? at[node] : top[node];
-      return vertex_of.try_emplace(key, static_cast<int>(vertex_of.size())).first->second;
+      int& known = vertex_of[slot_of(at[node] >= 0 ? at[node] : top[node])];
+      if (known == kNone) known = count++;
+      return known;
     };
-    std::vector<std::vector<int>> edges;
     for (size_t i = 0; i < nodes_.size(); ++i) vertex(i);
-    edges.resize(vertex_of.size());
+    std::vector<std::vector<int>> edges(static_cast<size_t>(count));
     for (const auto& [from, to] : edges_) {
       const int a = vertex(static_cast<size_t>(from)), b = vertex(static_cast<size_t>(to));
       if (a != b) edges[static_cast<size_t>(a)].push_back(b);
@@ -167,6 +168,10 @@ class BlockFinder {
     }
     return result;
   }
+
+  /// Of a scope, or of a node as a negative number, in a list of all of them.
+  size_t slot_of(int item) const { return static_cast<size_t>(item >= 0 ? item : scopes_.count() - item - 1); }
+  size_t slot_count() const { return static_cast<size_t>(scopes_.count()) + nodes_.size(); }
 
   int block_around(int scope) const {
     while (!result_.is_block[static_cast<size_t>(scope)]) scope = scopes_[scope].parent;
@@ -201,14 +206,15 @@ class BlockFinder {
 
   /// A place that takes or gives a great many values is no block: its call would be longer than what it does.
   void drop_wide_ones() {
-    std::vector<std::unordered_set<const Value*>> crossing(static_cast<size_t>(scopes_.count()));
+    std::vector<std::vector<const Value*>> crossing(static_cast<size_t>(scopes_.count()));
     const auto place_at = [&](int node) { return node == kOutside ? root_ : place_[static_cast<size_t>(node)]; };
     for (const auto& [value, from, to] : uses_) {
       const int a = place_at(from), b = place_at(to), around = scopes_.common(a, b);
       for (const int side : {a, b}) {
         for (int scope = side; scope != around; scope = scopes_[scope].parent) {
           auto& values = crossing[static_cast<size_t>(scope)];
-          if (values.size() <= kManyValues) values.insert(value);
+          if (values.size() <= kManyValues && std::find(values.begin(), values.end(), value) == values.end())
+            values.push_back(value);
         }
       }
     }
@@ -234,7 +240,7 @@ class BlockFinder {
       const int around = block_around(scopes_[i].parent);
       const bool has_little = tensors[scope] < kFewTensors && nodes[scope] < kManyNodes && !is_wrapper[scope];
       const bool hands_on = nodes[scope] == 0 && calls[scope] <= kFewItems && !is_index(scopes_[i].name);
-      if (has_little || hands_on) {
+      if (has_little || hands_on || (nodes[scope] <= kFewNodes && holds_only_list(i))) {
         result_.is_block[scope] = false;
         nodes[static_cast<size_t>(around)] += nodes[scope];
         calls[static_cast<size_t>(around)] += calls[scope];
@@ -242,6 +248,21 @@ class BlockFinder {
         ++calls[static_cast<size_t>(around)];
       }
     }
+  }
+
+  /// A place that is there once, and has nothing but numbered blocks: what goes around them is a loop.
+  bool holds_only_list(int scope) const {
+    const Scope& each = scopes_[scope];
+    if (each.children.size() != 1 || !each.tensors.empty() || !is_list_[static_cast<size_t>(each.children[0])])
+      return false;
+    const std::vector<int>& members = scopes_[each.children[0]].children;
+    if (!std::all_of(members.begin(), members.end(),
+                     [&](int member) { return result_.is_block[static_cast<size_t>(member)]; }))
+      return false;
+    for (int around = scope; around > 0; around = scopes_[around].parent) {
+      if (is_index(scopes_[around].name)) return false;
+    }
+    return true;
   }
 
   /// The item of block `around` that a block inside it, or one of its nodes, is part of.
@@ -278,35 +299,36 @@ class BlockFinder {
       if (before != behind) edges[static_cast<size_t>(around)].emplace_back(before, behind);
     }
     result_.items.resize(count);
+    std::vector<int> place_in_block(slot_count(), 0);
     for (size_t i = 0; i < count; ++i) {
-      if (result_.is_block[i]) result_.items[i] = sorted(items[i], edges[i], first);
+      if (result_.is_block[i]) result_.items[i] = sorted(items[i], edges[i], first, place_in_block);
     }
   }
 
   /// Each item behind those that it needs; otherwise as in the file.
   std::vector<BlockItem> sorted(const std::vector<int>& items, const std::vector<std::pair<int, int>>& edges,
-                                const std::vector<int>& first) const {
+                                const std::vector<int>& first, std::vector<int>& place_in_block) const {
     const auto position = [&](int item) { return item < 0 ? -item - 1 : first[static_cast<size_t>(item)]; };
-    std::unordered_map<int, int> waits_for;
-    std::unordered_map<int, std::vector<int>> behind;
+    for (size_t i = 0; i < items.size(); ++i) place_in_block[slot_of(items[i])] = static_cast<int>(i);
+    const auto index_of = [&](int item) { return static_cast<size_t>(place_in_block[slot_of(item)]); };
+    std::vector<int> waits_for(items.size(), 0);
+    std::vector<std::vector<int>> behind(items.size());
     for (const auto& [before, after] : edges) {
-      ++waits_for[after];
-      behind[before].push_back(after);
+      ++waits_for[index_of(after)];
+      behind[index_of(before)].push_back(after);
     }
     using Entry = std::pair<int, int>;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
     for (const int item : items) {
-      if (!waits_for.contains(item)) ready.emplace(position(item), item);
+      if (waits_for[index_of(item)] == 0) ready.emplace(position(item), item);
     }
     std::vector<BlockItem> result;
     while (!ready.empty()) {
       const int item = ready.top().second;
       ready.pop();
       result.push_back(item < 0 ? BlockItem{nodes_[static_cast<size_t>(-item - 1)], -1} : BlockItem{nullptr, item});
-      const auto next = behind.find(item);
-      if (next == behind.end()) continue;
-      for (const int after : next->second) {
-        if (--waits_for[after] == 0) ready.emplace(position(after), after);
+      for (const int after : behind[index_of(item)]) {
+        if (--waits_for[index_of(after)] == 0) ready.emplace(position(after), after);
       }
     }
     return result;
@@ -317,15 +339,14 @@ class BlockFinder {
     const Value* value;
     int from, to;
   };
-  static constexpr int kOutside = -1;  // of the graph
+  static constexpr int kOutside = NodeNumbers::kElsewhere;
 
   const Graph& graph_;
   const ModuleTree& tree_;
   const Scopes& scopes_;
   int root_;
-  std::unordered_map<const Node*, const Node*> outer_;
-  std::unordered_map<const Node*, int> number_;
-  std::vector<const Node*> nodes_;
+  NodeNumbers numbers_;
+  const std::vector<const Node*>& nodes_;
   std::vector<int> place_;
   std::vector<bool> is_list_;  // for each scope
   std::vector<std::pair<int, int>> edges_;

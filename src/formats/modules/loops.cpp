@@ -37,12 +37,13 @@ std::optional<CallLoop> find_plain_loop(const std::vector<Node*>& calls) {
   return CallLoop{std::move(carried), calls.back(), nullptr};
 }
 
-/// The node that alone uses the result of a call, beside one of its arguments.
+/// The node that alone uses the result of a call, as it is or beside one of the call's arguments.
 Node* step_behind(const Node& call) {
   if (call.outputs().size() != 1 || call.output(0)->uses.size() != 1) return nullptr;
   Node* step = call.output(0)->uses[0].user;
   const bool is_step = step != nullptr && step->graph == call.graph && step->domain == "aten" &&
-                       step->inputs().size() == 2 && step->outputs().size() == 1 && find_aten_op(*step) != nullptr;
+                       (step->inputs().size() == 1 || step->inputs().size() == 2) && step->outputs().size() == 1 &&
+                       find_aten_op(*step) != nullptr;
   return is_step ? step : nullptr;
 }
 
@@ -53,6 +54,14 @@ std::string text_of_step(const Node& step, const Value* argument) {
   return spell(Emission(step, entry, text), *entry.op).first;
 }
 
+/// What the first call is given in the place where the second one takes what the step behind the first one gives.
+const Value* carried_argument(const std::vector<Node*>& calls, const Node& step) {
+  for (size_t k = 0; k < calls[1]->inputs().size(); ++k) {
+    if (calls[1]->input(k) == step.output(0)) return calls[0]->input(k);
+  }
+  return nullptr;
+}
+
 std::optional<CallLoop> find_stepping_loop(const std::vector<Node*>& calls) {
   CallLoop loop;
   std::string text;
@@ -60,14 +69,18 @@ std::optional<CallLoop> find_stepping_loop(const std::vector<Node*>& calls) {
   for (size_t i = 0; i < calls.size(); ++i) {
     Node* step = step_behind(*calls[i]);
     if (step == nullptr) return std::nullopt;
-    const Value* argument = step->input(0) == calls[i]->output(0) ? step->input(1) : step->input(0);
+    const bool is_alone = step->inputs().size() == 1;
+    const Value* argument = is_alone && i == 0                      ? carried_argument(calls, *step)
+                            : is_alone                              ? result
+                            : step->input(0) == calls[i]->output(0) ? step->input(1)
+                                                                    : step->input(0);
     const auto at = std::find(calls[i]->inputs().begin(), calls[i]->inputs().end(), argument);
     const auto k = at - calls[i]->inputs().begin();
     if (argument == nullptr || at == calls[i]->inputs().end()) return std::nullopt;
     if (i == 0) {
       loop = {{k}, step, step};
       text = text_of_step(*step, argument);
-    } else if (loop.carried[0] != k || argument != result || result->uses.size() != 2 ||
+    } else if (loop.carried[0] != k || argument != result || result->uses.size() != step->inputs().size() ||
                text_of_step(*step, argument) != text) {
       return std::nullopt;
     }

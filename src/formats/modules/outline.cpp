@@ -87,8 +87,10 @@ class Outliner {
     }
     std::vector<int> children = scopes_[scope].children;
     if (part->kind == Kind::List) {
-      std::sort(children.begin(), children.end(),
-                [&](int a, int b) { return std::stoi(scopes_[a].name) < std::stoi(scopes_[b].name); });
+      std::vector<std::pair<int, int>> numbered;
+      for (const int child : children) numbered.emplace_back(std::stoi(scopes_[child].name), child);
+      std::sort(numbered.begin(), numbered.end());
+      for (size_t i = 0; i < children.size(); ++i) children[i] = numbered[i].second;
     }
     for (const int child : children) {
       const Scope& each = scopes_[child];

@@ -24,9 +24,9 @@ Path split_dots(const std::string& path) {
   return parts;
 }
 
-void note_inside(const Graph& graph, const Node* outer, std::unordered_map<const Node*, const Node*>& result) {
+void note_inside(const Graph& graph, int outer, std::unordered_map<const Node*, int>& result) {
   for (const Node& node : graph) {
-    result[&node] = outer;
+    result.emplace(&node, outer);
     for (const GraphPtr& inner : subgraphs_of(node)) note_inside(*inner, outer, result);
   }
 }
@@ -114,41 +114,53 @@ int Scopes::find(const Path& path) const {
   return scope;
 }
 
-std::unordered_map<const Node*, const Node*> outer_nodes(const Graph& graph) {
-  std::unordered_map<const Node*, const Node*> result;
-  for (const Node& node : graph) {
-    result[&node] = &node;
-    for (const GraphPtr& inner : subgraphs_of(node)) note_inside(*inner, &node, result);
+NodeNumbers::NodeNumbers(const Graph& graph) {
+  for (const Node& node : graph) nodes_.push_back(&node);
+  numbers_.reserve(nodes_.size());
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    numbers_.emplace(nodes_[i], static_cast<int>(i));
+    for (const GraphPtr& inner : subgraphs_of(*nodes_[i])) note_inside(*inner, static_cast<int>(i), numbers_);
   }
-  return result;
+}
+
+int NodeNumbers::find(const Node* node) const {
+  if (node == nullptr) return kElsewhere;
+  const auto at = numbers_.find(node);
+  return at == numbers_.end() ? kElsewhere : at->second;
 }
 
 namespace {
 
 class PlaceFinder {
  public:
-  PlaceFinder(const Graph& graph, const ModuleTree& tree, const Scopes& scopes, int root)
-      : graph_(graph), tree_(tree), scopes_(scopes), root_(root), outer_(outer_nodes(graph)) {
+  PlaceFinder(const Graph& graph, const NodeNumbers& numbers, const ModuleTree& tree, const Scopes& scopes, int root)
+      : graph_(graph), numbers_(numbers), tree_(tree), scopes_(scopes), root_(root) {
     for (size_t i = 0; i < tree.tensors.size(); ++i) {
       tensor_at_[tree.tensors[i].value] = scopes.of_tensor(i);
       if (tree.tensors[i].is_key) keys_.insert(tree.tensors[i].value);
     }
   }
 
-  std::unordered_map<const Node*, int> run() {
-    for (const Node& node : graph_) {
-      int place = named_place(node);
-      if (const int inside = place_inside(node); inside != kNowhere)
-        place = place == kNowhere || !subgraphs_of(node).empty() ? common_or(place, inside) : inside;
-      result_[&node] = place;
+  std::vector<int> run() {
+    for (const Node* node : numbers_.nodes()) {
+      const bool has_graphs = !subgraphs_of(*node).empty();
+      const auto layer = tree_.submodule_of.find(node);
+      if (layer != tree_.submodule_of.end() && !has_graphs) {
+        result_.push_back(scopes_[scopes_.of_layer(layer->second)].parent);
+        continue;
+      }
+      int place = named_place(*node);
+      if (const int inside = place_inside(*node, place); inside != kNowhere)
+        place = place == kNowhere || has_graphs ? common_or(place, inside) : inside;
+      result_.push_back(place);
     }
-    for (Node* node = graph_.last(); node != nullptr; node = node->previous) {
-      if (const bool is_of_constants = has_only_constants(*node); result_[node] == kNowhere || is_of_constants)
-        result_[node] = place_of_uses(*node);
+    for (size_t i = result_.size(); i-- > 0;) {
+      const Node& node = *numbers_.nodes()[i];
+      if (result_[i] == kNowhere || has_only_constants(node)) result_[i] = place_of_uses(node);
     }
     for (int round = 0; round < kRounds && move_out(); ++round) {
     }
-    for (auto& [node, place] : result_) {
+    for (int& place : result_) {
       if (!scopes_.is_within(place, root_)) place = root_;
     }
     return std::move(result_);
@@ -177,7 +189,7 @@ class PlaceFinder {
   }
 
   /// Around the layers that it calls; elsewhere, around the tensors that it has.
-  int place_inside(const Node& node) const {
+  int place_inside(const Node& node, int named) const {
     int place = kNowhere;
     visit(node, [&](const Node& each) {
       if (const auto layer = tree_.submodule_of.find(&each); layer != tree_.submodule_of.end())
@@ -187,7 +199,7 @@ class PlaceFinder {
       else if (&each != &node)
         place = common_or(place, tensors_of(each));
     });
-    if (place != kNowhere || named_place(node) != kNowhere) return place;
+    if (place != kNowhere || named != kNowhere) return place;
     return tensors_of(node);
   }
 
@@ -225,7 +237,7 @@ class PlaceFinder {
     for (const Value* output : node.outputs()) {
       if (output == nullptr) continue;
       for (const Use& use : output->uses)
-        place = common_or(place, use.user ? result_.at(outer_.at(use.user)) : outer_place(use));
+        place = common_or(place, use.user ? result_[numbers_.get(use.user)] : outer_place(use));
     }
     return place == kNowhere ? 0 : place;
   }
@@ -233,19 +245,19 @@ class PlaceFinder {
   /// Of what a graph gives: that of the node which the graph belongs to.
   int outer_place(const Use& use) const {
     const Node* owner = use.output_of ? use.output_of->owner : nullptr;
-    return owner && use.output_of != &graph_ ? result_.at(outer_.at(owner)) : root_;
+    return owner && use.output_of != &graph_ ? result_[numbers_.get(owner)] : root_;
   }
 
   /// What depends on nothing of its place but on what comes in, and is used elsewhere, is computed around both.
   bool move_out() {
-    std::unordered_map<const Node*, bool> is_free;  // it needs nothing of its place
-    for (const Node& node : graph_) is_free[&node] = needs_nothing(node, is_free);
+    std::vector<bool> is_free;  // it needs nothing of its place
+    for (size_t i = 0; i < result_.size(); ++i) is_free.push_back(needs_nothing(i, is_free));
     bool moved = false;
-    for (Node* node = graph_.last(); node != nullptr; node = node->previous) {
-      if (!is_free[node]) continue;
-      const int place = result_[node], around = scopes_.common(place, place_of_uses(*node));
+    for (size_t i = result_.size(); i-- > 0;) {
+      if (!is_free[i]) continue;
+      const int place = result_[i], around = scopes_.common(place, place_of_uses(*numbers_.nodes()[i]));
       if (around == place) continue;
-      result_[node] = around;
+      result_[i] = around;
       moved = true;
     }
     return moved;
@@ -258,34 +270,37 @@ class PlaceFinder {
     return node.domain == "aten" && (node.op == "index" || node.op == "embedding");
   }
 
-  bool needs_nothing(const Node& node, const std::unordered_map<const Node*, bool>& is_free) const {
-    const int place = result_.at(&node);
+  /// Whether the node does, where it is known of those before it.
+  bool needs_nothing(size_t number, const std::vector<bool>& is_free) const {
+    const Node& node = *numbers_.nodes()[number];
+    const int place = result_[number];
     const bool is_lookup = looks_up(node);
     if (place == 0 || (tree_.submodule_of.contains(&node) && !is_lookup) || !subgraphs_of(node).empty()) return false;
     return std::all_of(node.inputs().begin(), node.inputs().end(), [&](const Value* input) {
       if (input == nullptr) return true;
       if (input->constant)
         return is_lookup || !keys_.contains(input) || !scopes_.is_within(tensor_at_.at(input), place);
-      if (input->producer == nullptr || !result_.contains(input->producer)) return true;
-      return !scopes_.is_within(result_.at(input->producer), place) || is_free.at(input->producer);
+      if (input->producer == nullptr || input->producer->graph != &graph_) return true;
+      const size_t producer = numbers_.get(input->producer);
+      return !scopes_.is_within(result_[producer], place) || is_free[producer];
     });
   }
 
   const Graph& graph_;
+  const NodeNumbers& numbers_;
   const ModuleTree& tree_;
   const Scopes& scopes_;
   int root_;
-  std::unordered_map<const Node*, const Node*> outer_;
   std::unordered_map<const Value*, int> tensor_at_;
   std::unordered_set<const Value*> keys_;  // the tensors that have to be where they are
-  std::unordered_map<const Node*, int> result_;
+  std::vector<int> result_;                // for each node
 };
 
 }  // namespace
 
-std::unordered_map<const Node*, int> places_of_nodes(const Graph& graph, const ModuleTree& tree, const Scopes& scopes,
-                                                     int root) {
-  return PlaceFinder(graph, tree, scopes, root).run();
+std::vector<int> places_of_nodes(const Graph& graph, const NodeNumbers& numbers, const ModuleTree& tree,
+                                 const Scopes& scopes, int root) {
+  return PlaceFinder(graph, numbers, tree, scopes, root).run();
 }
 
 }  // namespace tonnx

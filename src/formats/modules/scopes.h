@@ -49,13 +49,28 @@ class Scopes {
   std::vector<int> layers_, externals_, tensors_;
 };
 
+/// The nodes of a graph, counted; those of the graphs inside of a node have the number of that node.
+class NodeNumbers {
+ public:
+  explicit NodeNumbers(const Graph& graph);
+
+  const std::vector<const Node*>& nodes() const { return nodes_; }
+  size_t count() const { return nodes_.size(); }
+  /// kElsewhere for a node that is not in the graph, and for none.
+  int find(const Node* node) const;
+  size_t get(const Node* node) const { return static_cast<size_t>(numbers_.at(node)); }
+
+  static constexpr int kElsewhere = -1;
+
+ private:
+  std::vector<const Node*> nodes_;
+  std::unordered_map<const Node*, int> numbers_;
+};
+
 /// The place of each node of a graph: where its name says, where its weights are, or where its results are used.
 /// What only others use, and needs nothing of the place, moves out of it. All of it is inside `root`: the model for the
 /// main graph, the place of its node for a branch or the body of a loop.
-std::unordered_map<const Node*, int> places_of_nodes(const Graph& graph, const ModuleTree& tree, const Scopes& scopes,
-                                                     int root);
-
-/// The nodes of a graph, each with those of the graphs inside it.
-std::unordered_map<const Node*, const Node*> outer_nodes(const Graph& graph);
+std::vector<int> places_of_nodes(const Graph& graph, const NodeNumbers& numbers, const ModuleTree& tree,
+                                 const Scopes& scopes, int root);
 
 }  // namespace tonnx

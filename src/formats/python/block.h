@@ -43,6 +43,7 @@ class BlockWriter {
 
  private:
   void write_statement(const Node& node);
+  void write_projections(const Projections& projections, const Node& first);
   /// A loop over the members of a list.
   void write_each(const Node& node);
 

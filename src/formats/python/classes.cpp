@@ -151,8 +151,8 @@ class ClassWriter {
   static bool is_chain(const ModulePart& part) {
     if (calls_children(part)) return true;
     const std::vector<Member> chain = chain_of(part);
-    return chain.size() > 1 && std::equal(chain.begin(), chain.end(), part.members.begin(), part.members.end(),
-                                          [](const Member& a, const Member& b) { return a.name == b.name; });
+    return !chain.empty() && std::equal(chain.begin(), chain.end(), part.members.begin(), part.members.end(),
+                                        [](const Member& a, const Member& b) { return a.name == b.name; });
   }
 
   void write_class(const DraftGroup& group, const std::vector<int>& parameter_of,

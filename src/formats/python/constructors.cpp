@@ -46,6 +46,7 @@ const std::map<std::string_view, std::vector<std::string_view>>& argument_names(
       {"nn.GroupNorm", {"groups", "channels"}},
       {"nn.LayerNorm", {"features"}},
       {"nn.Embedding", {"count", "features"}},
+      {"nn.MultiheadAttention", {"features", "heads"}},
       {"nn.LSTM", {"input_size", "hidden_size"}},
       {"nn.GRU", {"input_size", "hidden_size"}},
       {"nn.RNN", {"input_size", "hidden_size"}},

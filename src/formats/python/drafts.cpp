@@ -51,7 +51,9 @@ NumberedText optional_numbers(const std::string& line, const Form& form) {
 }
 
 /// `{f"layer{i}": Layer() for i in range(6)}`
-std::string run_text(const Run& run) { return fmt::format("{{{}: {} for i in {}}}", run.name, run.item, run.range); }
+std::string run_text(const Run& run) {
+  return fmt::format("{{{}: {} for {} in {}}}", run.name, run.item, run.variable, run.range);
+}
 
 /// `"conv": nn.Conv2d(3, 8, 1)`, or `conv=nn.Conv2d(3, 8, 1)`, and the runs among them.
 std::string entries_text(const std::vector<Run>& runs, const std::vector<std::string>& names, bool are_keywords) {
@@ -149,7 +151,7 @@ std::vector<Statement> Drafts::member_lines(const ModulePart& part, const Form& 
   for (const Run& run : find_runs(names, items, kLongRun)) {
     const std::string& name = names[run.first];
     if (run.count > 1) {
-      lines.push_back({0, fmt::format("for i in {}:", run.range)});
+      lines.push_back({0, fmt::format("for {} in {}:", run.variable, run.range)});
       lines.push_back({1, fmt::format("self.add_module({}, {})", run.name, run.item)});
     } else if (is_attribute(name)) {
       lines.push_back({0, fmt::format("self.{} = {}", name, run.item)});

@@ -94,9 +94,13 @@ std::string Expressions::submodule_call(const Submodule& submodule, const Emissi
     const ParsedSignature& signature = emission.signature();
     const Param& param = signature.inputs[static_cast<size_t>(signature.find_input(input))];
     const bool is_tuple = param.is_list && param.type == "Tensor";
-    arguments.push_back(is_tuple ? python_tuple(emission.items(input)) : emission.text(input));
+    const std::string text = is_tuple ? python_tuple(emission.items(input)) : emission.text(input);
+    arguments.push_back(input == "attn_mask" ? "attn_mask=" + text : text);
   }
-  return fmt::format("self.{}({})", submodule.name, joined(arguments));
+  if (submodule.spec.type != "nn.MultiheadAttention")
+    return fmt::format("self.{}({})", submodule.name, joined(arguments));
+  arguments.emplace_back("need_weights=False");
+  return fmt::format("self.{}({})[0]", submodule.name, joined(arguments));  // beside the weights, which are none
 }
 
 std::pair<std::string, int> Expressions::expression(const Node& node) const {

@@ -37,6 +37,10 @@ class Expressions {
   /// The text of a node, and how tightly it binds.
   std::pair<std::string, int> expression(const Node& node) const;
   size_t width(const Node& node) const { return expression(node).first.size(); }
+  /// `self.attention.query`
+  std::string name_of_layer(const Node& call) const {
+    return "self." + scope_.tree.submodules[scope_.tree.submodule_of.at(&call)].name;
+  }
   /// Whether a node is a call of a module, the model's own or another.
   bool is_module(const Node& node) const;
   /// Whether a node is a call of a submodule that has the value as its weight, so that the text does not mention it.

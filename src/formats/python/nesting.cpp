@@ -14,25 +14,57 @@
 namespace tonnx::python {
 namespace {
 
-constexpr size_t kNestedWidth = 100;  // a statement of forward with nested expressions stays below this
-constexpr int kNestedDepth = 4;       // and has at most so many calls inside one another
+constexpr size_t kNestedWidth = 104;  // a statement of forward with nested expressions stays below this
+constexpr int kNestedDepth = 4;       // and has at most so many calls inside the brackets of one another
 constexpr int kReach = 24;            // an expression moves at most so many nodes down
 constexpr size_t kShort = 48;         // one of several outputs stays below this
 constexpr size_t kVariable = 4;       // what the name of a variable among them takes
+constexpr size_t kProjections = 76;   // the names of three layers, and what is made of their results
+constexpr size_t kArgument = 12;      // and what that of an argument takes more than a number
 
-bool can_nest(const Node& node, const Node& user, const Positions& positions) {
-  if (node.outputs().size() != 1 || node.output(0)->uses.size() != 1 || node.graph != user.graph) return false;
-  return !is_control(node) && !is_call_each(node) && positions.at(&user) - positions.at(&node) <= kReach;
+/// The layer that the chain of nested nodes begins with; null where it is none, or where it takes other variables.
+const Node* layer_behind(const Node& node, const Nesting& nesting, const Expressions& expressions) {
+  const Node* at = &node;
+  while (!expressions.is_module(*at)) {
+    const bool is_chain = at->inputs().size() == 1 && at->input(0) && nesting.is_inside(at->input(0));
+    if (!is_chain) return nullptr;
+    at = at->input(0)->producer;
+  }
+  return is_call(*at) || at->input(0) == nullptr || nesting.is_inside(at->input(0)) ? nullptr : at;
 }
 
-/// `a + b` reads as one expression with what is inside it; a call does not.
-bool is_operator(const Node& node) {
-  if (is_call(node) || is_control(node)) return false;
-  const std::string_view spelling = get_aten_op(node).op->python;
-  return !spelling.empty() && spelling[0] != '.' && !std::isalpha(static_cast<unsigned char>(spelling[0]));
+/// How many calls of a text stand inside the brackets of one another: one of `x.transpose(1, 2).flatten(2)`.
+int depth_of_calls(std::string_view text) {
+  int depth = 0, deepest = 0;
+  std::string brackets;  // that are open: 'c' for those of a call
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '(' || c == '[' || c == '{') {
+      const bool is_call =
+          c == '(' && i > 0 &&
+          (std::isalnum(static_cast<unsigned char>(text[i - 1])) != 0 || text[i - 1] == '_' || text[i - 1] == ']');
+      brackets.push_back(is_call ? 'c' : c);
+      if (is_call) deepest = std::max(deepest, ++depth);
+    } else if ((c == ')' || c == ']' || c == '}') && !brackets.empty()) {
+      if (brackets.back() == 'c') --depth;
+      brackets.pop_back();
+    }
+  }
+  return deepest;
 }
 
-bool is_subscript(const Node& node) { return !is_call(node) && get_aten_op(node).op->subscript; }
+/// The sizes of a reshape may be arguments of the class in the end: `self.channels`.
+size_t width_of(std::string_view text) {
+  const bool has_sizes =
+      text.find(".reshape(") != std::string_view::npos || text.find(".unflatten(") != std::string_view::npos;
+  return text.size() + (has_sizes ? kArgument : 0);
+}
+
+/// The length of a node's text, and how deep its calls are.
+std::pair<size_t, int> measure(const Node& node, const Expressions& expressions) {
+  const std::string text = expressions.expression(node).first;
+  return {width_of(text), depth_of_calls(text)};
+}
 
 }  // namespace
 
@@ -66,10 +98,57 @@ void Nesting::hide_weights(const Graph& graph, const Expressions& expressions) {
   }
 }
 
+bool Nesting::can_nest(const Node& node, const Node& user, const Positions& positions) const {
+  if (node.outputs().size() != 1 || node.output(0)->uses.size() != 1 || node.graph != user.graph) return false;
+  if (apart_.contains(&node)) return false;
+  return !is_control(node) && !is_call_each(node) && positions.at(&user) - positions.at(&node) <= kReach;
+}
+
+const Projections* Nesting::find_projections(const Node* node) const {
+  const auto at = projections_.find(node);
+  return at == projections_.end() ? nullptr : &at->second;
+}
+
+/// `q, k, v = (f(x).unflatten(-1, (4, 8)).transpose(1, 2) for f in (self.query, self.key, self.value))`
+void Nesting::find_projections_of(const Node& attention, const Positions& positions, const Expressions& expressions) {
+  constexpr std::array<std::string_view, 3> kArguments{"query", "key", "value"};
+  Projections found;
+  std::string move;  // what is written behind the name of the layer
+  size_t names = 0;
+  for (size_t i = 0; i < kArguments.size(); ++i) {
+    const auto* operand = attention.find_attribute(kArguments[i])->value.get<Operand>();
+    const Value* value = operand ? attention.input(operand->index) : nullptr;
+    const Node* node = value ? value->producer : nullptr;
+    if (node == nullptr || nested_.contains(node) || !can_nest(*node, attention, positions)) return;
+    const Node* layer = layer_behind(*node, *this, expressions);
+    if (layer == nullptr || layer == node) return;
+    const std::string name = expressions.name_of_layer(*layer), text = expressions.expression(*node).first;
+    if (!text.starts_with(name + "(") || (i > 0 && layer->input(0) != found.layers[0]->input(0))) return;
+    if (i > 0 && text.substr(name.size()) != move) return;
+    move = text.substr(name.size());
+    names += name.size();
+    found.nodes[i] = node;
+    found.layers[i] = layer;
+  }
+  if (names + move.size() > kProjections) return;
+  const Node* first = *std::min_element(found.nodes.begin(), found.nodes.end(), [&](const Node* a, const Node* b) {
+    return positions.at(a) < positions.at(b);
+  });
+  for (const Node* node : found.nodes) {
+    apart_.insert(node);
+    if (node != first) done_before_.insert(node);
+  }
+  projections_.emplace(first, found);
+}
+
 void Nesting::choose(const Graph& graph, const Positions& positions, const Expressions& expressions, int level) {
   width_ = kNestedWidth - 4 * static_cast<size_t>(std::min(level, 10));
   hide_weights(graph, expressions);
-  for (const Node& node : graph) choose_inputs(node, positions, expressions);
+  for (const Node& node : graph) {
+    if (node.domain == "aten" && node.op == "scaled_dot_product_attention")
+      find_projections_of(node, positions, expressions);
+    choose_inputs(node, positions, expressions);
+  }
   choose_outputs(graph, expressions, level == 0);
 }
 
@@ -88,15 +167,17 @@ void Nesting::choose_inputs(const Node& node, const Positions& positions, const 
   }
   for (const Node* candidate : candidates) nested_.insert(candidate);
   drop_repeated(node, candidates, expressions);
-  const auto measure = [&] { return std::pair(expressions.width(node), depth(node)); };
-  auto [width, levels] = measure();
+  auto [width, levels] = measure(node, expressions);
   while (!candidates.empty() && (width > width_ || levels > kNestedDepth)) {
-    const auto largest = std::max_element(candidates.begin(), candidates.end(), [&](const Node* a, const Node* b) {
-      return std::pair(depth(*a), expressions.width(*a)) < std::pair(depth(*b), expressions.width(*b));
-    });
+    const auto size = [&](const Node* each) {
+      const auto [own_width, own_levels] = measure(*each, expressions);
+      return std::pair(own_levels, own_width);
+    };
+    const auto largest = std::max_element(candidates.begin(), candidates.end(),
+                                          [&](const Node* a, const Node* b) { return size(a) < size(b); });
     nested_.erase(*largest);
     candidates.erase(largest);
-    std::tie(width, levels) = measure();
+    std::tie(width, levels) = measure(node, expressions);
   }
 }
 
@@ -114,32 +195,31 @@ void Nesting::drop_repeated(const Node& node, std::vector<const Node*>& candidat
   });
 }
 
-/// How many calls stand inside one another.
-int Nesting::depth(const Node& node) const {
-  int deepest = 0;
-  for (const Value* input : node.inputs()) {
-    if (!input || !is_inside(input) || hidden_.contains(input->producer)) continue;
-    const bool same_brackets = is_subscript(node) && is_subscript(*input->producer) && input == node.input(0);
-    deepest = std::max(deepest, depth(*input->producer) - (same_brackets ? 1 : 0));
-  }
-  return deepest + (is_operator(node) ? 0 : 1);
-}
-
 /// What is returned, or carried on to the next iteration, need not be a variable first.
 void Nesting::choose_outputs(const Graph& graph, const Expressions& expressions, bool is_forward) {
   size_t total = 0;
+  std::vector<const Node*> long_ones;  // one of several outputs may be so
   for (const Value* output : graph.outputs()) {
     const Node* producer = output->producer;
     if (!producer || producer->graph != &graph || producer->outputs().size() != 1 || output->uses.size() != 1 ||
         is_control(*producer) || is_call_each(*producer))
       continue;
     if (graph.outputs().size() > 1) {
-      const size_t width = expressions.width(*producer);
-      if (width > kShort || depth(*producer) > 1) continue;
+      const auto [width, levels] = measure(*producer, expressions);
+      if (width > kShort || levels > 1) {
+        long_ones.push_back(producer);
+        continue;
+      }
       total += width;
       if (is_forward && total + graph.outputs().size() * kVariable > width_) continue;
     }
     nested_.insert(producer);
+  }
+  for (const Node* each : long_ones) {
+    const size_t width = measure(*each, expressions).first;
+    if (!is_forward || total + width + graph.outputs().size() * kVariable > width_) continue;
+    nested_.insert(each);
+    break;
   }
 }
 

@@ -1,5 +1,6 @@
 // nesting.h - which nodes are written inside the expression that uses them, and are no statements of their own.
 #pragma once
+#include <array>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -13,27 +14,41 @@ class Expressions;
 using Positions = std::unordered_map<const Node*, int>;
 Positions positions_of(const Graph& graph);
 
+/// What three layers make of one tensor in the same way, as attention takes it: one statement has all of it.
+struct Projections {
+  std::array<const Node*, 3> nodes{};   // of query, key and value
+  std::array<const Node*, 3> layers{};  // whose results they move about
+};
+
 /// The nodes of a block that are written inside others.
 class Nesting {
  public:
   bool contains(const Node* node) const { return nested_.contains(node); }
   /// Whether the text of a value is that of the node that makes it, and not the name of a variable.
   bool is_inside(const Value* value) const { return value->producer && nested_.contains(value->producer); }
+  /// Those that begin with the node, which is the first of them in the block.
+  const Projections* find_projections(const Node* node) const;
+  /// Whether a statement before has the node.
+  bool is_done_before(const Node* node) const { return done_before_.contains(node); }
 
   /// Chooses them. `expressions` measures the text, and looks at this object for what is nested so far;
   /// `level` is that of the block, 0 for forward itself.
   void choose(const Graph& graph, const Positions& positions, const Expressions& expressions, int level);
 
  private:
+  bool can_nest(const Node& node, const Node& user, const Positions& positions) const;
+  void find_projections_of(const Node& attention, const Positions& positions, const Expressions& expressions);
   void hide_weights(const Graph& graph, const Expressions& expressions);
   void choose_inputs(const Node& node, const Positions& positions, const Expressions& expressions);
   void drop_repeated(const Node& node, std::vector<const Node*>& candidates, const Expressions& expressions);
   void choose_outputs(const Graph& graph, const Expressions& expressions, bool is_forward);
-  int depth(const Node& node) const;
 
   size_t width_ = 0;  // what a statement may have
   std::unordered_set<const Node*> nested_;
   std::unordered_set<const Node*> hidden_;  // nested, and no text has them
+  std::unordered_map<const Node*, Projections> projections_;
+  std::unordered_set<const Node*> apart_;        // the nodes of all projections
+  std::unordered_set<const Node*> done_before_;  // but for the first of each
 };
 
 /// A plain number or a list of them.

@@ -25,23 +25,46 @@ std::optional<int64_t> growth(const std::string& from, const std::string& to) {
 }
 
 /// `64 + 32 * i`
-std::string growing_text(int64_t first, int64_t step) {
-  if (step == 1) return first == 0 ? "i" : fmt::format("i + {}", first);
+std::string growing_text(const std::string& variable, int64_t first, int64_t step) {
+  if (step == 1) return first == 0 ? variable : fmt::format("{} + {}", variable, first);
   const int64_t size = step < 0 ? -step : step;
-  const std::string part = size == 1 ? "i" : fmt::format("{} * i", size);
+  const std::string part = size == 1 ? variable : fmt::format("{} * {}", size, variable);
   if (first == 0 && step > 0) return part;
   return fmt::format("{} {} {}", first, step < 0 ? "-" : "+", part);
+}
+
+/// The sum, in brackets where what stands around it would take a part of it: `(j + 3) * i`.
+std::string as_operand(const std::string& sum, const std::string& before, const std::string& behind) {
+  const bool is_bare = before.empty() || before.ends_with('(') || before.ends_with('[') || before.ends_with(", ") ||
+                       (before.ends_with('=') && !before.ends_with("=="));
+  const bool is_left = behind.empty() || std::string_view(")],").find(behind[0]) != std::string_view::npos ||
+                       behind.starts_with(" + ") || behind.starts_with(" - ") || behind.starts_with(" for ");
+  return (is_bare && is_left) || sum.find(' ') == std::string::npos ? sum : fmt::format("({})", sum);
+}
+
+/// The first of the variables over which nothing inside of the item loops.
+std::string variable_of(const std::string& item, std::initializer_list<const char*> variables) {
+  for (const char* variable : variables) {
+    if (item.find(fmt::format(" for {} in ", variable)) == std::string::npos) return variable;
+  }
+  return "";
 }
 
 class RunFinder {
  public:
   RunFinder(const std::vector<std::string>& names, const std::vector<std::string>& items, size_t fewest)
       : names_(names), items_(items), fewest_(fewest) {
+    const size_t least = names.empty() ? std::min(fewest, kFewestChosen) : fewest;
+    if (items.size() < least) return;
     for (const std::string& item : items) texts_.push_back(split_numbers(item));
   }
 
   std::vector<Run> run() const {
     std::vector<Run> runs;
+    if (texts_.empty()) {
+      for (size_t i = 0; i < items_.size(); ++i) runs.push_back({.first = i, .item = items_[i]});
+      return runs;
+    }
     for (size_t first = 0; first < items_.size(); first += runs.back().count) runs.push_back(longest(first));
     return runs;
   }
@@ -79,18 +102,22 @@ class RunFinder {
       return chosen(first).value_or(run);
     }
     const int64_t number = names_.empty() ? 0 : number_of(names_[first]);
+    const std::string variable = variable_of(run.item, {"i", "j", "k"});
+    if (variable.empty()) return {.first = first, .item = items_[first]};
     const int64_t start = is_same ? number : 0;
     const auto end = start + static_cast<int64_t>(run.count);
     run.range = start == 0 ? fmt::format("range({})", end) : fmt::format("range({}, {})", start, end);
     if (!names_.empty())
-      run.name = fmt::format("f\"{}{{{}}}\"", stem_of(names_[first]), growing_text(number - start, 1));
+      run.name = fmt::format("f\"{}{{{}}}\"", stem_of(names_[first]), growing_text(variable, number - start, 1));
+    if (!is_same || !names_.empty()) run.variable = variable;
     if (!is_same) {
-      run.variable = "i";
       const NumberedText& text = texts_[first];
       run.item = text.texts[0];
       for (size_t i = 0; i < text.numbers.size(); ++i) {
         const int64_t step = (*steps)[i];
-        run.item += step == 0 ? text.numbers[i] : growing_text(std::stoll(text.numbers[i]), step);
+        run.item += step == 0 ? text.numbers[i]
+                              : as_operand(growing_text(variable, std::stoll(text.numbers[i]), step), text.texts[i],
+                                           text.texts[i + 1]);
         run.item += text.texts[i + 1];
       }
     }
@@ -114,7 +141,9 @@ class RunFinder {
       length += items_[item].size();
     }
     if (values.size() < kFewestChosen || length < kLongChosen) return std::nullopt;
-    Run run{.first = first, .count = values.size(), .item = text.texts[0], .variable = "n"};
+    const std::string variable = variable_of(items_[first], {"n", "m"});
+    if (variable.empty()) return std::nullopt;
+    Run run{.first = first, .count = values.size(), .item = text.texts[0], .variable = variable};
     run.range = fmt::format("({})", joined(values));
     for (size_t i = 0; i < text.numbers.size(); ++i)
       run.item += (is_chosen[i] ? run.variable : text.numbers[i]) + text.texts[i + 1];

@@ -8,10 +8,11 @@ namespace tonnx::python {
 /// Items one behind the other that are alike, whose numbers grow by the same each time, or that differ in one number.
 struct Run {
   size_t first = 0, count = 1;
-  std::string name;            // `f"layer{i + 1}"`; empty where they have no names
-  std::string item;            // `Layer(64 + 32 * i)`, or `Layer(n)`
-  std::string range;           // `range(6)`, or `(64, 128, 256)`
-  std::string variable = "_";  // `i` or `n`, where the item has it
+  std::string name;   // `f"layer{i + 1}"`; empty where they have no names
+  std::string item;   // `Layer(64 + 32 * i)`, or `Layer(n)`
+  std::string range;  // `range(6)`, or `(64, 128, 256)`
+  std::string variable =
+      "_";  // `i` or `n`, where the name or the item has it; nothing inside of the item loops over it
 };
 
 /// All items, in runs of which some have one item only. `names` may be empty. So many that are the same make a run.

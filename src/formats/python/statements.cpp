@@ -42,11 +42,12 @@ std::unordered_map<const Value*, std::string> turned_texts(const ModuleTree& tre
   return result;
 }
 
-/// `encoder.layers` gives `layer`.
+/// `encoder.layers` and `encoder["layers"]` give `layer`.
 std::string word_for_one_of(const std::string& list) {
-  size_t start = list.size();
+  const size_t end = list.ends_with("\"]") ? list.size() - 2 : list.size();
+  size_t start = end;
   while (start > 0 && (std::isalnum(static_cast<unsigned char>(list[start - 1])) || list[start - 1] == '_')) --start;
-  std::string word = identifier(list.substr(start));
+  std::string word = identifier(list.substr(start, end - start));
   if (word.size() > 3 && word.ends_with('s')) word.pop_back();
   return word.size() < 3 ? "block" : word;
 }
@@ -139,8 +140,10 @@ void BlockWriter::write_assignment(const std::vector<std::string>& names) {
 
 void BlockWriter::write_statements() {
   for (const Node& node : graph_) {
-    if (nesting_.contains(&node)) continue;
-    if (is_control(node))
+    if (nesting_.contains(&node) || nesting_.is_done_before(&node)) continue;
+    if (const Projections* projections = nesting_.find_projections(&node))
+      write_projections(*projections, node);
+    else if (is_control(node))
       write_control_flow(*this, node);
     else if (is_call_each(node))
       write_each(node);
@@ -168,6 +171,22 @@ void BlockWriter::write_statement(const Node& node) {
   const bool unpacks_one = targets.size() == 1 && entry && entry->signature.outputs[0].is_list &&
                            entry->signature.outputs[0].type == "Tensor";
   add(fmt::format("{} = {}", unpacks_one ? fmt::format("({},)", targets[0]) : joined(targets), text));
+}
+
+void BlockWriter::write_projections(const Projections& projections, const Node& first) {
+  std::vector<std::string> targets, layers;
+  for (size_t i = 0; i < projections.nodes.size(); ++i) {
+    const Value* output = projections.nodes[i]->output(0);
+    targets.push_back(variables_.choose(output, first));
+    variables_.set(output, targets.back());
+    layers.push_back(expressions_.name_of_layer(*projections.layers[i]));
+  }
+  const std::string text = expressions_.expression(first).first;
+  const std::string name = expressions_.name_of_layer(*projections.layers[static_cast<size_t>(
+      std::find(projections.nodes.begin(), projections.nodes.end(), &first) - projections.nodes.begin())]);
+  const std::string move = text.substr(name.size());
+  const char* each = move.starts_with("(f)") ? "g" : "f";
+  add(fmt::format("{} = ({}{} for {} in ({}))", joined(targets), each, move, each, joined(layers)));
 }
 
 void BlockWriter::write_each(const Node& node) {

@@ -294,6 +294,24 @@ std::string emit_attention(const Emission& e) {
   return text + ")";
 }
 
+/// The projections of query, key and value are one matrix; each weight may be turned around.
+std::optional<ModuleSpec> module_multihead_attention(const Emission& e) {
+  ModuleSpec spec{.type = "nn.MultiheadAttention", .inputs = {"query", "key", "value"}, .short_name = "attention"};
+  constexpr std::pair<const char*, const char*> kWeights[] = {{"in_proj_weight", "in_proj_weight"},
+                                                              {"in_proj_bias", "in_proj_bias"},
+                                                              {"out_proj_weight", "out_proj.weight"},
+                                                              {"out_proj_bias", "out_proj.bias"}};
+  for (const auto& [argument, attribute] : kWeights) {
+    Value* weight = e.value(argument);
+    const bool is_turned = weight->constant == nullptr;
+    spec.weights.push_back({attribute, is_turned ? weight->producer->input(0) : weight, is_turned});
+  }
+  spec.arguments = fmt::format("{}, {}", e.value("out_proj_bias")->constant->dims[0], e.text("num_heads"));
+  if (e.flag("batch_first")) spec.arguments += ", batch_first=True";
+  if (e.has("attn_mask")) spec.inputs.emplace_back("attn_mask");
+  return spec;
+}
+
 /// `x.unflatten(-1, (8, 64))`
 std::string emit_unflatten(const Emission& e) {
   return fmt::format("{}.unflatten({}, {})", e.text("self", precedence::kAtom), e.text("dim"),
@@ -336,6 +354,11 @@ constexpr AtenOp kAttentionAten[] = {
      .low_precision = true,
      .emit = emit_attention,
      .raise = raise_attention},
+    {.sig =
+         "tonnx::multihead_attention(Tensor query, Tensor key, Tensor value, Tensor in_proj_weight, Tensor "
+         "in_proj_bias, Tensor out_proj_weight, Tensor out_proj_bias, Tensor? attn_mask=None, *, int num_heads, bool "
+         "batch_first=False) -> Tensor",
+     .module = module_multihead_attention},
     {.sig = "aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)",
      .types = types_unflatten,
      .view = ViewRule::View,

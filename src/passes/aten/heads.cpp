@@ -95,6 +95,43 @@ bool split_heads(Graph& graph, Node& last) {
   return true;
 }
 
+/// 3. reshape(transpose(reshape(x, [b * h, ...]), i, k), [b, h, ...]) of a tensor [b, h, ...]: what is turned behind
+/// the first two dimensions is so without making one of them, transpose(x, i + 1, k + 1)
+bool turn_behind_heads(Graph& graph, Node& last) {
+  const Node* turn = is_aten(last, "reshape") ? made_for_one(operand(last, "self"), graph) : nullptr;
+  const auto swapped = swapped_dims(turn);
+  const Value* rows = swapped && swapped->first > 0 ? operand(*turn, "self") : nullptr;
+  const Node* first = made_for_one(rows, graph);
+  const bool merges = is_aten(first, "reshape") || is_aten(first, "flatten", "using_ints");
+  Value* x = merges ? operand(*first, "self") : nullptr;
+  const auto& to = last.output(0)->type.shape;
+  if (x == nullptr || !x->type.shape || !rows->type.shape || !to) return false;
+  const Shape &from = *x->type.shape, &middle = *rows->type.shape;
+  const auto dim = [](int64_t i) { return static_cast<size_t>(i); };
+  if (from.size() != middle.size() + 1 || middle.size() < 3 || dim(swapped->second) >= middle.size()) return false;
+  Shape turned = from;
+  std::swap(turned[dim(swapped->first + 1)], turned[dim(swapped->second + 1)]);
+  if (!(*to == turned) || !std::equal(middle.begin() + 1, middle.end(), from.begin() + 2)) return false;
+  Node* made = add_after_reading(graph, last, "transpose", x);
+  made->overload = "int";
+  made->attributes.push_back({"dim0", swapped->first + 1, AttrType::None, {}, {}});
+  made->attributes.push_back({"dim1", swapped->second + 1, AttrType::None, {}, {}});
+  graph.move_output(last.output(0), made, 0);
+  last.resize_outputs(0);
+  return true;
+}
+
+/// 4. transpose(transpose(x, i, k), i, k): x
+bool turn_back(Graph& graph, Node& last) {
+  const auto swapped = swapped_dims(&last);
+  const Node* first = swapped ? made_for_one(operand(last, "self"), graph) : nullptr;
+  const bool is_output = std::any_of(last.output(0)->uses.begin(), last.output(0)->uses.end(),
+                                     [](const Use& use) { return use.user == nullptr; });
+  if (first == nullptr || is_output || swapped_dims(first) != swapped) return false;
+  graph.replace_uses(last.output(0), operand(*first, "self"));
+  return true;
+}
+
 }  // namespace
 
 void recognise_heads(Graph& graph) {
@@ -102,7 +139,8 @@ void recognise_heads(Graph& graph) {
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
     for (const GraphPtr& subgraph : subgraphs_of(*node)) recognise_heads(*subgraph);
-    if (move_to_front(graph, *node) || split_heads(graph, *node)) {
+    if (move_to_front(graph, *node) || split_heads(graph, *node) || turn_behind_heads(graph, *node) ||
+        turn_back(graph, *node)) {
       graph.erase(node);
       is_changed = true;
     }

@@ -9,7 +9,7 @@
 namespace tonnx {
 
 inline bool is_aten(const Node* node, std::string_view op, std::string_view overload = "") {
-  return node != nullptr && node->domain == "aten" && node->op == Symbol(op) && node->overload == Symbol(overload);
+  return node != nullptr && node->domain == "aten" && node->op == op && node->overload == overload;
 }
 
 inline bool is_aten(const Node& node, std::string_view op, std::string_view overload = "") {

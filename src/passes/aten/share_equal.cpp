@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ops/frame/op_def.h"
 #include "passes/aten/match.h"
@@ -34,7 +35,7 @@ bool append_value(std::string& key, const AttrValue& value, const Node& node) {
 
 /// Whether the operator gives the same each time, and more than a part of a tensor that code may as well take twice.
 bool is_worth_sharing(const Node& node) {
-  constexpr std::array<std::string_view, 6> kFactories{"arange", "zeros", "ones", "full", "eye", "cat"};
+  constexpr std::array<std::string_view, 8> kFactories{"arange", "zeros", "ones", "full", "eye", "cat", "tril", "triu"};
   if (node.outputs().size() != 1 || node.output(0) == nullptr) return false;
   if (node.domain == "torch") return node.op == "sym_max" || node.op == "sym_min";
   if (!node.output(0)->type.is_tensor()) return false;
@@ -57,8 +58,23 @@ std::string_view scope_of(const Node& node) {
   return end == std::string_view::npos ? std::string_view() : name.substr(0, end);
 }
 
-std::string key_of(const Node& node) {
-  std::string key(scope_of(node));
+/// What masks of attention are made of: exporters write it in each layer, and it is one for all of them.
+std::unordered_set<const Node*> nodes_of_masks(const Graph& graph) {
+  std::unordered_set<const Node*> result;
+  for (const Node* node = graph.last(); node != nullptr; node = node->previous) {
+    const bool is_attention = is_aten(node, "scaled_dot_product_attention");
+    if (!is_attention && !result.contains(node)) continue;
+    const Value* mask = is_attention ? operand(*node, "attn_mask") : nullptr;
+    for (const Value* input : node->inputs()) {
+      const Node* producer = input ? input->producer : nullptr;
+      if (producer && producer->graph == &graph && (!is_attention || input == mask)) result.insert(producer);
+    }
+  }
+  return result;
+}
+
+std::string key_of(const Node& node, std::string_view scope) {
+  std::string key(scope);
   append_bytes(key, node.op.view().data());  // names are kept once, so that this tells them apart
   append_bytes(key, node.overload.view().data());
   for (const Attribute& attribute : node.attributes) {
@@ -71,11 +87,13 @@ std::string key_of(const Node& node) {
 }  // namespace
 
 void share_equal_aten(Graph& graph) {
+  const std::unordered_set<const Node*> masks = nodes_of_masks(graph);
   std::unordered_map<std::string, Value*> first;
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
     for (const GraphPtr& subgraph : subgraphs_of(*node)) share_equal_aten(*subgraph);
-    const std::string key = is_worth_sharing(*node) ? key_of(*node) : "";
+    const std::string key =
+        is_worth_sharing(*node) ? key_of(*node, masks.contains(node) ? std::string_view() : scope_of(*node)) : "";
     if (!key.empty()) {
       const auto [at, is_fresh] = first.try_emplace(key, node->output(0));
       const auto is_output = [](const Use& use) { return use.user == nullptr; };

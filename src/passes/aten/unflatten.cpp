@@ -1,4 +1,5 @@
-// unflatten.cpp - aten: recognises reshapes that split or add one dimension, and repeat the sizes of all others.
+// unflatten.cpp - aten: recognises reshapes that split, join or add one dimension or two, and repeat the sizes of all
+// others.
 #include <algorithm>
 
 #include "passes/aten/match.h"
@@ -71,13 +72,113 @@ bool split_dim(Graph& graph, Node& node) {
   return true;
 }
 
+/// Which dimensions of `fine` each one of `coarse` is made of: the first, and how many. Nothing where sizes leave a
+/// choice, as those of 1 do.
+std::optional<std::vector<Split>> find_groups(const Shape& coarse, const Shape& fine) {
+  std::vector<Split> groups;
+  size_t at = 0;
+  for (const Dim& size : coarse) {
+    Split group{at, 0};
+    Dim product(1);
+    while (at < fine.size() && (group.count == 0 || !(product == size))) {
+      if (fine[at].is(1)) return std::nullopt;
+      product = product * fine[at++];
+      ++group.count;
+    }
+    if (!(product == size)) return std::nullopt;
+    groups.push_back(group);
+  }
+  return at == fine.size() ? std::optional(groups) : std::nullopt;
+}
+
+/// The two groups that are more than one dimension each; nothing where there are more or fewer.
+std::optional<std::pair<Split, Split>> two_of(const std::optional<std::vector<Split>>& groups, size_t& first_dim,
+                                              size_t& second_dim) {
+  std::vector<size_t> wide;
+  for (size_t i = 0; groups && i < groups->size(); ++i) {
+    if ((*groups)[i].count > 1) wide.push_back(i);
+  }
+  if (wide.size() != 2) return std::nullopt;
+  first_dim = wide[0];
+  second_dim = wide[1];
+  return std::pair((*groups)[wide[0]], (*groups)[wide[1]]);
+}
+
+Node* add_like(Graph& graph, Node& node, std::string_view op, std::string_view overload, Value* x) {
+  Node* made = graph.add_node("aten", op, &node);
+  made->overload = overload;
+  made->name = node.name;
+  made->metadata = node.metadata;
+  add_operand(*made, "self", x);
+  return made;
+}
+
+/// The second of two steps gives what the node gave.
+void end_with(Graph& graph, Node& node, Node& made) {
+  graph.move_output(node.output(0), &made, 0);
+  node.resize_outputs(0);
+}
+
+/// 3. reshape(x, [n, h / 7, 7, w / 7, 7, c]) of a tensor [n, h, w, c]: unflatten(unflatten(x, 2, [-1, 7]), 1, [-1, 7])
+bool split_two(Graph& graph, Node& node, Value* x, const Shape& from, const Shape& to) {
+  size_t first = 0, second = 0;
+  const auto groups = two_of(find_groups(from, to), first, second);
+  if (!groups || groups->first.count != 2 || groups->second.count != 2) return false;
+  const auto sizes = [&](const Split& group) { return to[group.dim + 1].constant(); };
+  if (!sizes(groups->first) || !sizes(groups->second)) return false;
+  const auto add = [&](Value* value, size_t dim, int64_t size) {
+    Node* made = add_like(graph, node, "unflatten", "int", value);
+    made->attributes.push_back({"dim", static_cast<int64_t>(dim), AttrType::None, {}, {}});
+    made->attributes.push_back({"sizes", std::vector<int64_t>{-1, size}, AttrType::None, {}, {}});
+    return made;
+  };
+  Node* behind = add(x, second, *sizes(groups->second));
+  Type type = x->type;
+  type.shape = Shape(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(second));
+  type.shape->insert(type.shape->end(), to.begin() + static_cast<std::ptrdiff_t>(groups->second.dim), to.end());
+  Value* between = graph.add_output_to(behind, graph.unique_name(x->name), type);
+  end_with(graph, node, *add(between, first, *sizes(groups->first)));
+  return true;
+}
+
+/// 4. reshape(x, [n * h * w, 49, c]) of a tensor [n, h, w, 7, 7, c]: flatten(flatten(x, 3, 4), 0, 2)
+bool join_two(Graph& graph, Node& node, Value* x, const Shape& from, const Shape& to) {
+  size_t first = 0, second = 0;
+  const auto groups = two_of(find_groups(to, from), first, second);
+  if (!groups) return false;
+  const auto add = [&](Value* value, const Split& group) {
+    Node* made = add_like(graph, node, "flatten", "using_ints", value);
+    const bool to_last = group.dim + group.count == value->type.shape->size();
+    const auto last = to_last ? int64_t{-1} : static_cast<int64_t>(group.dim + group.count - 1);
+    made->attributes.push_back({"start_dim", static_cast<int64_t>(group.dim), AttrType::None, {}, {}});
+    made->attributes.push_back({"end_dim", last, AttrType::None, {}, {}});
+    return made;
+  };
+  Node* behind = add(x, groups->second);
+  Type type = x->type;
+  type.shape = Shape(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(groups->second.dim));
+  type.shape->insert(type.shape->end(), to.begin() + static_cast<std::ptrdiff_t>(second), to.end());
+  Value* between = graph.add_output_to(behind, graph.unique_name(x->name), type);
+  end_with(graph, node, *add(between, groups->first));
+  return true;
+}
+
+/// Reshapes that do the same to two dimensions need no size of the others.
+bool move_two(Graph& graph, Node& node) {
+  Value* x = is_aten(node, "reshape") ? operand(node, "self") : nullptr;
+  const auto& to = node.output(0) ? node.output(0)->type.shape : std::nullopt;
+  if (x == nullptr || !x->type.shape || !to) return false;
+  const Shape from = *x->type.shape, goal = *to;
+  return split_two(graph, node, x, from, goal) || join_two(graph, node, x, from, goal);
+}
+
 }  // namespace
 
 void recognise_unflatten(Graph& graph) {
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
     for (const GraphPtr& subgraph : subgraphs_of(*node)) recognise_unflatten(*subgraph);
-    if (split_dim(graph, *node)) graph.erase(node);
+    if (split_dim(graph, *node) || move_two(graph, *node)) graph.erase(node);
     node = next;
   }
 }
