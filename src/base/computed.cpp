@@ -174,7 +174,7 @@ void compute_into(const Bytes& bytes, uint8_t* into) {
   if (bytes.empty()) return;
   const auto* computed = dynamic_cast<const ComputedBytes*>(bytes.owner().get());
   if (computed == nullptr) {
-    std::memcpy(into, bytes.data(), bytes.size());
+    copy_bytes(bytes, into);
   } else {
     computed->compute(static_cast<size_t>(bytes.data() - computed->begin()), into, bytes.size());
   }
