@@ -133,12 +133,12 @@ test-dev: deps $(VENV)/.stamp install  ## the C++ tests and the hostile files un
 	@ctest --preset dev -j $(JOBS)
 	@TONNX_CLI=$(CURDIR)/build/dev/tonnx TONNX_SANITIZED=1 $(PY) -m pytest -q -n $(JOBS) tests/python/test_hostile.py
 
-# without random addresses: the sanitizer has places of its own, and a kernel may have put something there already
-test-threads: deps  ## many conversions at once, and all else that has threads, under the thread sanitizer
+# each test in a process of its own, so that what conversions share is made by threads; without random addresses, since a kernel
+# may have put something in the sanitizer's own places
+test-threads: deps  ## many conversions at once, and all of the interface, under the thread sanitizer
 	@test -f build/threads/build.ninja || cmake --preset threads
 	@cmake --build build/threads -j $(JOBS) --target tonnx_api_tests
-	@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 setarch -R build/threads/tonnx_api_tests --gtest_brief=1 \
-	  --gtest_filter='$(or $(FILTER),ApiThreads.*)'
+	@TSAN_OPTIONS=halt_on_error=1 setarch -R ctest --preset threads -j $(JOBS) -R '^Api'
 
 fuzz: MORE_PACKAGES := $(FUZZ_PACKAGES)
 fuzz: deps  ## coverage-guided fuzzing under the sanitizers: make fuzz FUZZ=onnx SECONDS=600; without FUZZ all of them; RUNS=1000: as many, the same each time
