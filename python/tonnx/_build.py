@@ -32,7 +32,7 @@ _PLAIN = frozenset((bool, int, float, str, tuple, type(None)))  # that are no me
 _COPIED = frozenset((dict, list, set, OrderedDict))
 
 
-def _set_quickly(self: nn.Module, name: str, value: object) -> None:
+def _set_quickly(self: nn.Module, name: str, value: Any) -> None:
     """What nn.Module.__setattr__ does for numbers and texts, and for members: all others are left to it."""
     if type(value) in _PLAIN and name not in self._parameters:
         self.__dict__[name] = value

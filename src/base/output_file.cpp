@@ -152,8 +152,8 @@ void OutputFile::write_through(std::string_view data) {
   buffer_.clear();
 }
 
-/// Room for as much as follows. Found all at once, it costs a system that keeps a list of blocks a third less than piece
-/// by piece; one that has no such call, or too little room, says what it has to say when the bytes are written.
+/// Room for as much as follows. Found all at once, it costs a system that keeps a list of blocks a third less than
+/// piece by piece; one that has no such call, or too little room, says what it has to say when the bytes are written.
 void OutputFile::reserve(uint64_t size) const {
   constexpr uint64_t kMost = uint64_t{1} << 62;
   if (fd_ < 0 || is_stream_ || size < kWorthRoom || size > kMost - position_) return;
