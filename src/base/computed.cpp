@@ -104,6 +104,7 @@ class Pipeline {
     lock.lock();
     window.is_made = false;
     ++handed_;
+    lock.unlock();  // who wakes up would wait for it
     changed_.notify_all();
   }
 
@@ -144,7 +145,9 @@ class Pipeline {
     if (problem) problem_ = problem;
     window.size = part.size();
     window.is_made = true;
+    lock.unlock();
     changed_.notify_all();
+    lock.lock();
   }
 
   void make_pieces() {
