@@ -33,7 +33,10 @@ class ScratchBuffer : public ByteOwner {
  public:
   explicit ScratchBuffer(size_t size)
       : data_(static_cast<uint8_t*>(std::aligned_alloc(unit_of(size), rounded_up(size)))), size_(size) {
-    if (!data_) throw std::bad_alloc();
+    if (!data_) {
+      in_memory -= size;
+      throw std::bad_alloc();
+    }
     if (size >= kHugePage) madvise(data_.get(), rounded_up(size), MADV_HUGEPAGE);
   }
   ScratchBuffer(const ScratchBuffer&) = delete;
