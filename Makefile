@@ -25,7 +25,7 @@ SOURCES := $(shell find src include python cmake CMakeLists.txt -type f -not -na
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help deps venv core build install wheel demo test test-cpp test-python test-heavy test-package test-subproject test-abi abi-update deb test-wheel test-dev fuzz coverage \
+.PHONY: help deps venv core build install wheel demo test test-cpp test-python test-heavy test-package test-subproject test-abi abi-update deb test-wheel test-dev test-threads fuzz coverage \
 	bench format check tidy docs site reference clean
 
 help:  ## this list
@@ -132,6 +132,13 @@ test-dev: deps $(VENV)/.stamp install  ## the C++ tests and the hostile files un
 	@cmake --build build/dev -j $(JOBS)
 	@ctest --preset dev -j $(JOBS)
 	@TONNX_CLI=$(CURDIR)/build/dev/tonnx TONNX_SANITIZED=1 $(PY) -m pytest -q -n $(JOBS) tests/python/test_hostile.py
+
+# each test in a process of its own, so that what conversions share is made by threads; without random addresses, since a kernel
+# may have put something in the sanitizer's own places
+test-threads: deps  ## many conversions at once, and all of the interface, under the thread sanitizer
+	@test -f build/threads/build.ninja || cmake --preset threads
+	@cmake --build build/threads -j $(JOBS) --target tonnx_api_tests
+	@TSAN_OPTIONS=halt_on_error=1 setarch -R ctest --preset threads -j $(JOBS) -R '^Api'
 
 fuzz: MORE_PACKAGES := $(FUZZ_PACKAGES)
 fuzz: deps  ## coverage-guided fuzzing under the sanitizers: make fuzz FUZZ=onnx SECONDS=600; without FUZZ all of them; RUNS=1000: as many, the same each time

@@ -30,7 +30,7 @@ from torch import nn
 HERE = Path(__file__).resolve().parent
 OTHERS = ("onnx2torch", "onnx2pytorch", "onnx2fx")
 MAPPED = "tonnx, mmap=True"
-SECTIONS = ("files", "routes", "weights", "simplify", "memory", "forward", "accuracy")
+SECTIONS = ("files", "routes", "weights", "simplify", "models", "export", "memory", "forward", "accuracy")
 
 # Another converter from start to nn.Module, as a process of its own; saving the weights is not even counted.
 OTHERS_PROCESS = """
@@ -156,6 +156,19 @@ def bench_simplify(arguments: argparse.Namespace) -> None:
     table(routes.HEAD, routes.simplifications(arguments))
 
 
+def bench_models(arguments: argparse.Namespace) -> None:
+    if arguments.models is None:
+        print("\nno folder of models is named by --models")
+        return
+    print(f"\nsimplify of all models in {arguments.models}, whole processes, best of {arguments.repeats + 1}, added up")
+    table(["", "time", "of cp", "of the processor", "of cp"], routes.models(arguments))
+
+
+def bench_export(arguments: argparse.Namespace) -> None:
+    print("\na live resnet50 to ONNX in a warm process, median")
+    table(["", "time", "of tonnx"], routes.exports(arguments))
+
+
 # ---- in a warm process: file to nn.Module
 
 
@@ -273,6 +286,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=default_cache, help="where the models lie; made on the first run")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--megabytes", type=int, default=800, help="of weights that must change on the way")
+    parser.add_argument("--models", type=Path, help="a folder of .onnx files, for the section models")
     parser.add_argument("--forward-repeats", type=int, default=30)
     parser.add_argument("--others", nargs="*", default=list(OTHERS), choices=OTHERS)
     arguments = parser.parse_args()

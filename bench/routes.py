@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -39,6 +40,13 @@ def export_script(source: Path, target: Path) -> None:
     torch.onnx.export(torch.jit.load(source), EXAMPLE, target, dynamo=False)
 
 
+def convert_version(source: Path, target: Path) -> None:
+    import onnx
+    from onnx import version_converter
+
+    onnx.save(version_converter.convert_version(onnx.load(source), 21), target)
+
+
 def save_safetensors(source: Path, target: Path) -> None:
     from safetensors.torch import save_file
 
@@ -70,12 +78,19 @@ CONVERSIONS = (
     Route("resnet50.onnx", "out.py"),
     Route("resnet50.onnx", "out.pt2"),
     Route("resnet50.onnx", "out.pt"),
+    Route("resnet50.onnx", "out.onnx", ("--opset", "21"), "onnx", convert_version),
+    Route("resnet50.onnx", "out.safetensors"),
     Route("resnet50.onnx", "out.pth"),
     Route("resnet50.pt2", "out.onnx", (), "torch.onnx", export_program),
     Route("resnet50.pt2", "out.py"),
+    Route("resnet50.pt2", "out.pt"),
+    Route("resnet50.pt2", "out.safetensors"),
+    Route("resnet50.pt2", "out.pth"),
     Route("resnet50.pt", "out.onnx", SHAPE, "torch.onnx", export_script),
     Route("resnet50.pt", "out.py", SHAPE),
     Route("resnet50.pt", "out.pt2", SHAPE),
+    Route("resnet50.pt", "out.safetensors", SHAPE),
+    Route("resnet50.pt", "out.pth", SHAPE),
     Route("resnet50.pth", "out.safetensors", (), "torch, safetensors", save_safetensors),
     Route("resnet50.safetensors", "out.pth", (), "torch, safetensors", save_pth),
 )
@@ -160,3 +175,55 @@ def simplifications(arguments: argparse.Namespace) -> list[list[str]]:
         for other, run in (("onnxsim", run_onnxsim), ("onnxslim", run_onnxslim)):
             rows.append(row_of(arguments, "simplify", Route(source.name, "out.onnx", (), other, run), source.name))
     return rows
+
+
+def exports(arguments: argparse.Namespace) -> list[list[str]]:
+    """A live module to a file, by each exporter in this process: the time, and how often ours fits into it."""
+    import tonnx
+
+    torch.manual_seed(0)
+    model = ResNet50().eval()
+    exporters: dict[str, Callable[[Path], Any]] = {
+        "tonnx.export": lambda target: tonnx.export(model, EXAMPLE, target),
+        "torch.onnx": lambda target: torch.onnx.export(model, EXAMPLE, target, dynamo=True, verbose=False),
+        "torch.onnx, dynamo=False": lambda target: torch.onnx.export(model, EXAMPLE, target, dynamo=False),
+    }
+    rows, ours = [], 0.0
+    with tempfile.TemporaryDirectory(dir=arguments.cache) as folder:
+        for name, export in exporters.items():
+            took = median_of_other(
+                lambda _, target: export(target), Path(), Path(folder), max(1, arguments.repeats // 2)
+            )
+            ours = ours or took
+            rows.append([name, f"{took:.3f} s", f"{took / ours:.1f}"])
+    return rows
+
+
+def processor_of(command: Sequence[str]) -> tuple[float, float]:
+    """Seconds by the clock, and of the processor: of these a machine that others use as well takes about as many."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = seconds_of(command)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def models(arguments: argparse.Namespace) -> list[list[str]]:
+    """All models of a folder simplified, each by a process of its own, beside copies of them: sums of the best."""
+    files = sorted(arguments.models.glob("**/*.onnx"))
+    sums = {"cp": [0.0, 0.0], "tonnx simplify": [0.0, 0.0]}
+    with tempfile.TemporaryDirectory(dir=arguments.cache) as folder:
+        target = Path(folder) / "out.onnx"
+        for file in files:
+            best = {name: [float("inf"), float("inf")] for name in sums}
+            for _ in range(arguments.repeats + 1):
+                for name, program in (("cp", ["cp"]), ("tonnx simplify", [str(arguments.cli), "simplify"])):
+                    target.unlink(missing_ok=True)
+                    times = processor_of([*program, str(file), str(target)])
+                    best[name] = [min(pair) for pair in zip(best[name], times)]
+            for name, times_of in best.items():
+                sums[name] = [total + one for total, one in zip(sums[name], times_of)]
+    copy = sums["cp"]
+    return [
+        [name, *(cell for i in (0, 1) for cell in (f"{times[i]:.3f} s", f"{times[i] / (copy[i] or 1):.2f}"))]
+        for name, times in sums.items()
+    ]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Sequence
+import math
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,10 +24,39 @@ def tensor_of(description: TensorDescription) -> torch.Tensor:
     dtype: torch.dtype = getattr(torch, dtype_name)
     if buffer is None:
         return torch.empty(sizes, dtype=dtype)
-    count = 1
-    for size in sizes:
-        count *= size
-    return torch.frombuffer(buffer, dtype=dtype, count=count, offset=offset).view(sizes)
+    flat = torch.frombuffer(buffer, dtype=dtype, count=math.prod(sizes), offset=offset)
+    return flat if len(sizes) == 1 else flat.view(sizes)
+
+
+_PLAIN = frozenset((bool, int, float, str, tuple, type(None)))  # that are no members of a module
+_COPIED = frozenset((dict, list, set, OrderedDict))
+
+
+def _set_quickly(self: nn.Module, name: str, value: Any) -> None:
+    """What nn.Module.__setattr__ does for numbers and texts, and for members: all others are left to it."""
+    if type(value) in _PLAIN and name not in self._parameters:
+        self.__dict__[name] = value
+    else:
+        nn.Module.__setattr__(self, name, value)
+
+
+@functools.cache
+def _quick_kind(kind: type[nn.Module]) -> type[nn.Module] | None:
+    """A class whose layers come without values in their weights; none where `kind` cannot be made so."""
+    if not hasattr(kind, "reset_parameters"):
+        return None
+    # recurrent layers hide their arguments behind *args
+    if not issubclass(kind, nn.RNNBase) and "device" not in inspect.signature(kind).parameters:
+        return None
+    members: dict[str, Any] = {"reset_parameters": lambda self: None}
+    if kind.__setattr__ is nn.Module.__setattr__:
+        members["__setattr__"] = _set_quickly
+    return type(kind.__name__, (kind,), members)
+
+
+# layers by their class, the type of their weights, and their arguments: code has nothing but numbers and texts there
+_made: dict[tuple[type[nn.Module], torch.dtype, str], nn.Module] = {}
+_MOST_MADE = 1024
 
 
 class _Uninitialized:
@@ -36,23 +68,20 @@ class _Uninitialized:
 
     def __getattr__(self, name: str) -> Any:
         kind = getattr(nn, name)
-        has_weights = isinstance(kind, type) and hasattr(kind, "reset_parameters")
-        if not has_weights:
+        quick = _quick_kind(kind) if isinstance(kind, type) else None
+        if quick is None:
             return kind
-        # recurrent layers hide their arguments behind *args
-        if not issubclass(kind, nn.RNNBase) and "device" not in inspect.signature(kind).parameters:
-            return kind
-        quick = type(name, (kind,), {"reset_parameters": lambda self: None})
-        made: dict[str, nn.Module] = {}
 
         def make(*args: Any, **kwargs: Any) -> nn.Module:
-            key = repr((args, kwargs))
-            if (like := made.get(key)) is not None:
+            key = (kind, torch.get_default_dtype(), repr((args, kwargs)))
+            if (like := _made.get(key)) is not None:
                 return _copied(like)
             layer: nn.Module = quick(*args, device="meta", **kwargs)
             layer.__class__ = kind
             if not layer._modules and not isinstance(layer, nn.RNNBase):  # what has lists of its weights is made anew
-                made[key] = _copied(layer)
+                if len(_made) >= _MOST_MADE:
+                    _made.clear()
+                _made[key] = _copied(layer)
             return layer
 
         self.__dict__[name] = make
@@ -62,8 +91,13 @@ class _Uninitialized:
 def _copied(layer: nn.Module) -> nn.Module:
     """Another layer of the same arguments, quicker than by its class. Weights, which hold nothing, are shared."""
     other = layer.__class__.__new__(layer.__class__)
+    fields = other.__dict__
     for name, value in layer.__dict__.items():
-        other.__dict__[name] = value.copy() if isinstance(value, dict | list | set) else value
+        kind = type(value)
+        if kind is OrderedDict and not value:  # most of them: those that hooks would be in
+            fields[name] = OrderedDict()
+        else:
+            fields[name] = value.copy() if kind in _COPIED else value
     return other
 
 
@@ -85,7 +119,17 @@ def build(source: str, title: str, state: list[StateEntry], external: list[nn.Mo
         for attribute, buffer in part._buffers.items():
             if buffer is not None and buffer.is_meta:
                 part._buffers[attribute] = torch.zeros(buffer.shape, dtype=buffer.dtype)
-    return model.eval()
+    _turn_to_eval(model, parts.values())
+    return model
+
+
+def _turn_to_eval(model: nn.Module, parts: Collection[nn.Module]) -> None:
+    """What model.eval() does, without its way through each attribute where no part has a way of its own."""
+    if any(type(part).train is not nn.Module.train or type(part).eval is not nn.Module.eval for part in parts):
+        model.eval()
+        return
+    for part in parts:
+        part.__dict__["training"] = False
 
 
 def make(code: Generated, external: Sequence[nn.Module]) -> nn.Module:

@@ -104,6 +104,7 @@ class Pipeline {
     lock.lock();
     window.is_made = false;
     ++handed_;
+    lock.unlock();  // who wakes up would wait for it
     changed_.notify_all();
   }
 
@@ -144,7 +145,9 @@ class Pipeline {
     if (problem) problem_ = problem;
     window.size = part.size();
     window.is_made = true;
+    lock.unlock();
     changed_.notify_all();
+    lock.lock();
   }
 
   void make_pieces() {
@@ -174,7 +177,7 @@ void compute_into(const Bytes& bytes, uint8_t* into) {
   if (bytes.empty()) return;
   const auto* computed = dynamic_cast<const ComputedBytes*>(bytes.owner().get());
   if (computed == nullptr) {
-    std::memcpy(into, bytes.data(), bytes.size());
+    copy_bytes(bytes, into);
   } else {
     computed->compute(static_cast<size_t>(bytes.data() - computed->begin()), into, bytes.size());
   }

@@ -11,13 +11,14 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace tonnx {
 namespace {
 
 constexpr int kMaxDepth = 256;
-constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag |
-                            rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
+constexpr unsigned kFlags =
+    rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
 
 /// Passes all events on to the document, and stops where they nest too deep.
 class DepthCheck {
@@ -76,9 +77,13 @@ rapidjson::Document parse_json(std::string_view text, std::string_view what) {
   rapidjson::MemoryStream stream(text.data(), text.size());
   rapidjson::ParseResult result;
   bool too_deep = false;
+  const bool is_valid = is_utf8(text);  // the reader looks byte by byte: only where it has something to say
   auto fill = [&](rapidjson::Document& target) {
     DepthCheck check(target);
-    result = reader.Parse<kFlags>(stream, check);
+    if (is_valid)
+      result = reader.Parse<kFlags>(stream, check);
+    else
+      result = reader.Parse<kFlags | rapidjson::kParseValidateEncodingFlag>(stream, check);
     too_deep = check.too_deep();
     return !result.IsError();
   };

@@ -54,6 +54,8 @@ class OutputFile {
   void open_new();
   void keep_attributes() const;
   void put_in_place();
+  void reserve(uint64_t size) const;
+  void write_pieces(const Bytes& data);
   void flush();
   bool can_copy_by_kernel(const Bytes& data, uint64_t position) const;
   size_t copy_by_kernel(const Bytes& data);

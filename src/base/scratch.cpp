@@ -20,12 +20,25 @@ namespace {
 
 constexpr size_t kLarge = size_t{1} << 20;
 constexpr size_t kMemory = size_t{1} << 26;  // that all large results together may take
+constexpr size_t kHugePage = size_t{1} << 21;
 std::atomic<size_t> in_memory = 0;
 
-/// A large result that is still small enough to stay in memory.
+struct Free {
+  void operator()(uint8_t* data) const { std::free(data); }  // NOLINT: what calloc and aligned_alloc gave
+};
+
+/// A large result that is still small enough to stay in memory: in huge pages, where the system has some, since to find
+/// small ones takes longer than to fill them.
 class ScratchBuffer : public ByteOwner {
  public:
-  explicit ScratchBuffer(size_t size) : data_(new uint8_t[size]), size_(size) {}
+  explicit ScratchBuffer(size_t size)
+      : data_(static_cast<uint8_t*>(std::aligned_alloc(unit_of(size), rounded_up(size)))), size_(size) {
+    if (!data_) {
+      in_memory -= size;
+      throw std::bad_alloc();
+    }
+    if (size >= kHugePage) madvise(data_.get(), rounded_up(size), MADV_HUGEPAGE);
+  }
   ScratchBuffer(const ScratchBuffer&) = delete;
   ScratchBuffer& operator=(const ScratchBuffer&) = delete;
   ~ScratchBuffer() override { in_memory -= size_; }
@@ -34,7 +47,26 @@ class ScratchBuffer : public ByteOwner {
   uint8_t* writable() const { return data_.get(); }
 
  private:
-  std::unique_ptr<uint8_t[]> data_;
+  static size_t unit_of(size_t size) { return size >= kHugePage ? kHugePage : 64; }
+  static size_t rounded_up(size_t size) { return (size + unit_of(size) - 1) / unit_of(size) * unit_of(size); }
+  std::unique_ptr<uint8_t, Free> data_;
+  size_t size_;
+};
+
+/// A small result, or a large one where there is no room elsewhere. The system has pages that are zero already.
+class ZeroBuffer : public ByteOwner {
+ public:
+  explicit ZeroBuffer(size_t size)
+      : data_(static_cast<uint8_t*>(std::calloc(std::max<size_t>(size, 1), 1))), size_(size) {
+    if (!data_) throw std::bad_alloc();
+  }
+  bool is_own() const override { return true; }
+  const uint8_t* begin() const override { return data_.get(); }
+  size_t size() const override { return size_; }
+  uint8_t* writable() const { return data_.get(); }
+
+ private:
+  std::unique_ptr<uint8_t, Free> data_;
   size_t size_;
 };
 
@@ -103,8 +135,9 @@ Scratch::Scratch(size_t size) : size_(size) {
       return;
     }
   }
-  buffer_.resize(size);
-  data_ = buffer_.data();
+  const auto zeros = std::make_shared<const ZeroBuffer>(size);
+  data_ = zeros->writable();
+  owner_ = zeros;
 }
 
 namespace {
@@ -141,7 +174,6 @@ Bytes made_bytes(size_t size, const MakeBytes& make) {
 }
 
 Bytes Scratch::done() {
-  if (owner_ == nullptr) return Bytes::own(std::move(buffer_));
   const uint8_t* begin = owner_->begin();
   return Bytes(std::move(owner_), begin, size_);
 }

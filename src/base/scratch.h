@@ -1,7 +1,5 @@
 // scratch.h - room for large results, which the system may move out of memory.
 #pragma once
-#include <vector>
-
 #include "base/bytes.h"
 
 namespace tonnx {
@@ -13,12 +11,11 @@ class Scratch {
   explicit Scratch(size_t size);
   uint8_t* data() { return data_; }
   /// The file that they lie in, or -1.
-  int fd() const { return owner_ ? owner_->fd() : -1; }
+  int fd() const { return owner_->fd(); }
   /// Hands the bytes over.
   Bytes done();
 
  private:
-  std::vector<uint8_t> buffer_;
   std::shared_ptr<const ByteOwner> owner_;
   uint8_t* data_ = nullptr;
   size_t size_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
 namespace tonnx {
@@ -46,6 +47,13 @@ size_t visible_length(std::string_view text) {
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
+    uint64_t eight = 0;  // most texts are ASCII
+    while (text.size() >= sizeof(eight)) {
+      std::memcpy(&eight, text.data(), sizeof(eight));
+      if ((eight & 0x8080808080808080U) != 0) break;
+      text.remove_prefix(sizeof(eight));
+    }
+    if (text.empty()) return true;
     const size_t length = utf8_length(text);
     if (length == 0) return false;
     text.remove_prefix(length);

@@ -10,7 +10,6 @@
 
 #include "base/parallel.h"
 #include "base/wide_vectors.h"
-#include "base/window.h"
 #include "ir/half.h"
 
 namespace tonnx {
@@ -237,16 +236,20 @@ void raise_bits(const uint8_t* numbers, int64_t count, Bits* largest) {
 template <class Bits>
 std::vector<Bits> largest_among(const Tensor& weights, const ChannelLayout& layout, int64_t first, int64_t end) {
   std::vector<Bits> largest(static_cast<size_t>(layout.channels));
-  constexpr int64_t kWindow = (int64_t{1} << 20) / sizeof(Bits);
+  constexpr int64_t kWindow = (int64_t{1} << 17) / sizeof(Bits);  // few enough to stay in a cache
+  const bool is_in_file = weights.data.owner() && weights.data.owner()->fd() >= 0;
+  std::vector<uint8_t> window(is_in_file ? static_cast<size_t>(std::min(end - first, kWindow)) * sizeof(Bits) : 0);
   const bool is_row = layout.inner == 1 && layout.block == 0;
   const int64_t length = is_row ? layout.outer : layout.inner;
   for (int64_t begin = first; begin < end; begin += kWindow) {
     const int64_t window_end = std::min(end, begin + kWindow);
     const size_t size = static_cast<size_t>(window_end - begin) * sizeof(Bits);
-    const BytesWindow window(weights.data.slice(static_cast<size_t>(begin) * sizeof(Bits), size));
+    const Bytes part = weights.data.slice(static_cast<size_t>(begin) * sizeof(Bits), size);
+    if (is_in_file) copy_bytes(part, window.data());  // not its pages: to find them takes longer, and they hold memory
+    const uint8_t* const numbers = is_in_file ? window.data() : part.data();
     for (int64_t at = begin; at < window_end;) {
       const int64_t stop = std::min(window_end, (at / length + 1) * length);
-      const uint8_t* run = window.data() + static_cast<size_t>(at - begin) * sizeof(Bits);
+      const uint8_t* run = numbers + static_cast<size_t>(at - begin) * sizeof(Bits);
       Bits& of_channel = largest[layout.channel(at)];
       if (is_row)
         raise_bits(run, stop - at, &of_channel);
@@ -300,7 +303,7 @@ std::vector<double> largest_of_channels(const Tensor& weights, const ChannelLayo
         std::conditional_t<sizeof(Stored) == 2, int16_t, std::conditional_t<sizeof(Stored) == 4, int32_t, int64_t>>;
     std::vector<Bits> largest(static_cast<size_t>(layout.channels));
     std::mutex mutex;
-    constexpr int64_t kPart = int64_t{1} << 18, kCost = int64_t{1} << 16;  // a thread is worth having for 16 of them
+    constexpr int64_t kPart = int64_t{1} << 18, kCost = int64_t{1} << 18;  // a thread is worth having for 4 of them
     const int64_t count = weights.count();
     const auto look = [&](int64_t first, int64_t end) {
       const std::vector<Bits> part = largest_among<Bits>(weights, layout, first * kPart, std::min(end * kPart, count));

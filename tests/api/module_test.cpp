@@ -95,7 +95,8 @@ TEST(ApiModule, ModulesOfTheCallersStandForNodes) {
   conversion.lower({{{"y"}, {"z"}}});
   EXPECT_THROW(conversion.code(), Error);  // no module is given
   const tonnx::ModuleWeight beta{"beta", floats({2}), false, true};
-  const tonnx::ModuleCode code = conversion.code({}, {{beta}});
+  tonnx::ModuleCode code = conversion.code({}, {{beta}});
+  code.copies.wait();
   EXPECT_NE(code.source.find("EXTERNAL"), std::string::npos) << code.source;
   EXPECT_EQ(code.state.size(), 4U);  // those of the module are the caller's
 

@@ -32,6 +32,18 @@ TEST(Json, RefusesWhatIsNoJson) {
   EXPECT_ERROR(BadFile, "not valid JSON", parse_json("\"\xc3\"", "x"));
 }
 
+TEST(Json, EncodingIsCheckedWhereverItIs) {
+  for (size_t before = 0; before < 20; ++before) {
+    const std::string start = "\"" + std::string(before, 'a');
+    const std::string text = start + "é\U0001F600" + std::string(9, 'b');
+    EXPECT_EQ(parse_json(text + "\"", "x").GetString(), text.substr(1));
+    for (const char* const bad : {"\xff", "\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xc0\x80"}) {
+      EXPECT_ERROR(BadFile, "x is not valid JSON: Invalid encoding in string", parse_json(start + bad + "\"", "x"));
+      EXPECT_ERROR(BadFile, "Invalid encoding in string", parse_json(text + bad + "bbbbbbbbb\"", "x"));
+    }
+  }
+}
+
 TEST(Json, DepthIsLimited) {
   const auto nested = [](size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   EXPECT_TRUE(parse_json(nested(256), "x").IsArray());

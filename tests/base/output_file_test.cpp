@@ -80,6 +80,23 @@ TEST(OutputFile, LongAndShortWritesKeepTheirOrder) {
   EXPECT_EQ(content_of(folder / "out"), expected);
 }
 
+TEST(OutputFile, TakesNoMoreRoomThanItsContent) {
+  const TempFolder folder;
+  const std::string content(5 << 20, 'x');
+  write_file(folder / "in", content);
+  const Bytes source = map_file(folder / "in");
+  const Bytes runs[] = {Bytes::own(std::string("head")), source.slice(0, 3 << 20), source.slice(1, 100)};
+  OutputFile file(folder / "out");
+  file.write(runs);
+  file.write(source.slice(0, 2 << 20));
+  file.commit();
+  EXPECT_EQ(content_of(folder / "out"), "head" + content + std::string(100, 'x'));
+  struct stat info {};
+  ASSERT_EQ(stat((folder / "out").c_str(), &info), 0);
+  EXPECT_EQ(info.st_size, (5 << 20) + 104);
+  EXPECT_LE(info.st_blocks * 512, info.st_size + (1 << 18));
+}
+
 TEST(OutputFile, RefusesWhereItCannotWrite) {
   const TempFolder folder;
   EXPECT_ERROR(BadFile, "No such file or directory", OutputFile(folder / "missing/out"));

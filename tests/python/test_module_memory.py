@@ -187,3 +187,29 @@ def test_layers_of_equal_arguments_share_nothing() -> None:
     model(torch.zeros(1, 4, 6, 6))
     assert len(calls) == 1
     assert not torch.equal(first.weight, second.weight)
+
+
+def test_layers_of_another_model_share_nothing() -> None:
+    """Nor does a model that was made before change one that is made of the same layers, whatever became of it."""
+    rng = np.random.default_rng(0)
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 4)]
+    source = make_model(
+        nodes, [floats("x", 1, 4, 6, 6)], [floats("y", 1, 4, 6, 6)], [random_tensor(rng, "w", 4, 4, 3, 3)]
+    )
+    want = tonnx.convert(source)
+    used = tonnx.convert(source).double().train()
+    (layer,) = (part for part in used.modules() if isinstance(part, torch.nn.Conv2d))
+    layer.register_forward_hook(lambda *_: None)
+    layer.padding = (0, 0)
+    layer.register_buffer("more", torch.zeros(1))
+    torch.set_default_dtype(torch.float64)
+    try:
+        other = tonnx.convert(source)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    x = torch.ones(1, 4, 6, 6)
+    for model in (other, tonnx.convert(source)):
+        assert str(model) == str(want)
+        assert not any(part.training for part in model.modules())
+        assert list(model.state_dict()) == list(want.state_dict())
+        assert torch.equal(model(x), want(x))
