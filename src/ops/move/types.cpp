@@ -84,12 +84,17 @@ void types_diagonal(TypeNode& n) {
   });
 }
 
+/// All elements in a row where no dimension is given; how many there are of each is a number, or a tensor.
 void types_repeat_interleave(TypeNode& n) {
+  if (n.args().signature().find_input("self") < 0) return n.set(n.dtype("repeats"), Shape{n.fresh()});
   reshape_self(n, [&](Shape shape) -> MaybeShape {
-    const auto dim = n.dim("dim", shape.size());
-    const auto repeats = n.size("repeats");
-    if (!dim || !repeats) return std::nullopt;
-    shape[*dim] = shape[*dim] * *repeats;
+    const bool is_flat = !n.args().has("dim");
+    if (is_flat) shape = Shape{count_of(shape)};
+    const auto dim = is_flat ? 0 : n.dim("dim", shape.size());
+    if (!dim) return std::nullopt;
+    const auto repeats = n.tensor("repeats") ? std::nullopt : n.size("repeats");
+    const auto given = n.args().has("output_size") ? n.size("output_size") : std::nullopt;
+    shape[*dim] = given ? *given : repeats ? shape[*dim] * *repeats : n.fresh();
     return shape;
   });
 }
