@@ -63,7 +63,7 @@ Values raise_deform_conv2d(const AtenNode& n, OnnxBuilder& onnx) {
 constexpr AtenOp kAtenVisionAten[] = {
     {.sig = "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
      .types = types_nms,
-     .python = "torchvision.ops.nms",
+     .python = "torch.ops.torchvision.nms",
      .raise = raise_nms},
     {.sig = "torchvision::roi_align(Tensor input, " ROI ", int sampling_ratio, bool aligned) -> Tensor",
      .types = types_roi,
