@@ -74,6 +74,16 @@ void types_embedding(TypeNode& n) {
   n.set(n.dtype("weight"), shape);
 }
 
+/// A row for each bag; what else comes is for the gradient.
+void types_embedding_bag(TypeNode& n) {
+  const Shape *weight = n.shape("weight"), *offsets = n.shape("offsets");
+  MaybeShape shape;
+  if (weight && offsets && weight->size() == 2 && offsets->size() == 1)
+    shape = Shape{offsets->front() - Dim(n.args().flag("include_last_offset") ? 1 : 0), weight->back()};
+  n.set(0, n.dtype("weight"), shape);
+  for (size_t i = 1; i < 4; ++i) n.set(i, DType::Int64, Shape{n.fresh()});
+}
+
 void types_one_hot(TypeNode& n) {
   reshape_self(n, [&](Shape shape) -> MaybeShape {
     const auto classes = n.size("num_classes");

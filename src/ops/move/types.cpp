@@ -165,14 +165,12 @@ void types_split_with_sizes(TypeNode& n) {
   split_self(n, [&](const Dim&) { return n.sizes("split_sizes"); });
 }
 
-/// Parts of a known size that differ by one at most.
+/// Parts that differ by one at most, the larger ones first.
 void types_tensor_split(TypeNode& n) {
   split_self(n, [&](const Dim& whole) -> MaybeShape {
-    const auto size = whole.constant();
     const auto count = static_cast<int64_t>(n.found().size());
-    if (!size || count == 0) return std::nullopt;
     Shape sizes;
-    for (int64_t i = 0; i < count; ++i) sizes.push_back(Dim(*size / count + (i < *size % count ? 1 : 0)));
+    for (int64_t i = 0; i < count; ++i) sizes.push_back(floor_div(whole + Dim(count - 1 - i), Dim(count)));
     return sizes;
   });
 }
