@@ -71,7 +71,9 @@ OPERATORS: dict[str, Callable[[Tensor], Any]] = {
     "index by places and flags": lambda x: x[:, [3, 2], [True, False, False, False, True, False]].flatten(1) + 1,
     "index by two masks": lambda x: x[:, [False, True, True, False], [True, False, False, False, True, False]] + 1,
     "embedding_bag": lambda x: F.embedding_bag(torch.tensor([[0, 2], [1, 1]]), x[0], mode="mean") + 1,
-    "embedding_bag by offsets": lambda x: F.embedding_bag(torch.arange(4), x[0], torch.tensor([0, 1, 3]), mode="sum") + 1,
+    "embedding_bag by offsets": lambda x: (
+        F.embedding_bag(torch.arange(4), x[0], torch.tensor([0, 1, 3]), mode="sum") + 1
+    ),
     "tensor_split of an open size": lambda x: torch.cat([p[:1] + 1 for p in torch.tensor_split(x, 3)[:2]]).flatten(1),
     "irfft2": lambda x: torch.fft.irfft2(torch.complex(x, x)).flatten(1),
     "tril_indices": lambda x: x[:, torch.tril_indices(4, 4)[0]].flatten(1),

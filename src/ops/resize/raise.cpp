@@ -181,18 +181,12 @@ namespace {
   { .sig = text, .types = types_upsample, .emit = emit_upsample, .raise = raise_upsample }
 
 constexpr AtenOp kAtenResizeAten[] = {
-    ROW(NEAREST("upsample_nearest1d", "1", ONE)),
-    ROW(NEAREST("upsample_nearest2d", "2", TWO)),
-    ROW(NEAREST("upsample_nearest3d", "3", THREE)),
-    ROW(NEAREST("_upsample_nearest_exact1d", "1", ONE)),
-    ROW(NEAREST("_upsample_nearest_exact2d", "2", TWO)),
-    ROW(NEAREST("_upsample_nearest_exact3d", "3", THREE)),
-    ROW(SMOOTH("upsample_linear1d", "1", ONE)),
-    ROW(SMOOTH("upsample_bilinear2d", "2", TWO)),
-    ROW(SMOOTH("upsample_trilinear3d", "3", THREE)),
-    ROW(SMOOTH("upsample_bicubic2d", "2", TWO)),
-    ROW(SMOOTH("_upsample_bilinear2d_aa", "2", TWO)),
-    ROW(SMOOTH("_upsample_bicubic2d_aa", "2", TWO)),
+    ROW(NEAREST("upsample_nearest1d", "1", ONE)),        ROW(NEAREST("upsample_nearest2d", "2", TWO)),
+    ROW(NEAREST("upsample_nearest3d", "3", THREE)),      ROW(NEAREST("_upsample_nearest_exact1d", "1", ONE)),
+    ROW(NEAREST("_upsample_nearest_exact2d", "2", TWO)), ROW(NEAREST("_upsample_nearest_exact3d", "3", THREE)),
+    ROW(SMOOTH("upsample_linear1d", "1", ONE)),          ROW(SMOOTH("upsample_bilinear2d", "2", TWO)),
+    ROW(SMOOTH("upsample_trilinear3d", "3", THREE)),     ROW(SMOOTH("upsample_bicubic2d", "2", TWO)),
+    ROW(SMOOTH("_upsample_bilinear2d_aa", "2", TWO)),    ROW(SMOOTH("_upsample_bicubic2d_aa", "2", TWO)),
 };
 
 #undef ROW
