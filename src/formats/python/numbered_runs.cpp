@@ -74,9 +74,11 @@ class RunFinder {
     while (last + 1 < items_.size() && follows(last, steps)) ++last;
     Run run{.first = first, .count = last - first + 1, .item = items_[first]};
     const bool is_same = !steps || std::all_of(steps->begin(), steps->end(), [](int64_t step) { return step == 0; });
-    if (run.count < (is_same ? fewest_ : std::max(fewest_, kFewestGrowing))) {
+    // a loop in the item has the same variable
+    const bool is_taken = !is_same && items_[first].find(" for i in ") != std::string::npos;
+    if (is_taken || run.count < (is_same ? fewest_ : std::max(fewest_, kFewestGrowing))) {
       run.count = 1;
-      return chosen(first).value_or(run);
+      return is_taken ? run : chosen(first).value_or(run);
     }
     const int64_t number = names_.empty() ? 0 : number_of(names_[first]);
     const int64_t start = is_same ? number : 0;
