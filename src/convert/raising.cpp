@@ -145,6 +145,7 @@ void ModelRaising::complete(Node& node) {
       std::any_of(node.inputs().begin(), node.inputs().end(),
                   [](const Value* input) { return input && input->trainable; }))
     return;
+  if (has_trait(node, kQuantizes)) return;  // engines know quantised weights by the nodes around them
   fold_node(node, *entry, fresh_);
 }
 

@@ -197,3 +197,14 @@ def test_symbolics_may_write_nodes_as_older_opsets_had_them(name: str, opset: in
 def test_without_it_functions_are_traced() -> None:
     program = tonnx.export(Functions(), torch.tensor([-2.0, 3.0]))
     assert torch.equal(program(torch.tensor([-2.0, 3.0]))[0], torch.tensor([0.0, 6.0]))
+
+
+def test_a_form_that_has_no_conversion_is_named_with_its_operator() -> None:
+    class Signal(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = torch.complex(x, x)
+            return torch.istft(x, 6, window=torch.ones(6), onesided=False, return_complex=True).abs()
+
+    with pytest.raises(tonnx.Error) as caught:
+        tonnx.export(Signal(), (torch.rand(6, 5),), "m.onnx")
+    assert str(caught.value) == "return_complex=True\n  while converting aten::istft"

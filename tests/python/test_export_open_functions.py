@@ -20,6 +20,9 @@ def identity(x: torch.Tensor) -> torch.Tensor:
 CASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "linspace": lambda x: torch.linspace(-1, 1, x.shape[2])[:, None] + x,
     "linspace of a type": lambda x: torch.linspace(0, 5, x.shape[3], dtype=torch.float64) + x,
+    "parts": lambda x: torch.cat([part.sum(2) for part in torch.tensor_split(x, 4, 2)], 1),
+    "parts between places": lambda x: torch.cat([p.sum(-1) for p in x.tensor_split((2, 5), dim=-1)], 2),
+    "parts that overlap": lambda x: torch.cat([p.sum(3) for p in torch.tensor_split(x, [5, 2], 3)], 2),
     "affine_grid": lambda x: F.grid_sample(
         x, F.affine_grid(identity(x), x.shape, align_corners=True), align_corners=True
     ),

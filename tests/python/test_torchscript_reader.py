@@ -622,7 +622,19 @@ class Keeps(nn.Module):
         return x + self.total
 
 
-@pytest.mark.parametrize(("build", "said"), [(Remembers, "'seen' of an object is set"), (Keeps, "writes to 'total'")])
+class Turned(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.abs(x * (1 + 2j))
+
+
+NOT_SAID = [
+    (Remembers, "'seen' of an object is set"),
+    (Keeps, "writes to 'total'"),
+    (Turned, "the code has a complex number, which is not read; a tensor can hold it"),
+]
+
+
+@pytest.mark.parametrize(("build", "said"), NOT_SAID)
 def test_what_cannot_be_said_is_refused(cli: Cli, tmp_path: Path, build: Callable[[], nn.Module], said: str) -> None:
     saved(build, "script", [(rand(2),)], tmp_path / "m.pt")
     done = cli("convert", "m.pt", "m.onnx", "--input-shape", "x:2")

@@ -55,6 +55,26 @@ OPERATORS: dict[str, Callable[[Tensor], Any]] = {
     "trace": lambda x: x.sum(0).trace() + 1,
     "complex": lambda x: torch.view_as_real(torch.complex(x, x * 2)).flatten(1),
     "spectrum": spectrum,
+    "hfft": lambda x: torch.fft.hfft(x).flatten(1) + torch.fft.hfft2(x, (5, 6)).sum((1, 2)).unsqueeze(1),
+    "ihfft": lambda x: torch.fft.ihfft(x, dim=1).abs().flatten(1),
+    "ihfftn": lambda x: torch.fft.ihfftn(x, dim=(1, 2)).imag.flatten(1),
+    "stft": lambda x: torch.stft(x.flatten(1), 8, 3, window=torch.hann_window(8), return_complex=True).abs().flatten(1),
+    "stft of frames as they are": lambda x: torch.view_as_real(
+        torch.stft(x.flatten(1), 9, center=False, window=torch.ones(9), return_complex=True)
+    ).flatten(1),
+    "istft": lambda x: torch.istft(torch.complex(x, x)[:, :, :5], 6, window=torch.ones(6)),
+    "istft to a length": lambda x: torch.istft(torch.complex(x, x)[:, :, :5], 6, window=torch.ones(6), length=4),
+    "repeat_interleave": lambda x: torch.repeat_interleave(x, 2),
+    "repeat_interleave by counts": lambda x: x.repeat_interleave(torch.tensor([1, 0, 2, 1]), 1).flatten(1),
+    "shifts": lambda x: ((x * 9).int() << 2) + ((x * 9).int() >> 1),
+    "index by lists of flags": lambda x: x[:, [True, False, True, False]].flatten(1) + 1,
+    "index by places and flags": lambda x: x[:, [3, 2], [True, False, False, False, True, False]].flatten(1) + 1,
+    "index by two masks": lambda x: x[:, [False, True, True, False], [True, False, False, False, True, False]] + 1,
+    "embedding_bag": lambda x: F.embedding_bag(torch.tensor([[0, 2], [1, 1]]), x[0], mode="mean") + 1,
+    "embedding_bag by offsets": lambda x: (
+        F.embedding_bag(torch.arange(4), x[0], torch.tensor([0, 1, 3]), mode="sum") + 1
+    ),
+    "tensor_split of an open size": lambda x: torch.cat([p[:1] + 1 for p in torch.tensor_split(x, 3)[:2]]).flatten(1),
     "irfft2": lambda x: torch.fft.irfft2(torch.complex(x, x)).flatten(1),
     "tril_indices": lambda x: x[:, torch.tril_indices(4, 4)[0]].flatten(1),
     "native_layer_norm": lambda x: torch.native_layer_norm(x, [4, 6], None, None, 1e-5)[0].flatten(1),

@@ -177,11 +177,14 @@ def unsupported_text(
     rows: Sequence[tuple[str, int, Sequence[str], str]], exported: torch.export.ExportedProgram | None
 ) -> str:
     """The error that lists each operator, how often it occurs, where, and why it cannot be written."""
+    for target, _, places, reason in rows:
+        if not target:  # a form of an operator that has a conversion: what was being done is its place
+            return "\n".join([reason, *(f"  {place}" for place in places)])
     origins = _origins(exported) if exported is not None else {}
     lines = []
     for target, count, paths, reason in rows:
-        places = sorted({p or "the model itself" for p in paths})
-        shown = ", ".join(places[:5]) + (f" and {len(places) - 5} more" if len(places) > 5 else "")
+        where = sorted({p or "the model itself" for p in paths})
+        shown = ", ".join(where[:5]) + (f" and {len(where) - 5} more" if len(where) > 5 else "")
         times = "once" if count == 1 else f"{count} times"
         part = f" (of {', '.join(sorted(origins[target]))})" if target in origins else ""
         lines.append(f"  {target}{part}: {times}, in {shown}{f': {reason}' if reason else ''}")

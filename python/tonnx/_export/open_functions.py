@@ -82,8 +82,28 @@ def _max_pool(dims: int) -> Any:
 
 
 # Each gives None where it need not be replaced.
+def _tensor_split(
+    input: torch.Tensor, indices_or_sections: Any = None, dim: int = 0, **options: Any
+) -> tuple[torch.Tensor, ...] | None:
+    """Parts of nearly the same size, or between places: how many there are does not depend on the size."""
+    places = options.get("sections", options.get("indices", indices_or_sections))
+    size = input.shape[dim]
+    if not _is_open(size) or isinstance(places, torch.Tensor):
+        return None
+    around: list[Any] = [slice(None)] * (dim % input.dim())
+    if not isinstance(places, int):
+        if any(not isinstance(place, int) or place < 0 for place in places):
+            return None
+        ends = [0, *(_sym_min(place, size) for place in places), size]
+        return tuple(input[(*around, slice(a, b))] for a, b in zip(ends, ends[1:], strict=False))
+    sizes = [(size + places - 1 - i) // places for i in range(places)]
+    return input.split_with_sizes(sizes, dim)
+
+
 OPEN_FUNCTIONS: dict[Any, Any] = {
     torch.linspace: _linspace,
+    torch.tensor_split: _tensor_split,
+    torch.Tensor.tensor_split: _tensor_split,
     F.affine_grid: _affine_grid,
     **{getattr(F, f"avg_pool{dims}d"): _mean_pool(dims) for dims in (1, 2, 3)},
     **{getattr(F, f"max_pool{dims}d"): _max_pool(dims) for dims in (1, 2, 3)},

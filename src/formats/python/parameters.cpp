@@ -84,7 +84,8 @@ void number_names(std::vector<Parameter>& parameters) {
     if (parameter.is_derived || word == old || !taken.insert(word).second) continue;
     parameter.name = word;
     for (Parameter& other : parameters) {
-      if (other.text == old || other.text.ends_with("* " + old) || other.text.starts_with(old + " //"))
+      if (other.text == old || other.text.ends_with("* " + old) || other.text.starts_with(old + " //") ||
+          other.text.starts_with(old + " or "))
         other.text.replace(other.text.find(old), old.size(), word);
     }
   }

@@ -222,6 +222,8 @@ PythonModule write_python(const Graph& graph, const Model& origin, const PythonO
   if (result.source.size() > before) result.source += "\n";
   if (mentions(body, "torch.")) result.source += "import torch\n";
   if (mentions(body, "F.")) result.source += "import torch.nn.functional as F\n";
+  // importing it is what makes its operators known to PyTorch
+  if (mentions(body, "torch.ops.torchvision.")) result.source += "import torchvision  # noqa: F401\n";
   result.source += std::string(kLastImport.substr(1)) + import_lines(options) + "\n\n" + body;
   result.state = std::move(state);
   return result;

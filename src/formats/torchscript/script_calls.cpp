@@ -43,7 +43,11 @@ std::string canonical_name(std::string_view op) {
   probe.domain = "aten";
   probe.op = name;
   if (writes_self(probe)) use_functional_name(probe);
-  if (find_rows("aten", probe.op.view()) == nullptr) use_canonical_name(probe);
+  for (const char* const overload : {"", "Tensor"}) {
+    if (find_rows("aten", probe.op.view()) != nullptr) break;
+    probe.overload = overload;
+    use_canonical_name(probe);
+  }
   return std::string(probe.op.view());
 }
 

@@ -91,6 +91,8 @@ class Lexer {
       ++at_;
       if (is_exponent && at_ < source_.size() && (source_[at_] == '-' || source_[at_] == '+')) ++at_;
     }
+    if (at_ < source_.size() && source_[at_] == 'j')
+      fail_unsupported("line {}: the code has a complex number, which is not read; a tensor can hold it", line_);
     add(is_float ? Token::Kind::Float : Token::Kind::Int, source_.substr(start, at_ - start));
   }
 

@@ -115,6 +115,7 @@ extern const OpFamily kAtenLinalgOps;
 extern const OpFamily kAtenCallOps;
 extern const OpFamily kAtenFactorOps;
 extern const OpFamily kAtenFftOps;
+extern const OpFamily kAtenQuantizeOps;
 extern const OpFamily kAtenStftOps;
 extern const OpFamily kAtenVisionOps;
 extern const OpFamily kAtenOverlapOps;
@@ -233,6 +234,7 @@ constexpr const OpFamily* kFamilies[] = {
     &kAtenCallOps,
     &kAtenFactorOps,
     &kAtenFftOps,
+    &kAtenQuantizeOps,
     &kAtenStftOps,
     &kAtenVisionOps,
     &kAtenOverlapOps,

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "ops/index/raise.h"
+#include "ops/index/types.h"
 #include "ops/move/raise.h"
 
 namespace tonnx {
@@ -128,21 +129,25 @@ constexpr AtenOp kAtenSegmentAten[] = {
     {.sig = "aten::embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "
             "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, "
             "Tensor, Tensor, Tensor)",
+     .types = types_embedding_bag,
      .python = "torch.embedding_bag",
      .raise = raise_embedding_bag},
     {.sig = "aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, "
             "int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> "
             "(Tensor, Tensor, Tensor, Tensor)",
+     .types = types_embedding_bag,
      .python = "torch.embedding_bag",
      .raise = raise_embedding_bag_padded},
     {.sig = "aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "
             "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int "
             "padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+     .types = types_embedding_bag,
      .python = "torch._embedding_bag",
      .raise = raise_embedding_bag_forward},
     {.sig = "aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool "
             "scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
             "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+     .types = types_embedding_bag,
      .python = "torch._embedding_bag_forward_only",
      .raise = raise_embedding_bag_forward},
     {.sig = "aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? "

@@ -20,36 +20,35 @@ void types_gather(TypeNode& n) {
   n.set(n.dtype("self"), index ? MaybeShape(*index) : std::nullopt);
 }
 
+/// Flags pick as many elements as are true of the dimensions that they have, and count as one list of places for each.
 void types_index(TypeNode& n) {
   reshape_self(n, [&](const Shape& shape) -> MaybeShape {
-    const auto indices = n.tensors("indices");
-    if (indices.size() > shape.size()) return std::nullopt;
     Shape result, common;
-    size_t first = 0, last = 0;
+    size_t at = 0, first = 0, last = 0, flags = 0;  // places in the shape
     bool any = false, is_split = false;
-    std::vector<size_t> places;
-    for (size_t i = 0; i < indices.size(); ++i) {
-      const Type* index = indices[i];
-      if (index == nullptr) continue;
-      if (!index->shape) return std::nullopt;
-      if (index->dtype == DType::Bool || index->dtype == DType::UInt8) {
-        if (indices.size() != 1) return std::nullopt;
-        if (index->shape->size() > shape.size()) return std::nullopt;
-        Shape rest(shape.begin() + static_cast<std::ptrdiff_t>(index->shape->size()), shape.end());
-        rest.insert(rest.begin(), n.fresh());
-        return rest;
+    std::vector<bool> is_gone(shape.size(), false);
+    for (const Type* index : n.tensors("indices")) {
+      if (index == nullptr) {
+        ++at;
+        continue;
       }
-      const auto both = joint_shape(common, *index->shape);
-      if (!both) return std::nullopt;
+      if (!index->shape) return std::nullopt;
+      const bool is_flags = index->dtype == DType::Bool || index->dtype == DType::UInt8;
+      const size_t count = is_flags ? index->shape->size() : 1;
+      if (count == 0 || count > shape.size() || at + count > shape.size()) return std::nullopt;
+      // of two masks, as many as the run finds, or one
+      const bool is_second = is_flags && flags++ > 0;
+      const auto both = is_second ? Shape{n.fresh()} : joint_shape(common, is_flags ? Shape{n.fresh()} : *index->shape);
+      if (!both || both->size() < common.size()) return std::nullopt;
       common = *both;
-      if (!any) first = i;
-      is_split = is_split || (any && i != last + 1);
-      last = i;
+      if (!any) first = at;
+      is_split = is_split || (any && at != last + 1);
+      for (size_t i = 0; i < count; ++i) is_gone[at++] = true;
+      last = at - 1;
       any = true;
-      places.push_back(i);
     }
     for (size_t i = 0; i < shape.size(); ++i) {
-      if (std::find(places.begin(), places.end(), i) == places.end()) result.push_back(shape[i]);
+      if (!is_gone[i]) result.push_back(shape[i]);
     }
     const size_t where = is_split ? 0 : first;
     result.insert(result.begin() + static_cast<std::ptrdiff_t>(std::min(where, result.size())), common.begin(),
@@ -73,6 +72,16 @@ void types_embedding(TypeNode& n) {
     shape->push_back(weight->back());
   }
   n.set(n.dtype("weight"), shape);
+}
+
+/// A row for each bag; what else comes is for the gradient.
+void types_embedding_bag(TypeNode& n) {
+  const Shape *weight = n.shape("weight"), *offsets = n.shape("offsets");
+  MaybeShape shape;
+  if (weight && offsets && weight->size() == 2 && offsets->size() == 1)
+    shape = Shape{offsets->front() - Dim(n.args().flag("include_last_offset") ? 1 : 0), weight->back()};
+  n.set(0, n.dtype("weight"), shape);
+  for (size_t i = 1; i < 4; ++i) n.set(i, DType::Int64, Shape{n.fresh()});
 }
 
 void types_one_hot(TypeNode& n) {

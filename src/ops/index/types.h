@@ -10,6 +10,7 @@ void types_index(TypeNode& n);
 void types_nonzero(TypeNode& n);
 void types_masked_select(TypeNode& n);
 void types_embedding(TypeNode& n);
+void types_embedding_bag(TypeNode& n);
 void types_one_hot(TypeNode& n);
 void types_take(TypeNode& n);
 void types_nonzero_static(TypeNode& n);

@@ -84,12 +84,17 @@ void types_diagonal(TypeNode& n) {
   });
 }
 
+/// All elements in a row where no dimension is given; how many there are of each is a number, or a tensor.
 void types_repeat_interleave(TypeNode& n) {
+  if (n.args().signature().find_input("self") < 0) return n.set(n.dtype("repeats"), Shape{n.fresh()});
   reshape_self(n, [&](Shape shape) -> MaybeShape {
-    const auto dim = n.dim("dim", shape.size());
-    const auto repeats = n.size("repeats");
-    if (!dim || !repeats) return std::nullopt;
-    shape[*dim] = shape[*dim] * *repeats;
+    const bool is_flat = !n.args().has("dim");
+    if (is_flat) shape = Shape{count_of(shape)};
+    const auto dim = is_flat ? 0 : n.dim("dim", shape.size());
+    if (!dim) return std::nullopt;
+    const auto repeats = n.tensor("repeats") ? std::nullopt : n.size("repeats");
+    const auto given = n.args().has("output_size") ? n.size("output_size") : std::nullopt;
+    shape[*dim] = given ? *given : repeats ? shape[*dim] * *repeats : n.fresh();
     return shape;
   });
 }
@@ -160,14 +165,12 @@ void types_split_with_sizes(TypeNode& n) {
   split_self(n, [&](const Dim&) { return n.sizes("split_sizes"); });
 }
 
-/// Parts of a known size that differ by one at most.
+/// Parts that differ by one at most, the larger ones first.
 void types_tensor_split(TypeNode& n) {
   split_self(n, [&](const Dim& whole) -> MaybeShape {
-    const auto size = whole.constant();
     const auto count = static_cast<int64_t>(n.found().size());
-    if (!size || count == 0) return std::nullopt;
     Shape sizes;
-    for (int64_t i = 0; i < count; ++i) sizes.push_back(Dim(*size / count + (i < *size % count ? 1 : 0)));
+    for (int64_t i = 0; i < count; ++i) sizes.push_back(floor_div(whole + Dim(count - 1 - i), Dim(count)));
     return sizes;
   });
 }

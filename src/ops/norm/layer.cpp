@@ -34,25 +34,44 @@ Values lower_instance_norm(const OnnxNode& n, AtenBuilder& aten) {
   return aten("instance_norm", x, scale, bias, nullptr, nullptr, true, 0.1, epsilon, true);
 }
 
-/// `F.instance_norm(x, weight=scale, bias=bias, eps=0.001)`
+/// `F.instance_norm(x, weight=scale, bias=bias, eps=0.001)`; by the statistics that were kept where it does not use the
+/// input's own.
 std::string emit_instance_norm(const Emission& e) {
+  std::string text = "F.instance_norm(" + e.text("input");
+  if (!e.flag("use_input_stats")) text += fmt::format(", {}, {}", e.text("running_mean"), e.text("running_var"));
+  if (e.has("weight")) text += ", weight=" + e.text("weight");
+  if (e.has("bias")) text += ", bias=" + e.text("bias");
+  if (!e.flag("use_input_stats")) text += ", use_input_stats=False";
   const std::string eps = e.text("eps");
-  return fmt::format("F.instance_norm({}, weight={}, bias={}{})", e.text("input"), e.text("weight"), e.text("bias"),
-                     eps == "1e-05" ? "" : ", eps=" + eps);
+  return text + (eps == "1e-05" ? "" : ", eps=" + eps) + ")";
 }
 
 bool is_vector(const Value* value) { return value && value->constant && value->constant->dims.size() == 1; }
 
 std::optional<ModuleSpec> module_instance_norm(const Emission& e) {
   const auto rank = e.value("input")->type.rank().value_or(0);
-  Value* weight = e.value("weight");
-  Value* bias = e.value("bias");
-  if (rank < 3 || rank > 5 || !is_vector(weight) || !is_vector(bias)) return std::nullopt;
-  const std::string eps = e.text("eps");
+  if (rank < 3 || rank > 5) return std::nullopt;
+  const bool is_affine = e.has("weight") || e.has("bias"), keeps = !e.flag("use_input_stats");
   ModuleSpec spec{.inputs = {"input"}, .short_name = "norm"};
+  if (is_affine) spec.weights = {{"weight", e.value("weight")}, {"bias", e.value("bias")}};
+  if (keeps) {
+    spec.weights.push_back({"running_mean", e.value("running_mean")});
+    spec.weights.push_back({"running_var", e.value("running_var")});
+  }
+  std::optional<int64_t> channels;
+  for (const ModuleSpec::Weight& weight : spec.weights) {
+    if (!is_vector(weight.value)) return std::nullopt;
+    if (channels && *channels != weight.value->constant->dims[0]) return std::nullopt;
+    channels = weight.value->constant->dims[0];
+  }
+  if (!channels) return std::nullopt;  // a function, where it has nothing of its own
+  const std::string eps = e.text("eps"), momentum = e.text("momentum");
   spec.type = fmt::format("nn.InstanceNorm{}d", rank - 2);
-  spec.arguments = fmt::format("{}{}, affine=True", weight->constant->dims[0], eps == "1e-05" ? "" : ", eps=" + eps);
-  spec.weights = {{"weight", weight}, {"bias", bias}};
+  spec.arguments = std::to_string(*channels);
+  if (eps != "1e-05") spec.arguments += ", eps=" + eps;
+  if (keeps && momentum != "0.1") spec.arguments += ", momentum=" + momentum;
+  if (is_affine) spec.arguments += ", affine=True";
+  if (keeps) spec.arguments += ", track_running_stats=True";
   return spec;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/budget.h"
 #include "base/whole.h"
+#include "ops/resize/resize.h"
 #include "ops/resize/types.h"
 #include "ops/window/raise_window.h"
 
@@ -176,22 +177,16 @@ namespace {
 #define ONE "float? scales=None"
 #define TWO "float? scales_h=None, float? scales_w=None"
 #define THREE "float? scales_d=None, float? scales_h=None, float? scales_w=None"
-#define ROW(name, text) \
-  { .sig = text, .types = types_upsample, .python = "torch.ops.aten." name, .raise = raise_upsample }
+#define ROW(text) \
+  { .sig = text, .types = types_upsample, .emit = emit_upsample, .raise = raise_upsample }
 
 constexpr AtenOp kAtenResizeAten[] = {
-    ROW("upsample_nearest1d", NEAREST("upsample_nearest1d", "1", ONE)),
-    ROW("upsample_nearest2d", NEAREST("upsample_nearest2d", "2", TWO)),
-    ROW("upsample_nearest3d", NEAREST("upsample_nearest3d", "3", THREE)),
-    ROW("_upsample_nearest_exact1d", NEAREST("_upsample_nearest_exact1d", "1", ONE)),
-    ROW("_upsample_nearest_exact2d", NEAREST("_upsample_nearest_exact2d", "2", TWO)),
-    ROW("_upsample_nearest_exact3d", NEAREST("_upsample_nearest_exact3d", "3", THREE)),
-    ROW("upsample_linear1d", SMOOTH("upsample_linear1d", "1", ONE)),
-    ROW("upsample_bilinear2d", SMOOTH("upsample_bilinear2d", "2", TWO)),
-    ROW("upsample_trilinear3d", SMOOTH("upsample_trilinear3d", "3", THREE)),
-    ROW("upsample_bicubic2d", SMOOTH("upsample_bicubic2d", "2", TWO)),
-    ROW("_upsample_bilinear2d_aa", SMOOTH("_upsample_bilinear2d_aa", "2", TWO)),
-    ROW("_upsample_bicubic2d_aa", SMOOTH("_upsample_bicubic2d_aa", "2", TWO)),
+    ROW(NEAREST("upsample_nearest1d", "1", ONE)),        ROW(NEAREST("upsample_nearest2d", "2", TWO)),
+    ROW(NEAREST("upsample_nearest3d", "3", THREE)),      ROW(NEAREST("_upsample_nearest_exact1d", "1", ONE)),
+    ROW(NEAREST("_upsample_nearest_exact2d", "2", TWO)), ROW(NEAREST("_upsample_nearest_exact3d", "3", THREE)),
+    ROW(SMOOTH("upsample_linear1d", "1", ONE)),          ROW(SMOOTH("upsample_bilinear2d", "2", TWO)),
+    ROW(SMOOTH("upsample_trilinear3d", "3", THREE)),     ROW(SMOOTH("upsample_bicubic2d", "2", TWO)),
+    ROW(SMOOTH("_upsample_bilinear2d_aa", "2", TWO)),    ROW(SMOOTH("_upsample_bicubic2d_aa", "2", TWO)),
 };
 
 #undef ROW

@@ -259,6 +259,18 @@ Values lower_resize(const OnnxNode& n, AtenBuilder& aten) {
   return cast(aten, x, lowering.dtype, n.dtype("X"));
 }
 
+/// How it interpolates, from the name of the operator.
+void add_mode(const Emission& e, std::vector<std::string>& arguments) {
+  std::string mode = e.signature().name;  // _upsample_bilinear2d_aa
+  mode = mode.substr(mode.find("upsample_") + 9);
+  const bool antialias = mode.ends_with("_aa");
+  mode = mode.substr(0, mode.find_first_of("123"));
+  if (mode == "nearest_exact") mode = "nearest-exact";
+  if (mode != "nearest") arguments.push_back(fmt::format("mode=\"{}\"", mode));
+  if (!mode.starts_with("nearest") && e.flag("align_corners")) arguments.emplace_back("align_corners=True");
+  if (antialias) arguments.emplace_back("antialias=True");
+}
+
 /// `F.interpolate(x, scale_factor=2, mode="bilinear")`
 std::string emit_interpolate(const Emission& e) {
   std::vector<std::string> arguments{e.text("input")};
@@ -275,14 +287,7 @@ std::string emit_interpolate(const Emission& e) {
         std::all_of(factors.begin(), factors.end(), [&](const std::string& f) { return f == factors[0]; });
     arguments.push_back("scale_factor=" + (equal ? factors[0] : python_tuple(factors)));
   }
-  std::string mode = e.signature().name;  // _upsample_bilinear2d_aa
-  mode = mode.substr(mode.find("upsample_") + 9);
-  const bool antialias = mode.ends_with("_aa");
-  mode = mode.substr(0, mode.find_first_of("123"));
-  if (mode == "nearest_exact") mode = "nearest-exact";
-  if (mode != "nearest") arguments.push_back(fmt::format("mode=\"{}\"", mode));
-  if (!mode.starts_with("nearest") && e.flag("align_corners")) arguments.emplace_back("align_corners=True");
-  if (antialias) arguments.emplace_back("antialias=True");
+  add_mode(e, arguments);
   return fmt::format("F.interpolate({})", joined(arguments));
 }
 
@@ -507,6 +512,21 @@ constexpr AtenOp kResizeAten[] = {
 #undef SMOOTH
 
 }  // namespace
+
+std::string emit_upsample(const Emission& e) {
+  std::vector<std::string> arguments{e.text("self")}, factors;
+  for (const char* name : {"scales", "scales_d", "scales_h", "scales_w"})
+    if (e.signature().find_input(name) >= 0 && e.has(name)) factors.push_back(fmt::format("{}={}", name, e.text(name)));
+  if (factors.empty()) {
+    arguments.push_back("size=" + python_tuple(e.items("output_size")));
+    add_mode(e, arguments);
+    return fmt::format("F.interpolate({})", joined(arguments));
+  }
+  arguments.push_back(fmt::format("[{}]", joined(e.items("output_size"))));
+  if (e.signature().find_input("align_corners") >= 0) arguments.push_back(e.flag("align_corners") ? "True" : "False");
+  arguments.insert(arguments.end(), factors.begin(), factors.end());
+  return fmt::format("torch.ops.aten.{}({})", e.signature().name, joined(arguments));
+}
 
 extern const OpFamily kResizeOps;
 constinit const OpFamily kResizeOps{"resize", kResizeOnnx, kResizeAten};

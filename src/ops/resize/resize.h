@@ -79,6 +79,9 @@ struct ResizeLowering {
   std::optional<IntArgs> sizes_;
 };
 
+/// An operator that is given the sizes of its result: `F.interpolate(x, size=(8, 8))`.
+std::string emit_upsample(const Emission& e);
+
 /// As one F.interpolate, where that has the same meaning; null otherwise.
 Value* interpolated(ResizeLowering& lowering, const std::vector<ResizeAxis>& changed);
 /// Along one axis, with numbers that are known while converting, or only when it runs.

@@ -227,10 +227,10 @@ Values raise_fft_c2r(const AtenNode& n, OnnxBuilder& onnx) {
   return raised_transform(x, onnx, plan, {false, false, true}, power_of(n.i("normalization")));
 }
 
-#define ONE(name)                                                                                   \
-  {                                                                                                 \
-    .sig = "aten::fft_" name "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", \
-    .python = "torch.fft." name, .raise = raise_fft                                                 \
+#define ONE(name, rule)                                                                                            \
+  {                                                                                                                \
+    .sig = "aten::fft_" name "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", .types = rule, \
+    .python = "torch.fft." name, .raise = raise_fft                                                                \
   }
 #define TWO(name)                                                                                               \
   {                                                                                                             \
@@ -244,8 +244,8 @@ Values raise_fft_c2r(const AtenNode& n, OnnxBuilder& onnx) {
   }
 
 constexpr AtenOp kAtenFftAten[] = {
-    ONE("hfft"),
-    ONE("ihfft"),
+    ONE("hfft", types_irfft),
+    ONE("ihfft", types_rfft),
     TWO("fft2"),
     TWO("ifft2"),
     TWO("rfft2"),

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/signal/fourier.h"
+#include "ops/signal/types.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {
@@ -95,15 +96,18 @@ constexpr AtenOp kAtenStftAten[] = {
     {.sig = "aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool "
             "center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> "
             "Tensor",
+     .types = types_istft,
      .python = "torch.istft",
      .raise = raise_istft},
     {.sig = "aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool "
             "normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
+     .types = types_stft,
      .python = "torch.ops.aten.stft",
      .raise = raise_stft},
     {.sig = "aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? "
             "window=None, bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, "
             "bool? return_complex=None, bool? align_to_window=None) -> Tensor",
+     .types = types_stft,
      .python = "torch.stft",
      .raise = raise_stft},
 };

@@ -36,13 +36,13 @@ void types_fft_of_many(TypeNode& n) {
   const Type* self = n.tensor("self");
   if (self == nullptr) return;
   const std::string_view name = n.node().op.view();
-  const bool to_real = name.starts_with("fft_irfft"), of_real = name.starts_with("fft_rfft");
+  const bool to_real = name.starts_with("fft_irfft") || name.starts_with("fft_hfft");
+  const bool of_real = name.starts_with("fft_rfft") || name.starts_with("fft_ihfft");
   const bool is_double = self->dtype == DType::Float64 || self->dtype == DType::Complex128;
   const DType dtype = to_real     ? (is_double ? DType::Float64 : DType::Float32)
                       : is_double ? DType::Complex128
                                   : DType::Complex64;
-  if (!self->shape || self->shape->empty() || name.starts_with("fft_hfft") || name.starts_with("fft_ihfft"))
-    return n.set(dtype, std::nullopt);
+  if (!self->shape || self->shape->empty()) return n.set(dtype, std::nullopt);
   Shape shape = *self->shape;
   const auto rank = static_cast<int64_t>(shape.size());
   const Shape sizes = n.list("s"), given = n.list("dim");
@@ -61,6 +61,54 @@ void types_fft_of_many(TypeNode& n) {
   Dim& last = shape[dims.back()];
   if (of_real) last = floor_div(last, Dim(2)) + Dim(1);
   if (to_real && (sizes.empty() || sizes.back().is(-1))) last = (last - Dim(1)) * Dim(2);
+  n.set(dtype, shape);
+}
+
+namespace {
+
+/// How many elements lie between two frames; nothing where the length of a frame is not known.
+std::optional<int64_t> hop_between(const TypeNode& n) {
+  const auto length = n.args().find_int("n_fft");
+  const auto hop = n.args().has("hop_length") ? n.args().find_int("hop_length") : length ? *length / 4 : length;
+  return length && *length > 0 && hop && *hop > 0 ? hop : std::nullopt;
+}
+
+}  // namespace
+
+void types_stft(TypeNode& n) {
+  const Type* self = n.tensor("self");
+  if (self == nullptr) return;
+  const bool is_double = self->dtype == DType::Float64 || self->dtype == DType::Complex128;
+  const bool gives_complex = n.args().flag("return_complex");
+  const DType dtype = gives_complex ? (is_double ? DType::Complex128 : DType::Complex64)
+                                    : (is_double ? DType::Float64 : DType::Float32);
+  const auto hop = hop_between(n);
+  if (!self->shape || self->shape->empty() || self->shape->size() > 2 || !hop) return n.set(dtype, std::nullopt);
+  const int64_t length = *n.args().find_int("n_fft");
+  const bool is_centred = n.args().signature().find_input("center") >= 0 && n.args().flag("center");
+  const bool is_half = n.args().has("onesided") ? n.args().flag("onesided") : !is_complex(self->dtype);
+  Shape shape = *self->shape;
+  const Dim whole = shape.back() + Dim(is_centred ? length / 2 * 2 : 0);
+  shape.back() = Dim(is_half ? length / 2 + 1 : length);
+  shape.push_back(floor_div(whole - Dim(length), Dim(*hop)) + Dim(1));
+  if (!gives_complex) shape.push_back(Dim(2));
+  n.set(dtype, shape);
+}
+
+void types_istft(TypeNode& n) {
+  const Type* self = n.tensor("self");
+  if (self == nullptr) return;
+  const bool is_double = self->dtype == DType::Float64 || self->dtype == DType::Complex128;
+  const DType dtype = n.args().flag("return_complex") ? (is_double ? DType::Complex128 : DType::Complex64)
+                                                      : (is_double ? DType::Float64 : DType::Float32);
+  const auto hop = hop_between(n);
+  if (!self->shape || self->shape->size() < 2 || !is_complex(self->dtype) || !hop) return n.set(dtype, std::nullopt);
+  const int64_t length = *n.args().find_int("n_fft");
+  Shape shape = *self->shape;
+  const Dim frames = shape.back();
+  shape.pop_back();
+  shape.back() = (frames - Dim(1)) * Dim(*hop) + Dim(n.args().flag("center") ? length % 2 : length);
+  if (n.args().has("length")) shape.back() = n.size("length").value_or(n.fresh());
   n.set(dtype, shape);
 }
 

@@ -8,6 +8,8 @@ void types_fft(TypeNode& n);
 void types_rfft(TypeNode& n);
 void types_irfft(TypeNode& n);
 void types_fft_of_many(TypeNode& n);  // fftn, rfft2 and so on, by the name of the node
+void types_stft(TypeNode& n);
+void types_istft(TypeNode& n);
 void types_view_as_complex(TypeNode& n);
 void types_real(TypeNode& n);
 void types_view_as_real(TypeNode& n);

@@ -63,18 +63,20 @@ Values raise_deform_conv2d(const AtenNode& n, OnnxBuilder& onnx) {
 constexpr AtenOp kAtenVisionAten[] = {
     {.sig = "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
      .types = types_nms,
-     .python = "torchvision.ops.nms",
+     .python = "torch.ops.torchvision.nms",
      .raise = raise_nms},
     {.sig = "torchvision::roi_align(Tensor input, " ROI ", int sampling_ratio, bool aligned) -> Tensor",
      .types = types_roi,
      .python = "torch.ops.torchvision.roi_align",
      .raise = raise_roi_align},
     {.sig = "torchvision::roi_pool(Tensor input, " ROI ") -> (Tensor, Tensor)",
+     .types = types_roi_pool,
      .python = "torch.ops.torchvision.roi_pool",
      .raise = raise_roi_pool},
     {.sig = "torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt "
             "stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt "
             "groups, SymInt offset_groups, bool use_mask) -> Tensor",
+     .types = types_deform_conv2d,
      .python = "torch.ops.torchvision.deform_conv2d",
      .raise = raise_deform_conv2d},
 };

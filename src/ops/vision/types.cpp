@@ -55,4 +55,18 @@ void types_roi(TypeNode& n) {
   n.set(n.dtype("input"), is_known ? MaybeShape(Shape{rois->front(), (*input)[1], *height, *width}) : std::nullopt);
 }
 
+/// The same, and where each maximum was.
+void types_roi_pool(TypeNode& n) {
+  types_roi(n);
+  n.set(1, DType::Int32, n.found()[0].shape);
+}
+
+void types_deform_conv2d(TypeNode& n) {
+  const Shape *input = n.shape("input"), *weight = n.shape("weight"), *offset = n.shape("offset");
+  const bool is_known = input && weight && offset && input->size() == 4 && weight->size() == 4 && offset->size() == 4;
+  // there is an offset for each element of the result
+  n.set(n.dtype("input"),
+        is_known ? MaybeShape(Shape{(*input)[0], (*weight)[0], (*offset)[2], (*offset)[3]}) : std::nullopt);
+}
+
 }  // namespace tonnx

@@ -9,4 +9,6 @@ void types_affine_grid(TypeNode& n);
 void types_nms(TypeNode& n);
 void types_im2col(TypeNode& n);
 void types_roi(TypeNode& n);
+void types_roi_pool(TypeNode& n);
+void types_deform_conv2d(TypeNode& n);
 }  // namespace tonnx

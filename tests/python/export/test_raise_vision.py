@@ -1,10 +1,13 @@
 """torchvision's operators, which the tests do not install: their schemas, and what they compute written out in loops."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
 from export_checks import check
+
+import tonnx
 
 torch.manual_seed(4)
 VISION = torch.library.Library("torchvision", "FRAGMENT")
@@ -208,3 +211,14 @@ def test_deform_conv2d(use_mask, groups, offset_groups):
         return torch.ops.torchvision.deform_conv2d(x, weight, offset, mask, bias, *options)
 
     check(function, IMAGE, offset, mask)
+
+
+def test_code_imports_what_makes_the_operators_known() -> None:
+    class Kept(torch.nn.Module):
+        def forward(self, boxes: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+            return torch.ops.torchvision.nms(boxes, scores, 0.5)  # type: ignore[no-any-return]
+
+    torch.export.save(torch.export.export(Kept(), (torch.rand(5, 4), torch.rand(5))), "m.pt2")
+    tonnx.convert("m.pt2", "m.py")
+    code = Path("m.py").read_text()
+    assert "\nimport torchvision  # noqa: F401\n" in code and "torch.ops.torchvision.nms(boxes, scores, 0.5)" in code
