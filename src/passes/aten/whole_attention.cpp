@@ -17,6 +17,8 @@ enum class Atom : uint8_t { First, Second, Three, Head, Unit };
 using Dimension = std::vector<Atom>;
 using Dimensions = std::vector<Dimension>;
 
+constexpr int64_t kMostUnits = int64_t{1} << 24;  // of a head, and heads: their product is a number
+
 size_t from_front(int64_t dim, size_t rank) {
   return static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(rank) : dim);
 }
@@ -68,7 +70,7 @@ class WholeAttention {
     const auto& shape = operand(node_, "query")->type.shape;
     if (!shape || shape->size() != 4) return false;
     const auto heads = (*shape)[1].constant(), unit = (*shape)[3].constant();
-    if (!heads || !unit || *heads < 1 || *unit < 1) return false;
+    if (!heads || !unit || *heads < 1 || *unit < 1 || *heads > kMostUnits || *unit > kMostUnits) return false;
     heads_ = *heads;
     unit_ = *unit;
     const Attribute* scale = node_.find_attribute("scale");
@@ -201,7 +203,7 @@ class WholeAttention {
       int64_t product = 1;
       while (at < parts.size() && (product < *wanted || dim.empty())) {
         const auto next = size_of(parts[at]).constant();
-        if (!next || *next < 1 || product * *next > *wanted) break;
+        if (!next || *next < 1 || *next > *wanted / product) break;
         product *= *next;
         dim.push_back(parts[at++]);
       }
