@@ -34,8 +34,9 @@ _COPIED = frozenset((dict, list, set, OrderedDict))
 
 def _set_quickly(self: nn.Module, name: str, value: Any) -> None:
     """What nn.Module.__setattr__ does for numbers and texts, and for members: all others are left to it."""
-    if type(value) in _PLAIN and name not in self._parameters:
-        self.__dict__[name] = value
+    fields = self.__dict__
+    if type(value) in _PLAIN and name not in fields.get("_parameters", ()):  # which some layers do not have yet
+        fields[name] = value
     else:
         nn.Module.__setattr__(self, name, value)
 

@@ -260,8 +260,7 @@ def test_sequences_read_as_lists() -> None:
         "        y = [*s[:1], x, *s[1:]]\n"
         "        n = p.item()\n"
         "        z = [*y[:n], *y[n:][1:]]\n"
-        "        u = torch.tensor(len(z), device=x.device)\n"
-        "        return y, z, z[1], u"
+        "        return y, z, z[1], torch.tensor(len(z), device=x.device)"
     )
 
 
