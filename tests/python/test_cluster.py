@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from conftest import TIMEOUT
 from onnx import TensorProto, helper, numpy_helper, save
 
 import tonnx
-from tonnx._cluster import cli, jobs
+from tonnx._cluster import cli, jobs, staged
 
 distributed = pytest.importorskip("distributed", reason="needs the package distributed")
 
@@ -135,6 +136,22 @@ def test_files_at_urls(client: Any, tmp_path: Path) -> None:
     assert (tmp_path / "disk/m000.py").read_bytes() == there["m000.py"]
     memory.rm("/bucket", recursive=True)
     memory.rm("/out", recursive=True)
+
+
+def test_readers_of_one_url_wait_for_each_other(tmp_path: Path) -> None:
+    """fsspec's memory has one position for all readers of a file."""
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    memory.pipe_file("/bucket/big.onnx", bytes(range(256)) * 4096)
+    memory.blocksize, before = 64, memory.blocksize  # a thousand places to be interrupted at
+    try:
+        paths = [tmp_path / f"{i}.onnx" for i in range(8)]
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(lambda path: staged._bring(fsspec, "memory://bucket/big.onnx", path), paths))
+    finally:
+        memory.blocksize = before
+    assert all(path.read_bytes() == bytes(range(256)) * 4096 for path in paths)
+    memory.rm("/bucket", recursive=True)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -130,9 +131,19 @@ def _run(job: StagedJob, verifies: bool, limits: Limits) -> str:
 def _bring(fsspec: Any, url: str, path: Path) -> None:
     """The file, and the file of its weights where it has one beside it."""
     files, name = fsspec.core.url_to_fs(url)
-    files.get_file(name, str(path))
+    _get(files, name, str(path))
     if files.exists(f"{name}.data"):
-        files.get_file(f"{name}.data", f"{path}.data")
+        _get(files, f"{name}.data", f"{path}.data")
+
+
+# Some file systems give every reader of a file one handle with one position (fsspec's memory does), and the threads
+# of a worker may want the same source: the readers of a name wait for each other.
+_READERS = [threading.Lock() for _ in range(64)]
+
+
+def _get(files: Any, name: str, path: str) -> None:
+    with _READERS[hash(name) % len(_READERS)]:
+        files.get_file(name, path)
 
 
 def _take(fsspec: Any, path: Path, url: str) -> None:
