@@ -291,10 +291,24 @@ void Graph::erase(Node* node) {
   }
   node->resize_inputs(0);
   for (const GraphPtr& subgraph : subgraphs_of(*node)) subgraph->release_uses();
-  (node->previous ? node->previous->next : first_) = node->next;
-  (node->next ? node->next->previous : last_) = node->previous;
+  unlink_node(node);
   node->graph = nullptr;
   --node_count_;
+}
+
+void Graph::unlink_node(Node* node) {
+  (node->previous ? node->previous->next : first_) = node->next;
+  (node->next ? node->next->previous : last_) = node->previous;
+}
+
+void Graph::move_node(Node* node, Node* before) {
+  if (node == before) return;
+  mark_changed();
+  unlink_node(node);
+  node->next = before;
+  node->previous = before->previous;
+  (node->previous ? node->previous->next : first_) = node;
+  before->previous = node;
 }
 
 void Graph::replace_uses(Value* old_value, Value* new_value) {

@@ -124,6 +124,8 @@ class Graph {
   Value* add_output_to(Node* node, std::string name, Type type = {});
   /// Makes `value`, which `node` does not produce, the node's output number i; its former producer loses it.
   void move_output(Value* value, Node* node, size_t i);
+  /// Puts a node of this graph in front of another one of it.
+  void move_node(Node* node, Node* before);
   /// Removes a node whose outputs nobody uses, with the graphs inside it.
   void erase(Node* node);
   void replace_uses(Value* old_value, Value* new_value);
@@ -157,6 +159,7 @@ class Graph {
  private:
   bool is_taken(const std::string& name) const;
   void unlink_output(size_t i);
+  void unlink_node(Node* node);
   void mark_changed();  // the nodes around it differ from the file
 
   std::deque<Node> node_storage_;

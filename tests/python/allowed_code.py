@@ -139,7 +139,8 @@ def methods_of(tree: ast.Module) -> set[str]:
 class Checker:
     def __init__(self, tree: ast.Module, allow_ops: frozenset[str] = frozenset()) -> None:
         self.bound = bound_names(tree)
-        self.attributes = attributes_set(tree) | methods_of(tree)
+        self.methods = methods_of(tree)
+        self.attributes = attributes_set(tree) | self.methods
         self.allow_ops = allow_ops
         self.learned: set[str] | None = None  # names that are not on the list, where somebody asks for them
         for name in self.bound - {"__init__"}:
@@ -198,6 +199,8 @@ class Checker:
             require(is_plain(node.attr), f"the attribute {path!r}")
         elif node.attr in self.attributes and not isinstance(node.value, ast.Name):
             require(is_plain(node.attr), f"the attribute {node.attr!r}")
+        elif node.attr in self.methods and root in self.bound - MODULES:  # of a member that a loop is at
+            pass
         elif root in MODULES and root not in self.bound:
             self.require_known(str(path))
             return

@@ -27,13 +27,7 @@ struct Step {
 class SequenceFinder {
  public:
   SequenceFinder(ModulePart& part, Method& method) : part_(part), calls_of_(method.calls), graph_(*method.graph) {
-    for (Node& node : graph_) {
-      const auto call = calls_of_.submodule_of.find(&node);
-      if (call != calls_of_.submodule_of.end()) calls_[calls_of_.submodules[call->second].name].push_back(&node);
-    }
-    for (const auto& [node, call] : calls_of_.submodule_of) {
-      if (node->graph != &graph_) calls_[calls_of_.submodules[call].name].push_back(nullptr);  // in a branch or a loop
-    }
+    note_calls(graph_);
   }
 
   void run() {
@@ -45,6 +39,14 @@ class SequenceFinder {
   }
 
  private:
+  void note_calls(const Graph& graph) {
+    for (Node& node : graph) {
+      const auto call = calls_of_.submodule_of.find(&node);
+      if (call != calls_of_.submodule_of.end()) calls_[calls_of_.submodules[call->second].name].push_back(&node);
+      for (const GraphPtr& inner : subgraphs_of(node)) note_calls(*inner);
+    }
+  }
+
   void visit(ModulePart& part, const std::string& access) {
     if (part.kind == Kind::Class && part.graph) return;  // it has found its own
     for (Member& member : part.members) {
@@ -64,7 +66,7 @@ class SequenceFinder {
     for (const Member& member : list.members) {
       const std::string step = access_step(list.kind, member.name);
       const auto calls = calls_.find(access.empty() ? step.substr(1) : access + step);
-      if (calls == calls_.end() || calls->second.size() != 1 || calls->second[0] == nullptr) return {};
+      if (calls == calls_.end() || calls->second.size() != 1 || calls->second[0]->graph != &graph_) return {};
       steps.push_back({&member, calls->second[0]});
     }
     return steps;
@@ -165,20 +167,17 @@ class SequenceFinder {
     first = take_before(list, first, members);
     if (Node* last = take_behind(list, steps.back().call, members); last != steps.back().call)
       steps.push_back({nullptr, last});
-    replace(steps, {first}, graph_.add_node(kHouse, kCall, steps.back().call), access);
+    Node* call = graph_.add_node(kHouse, kCall, steps.back().call);
+    call->add_input(first);
+    graph_.move_output(steps.back().call->output(0), call, 0);
+    replace(steps, call, access);
     list.members = std::move(members);
     list.kind = Kind::Sequential;
     return true;
   }
 
-  /// One node, in front of the last of them, in place of all calls.
-  void replace(const std::vector<Step>& steps, const std::vector<Value*>& inputs, Node* call,
-               const std::string& access) {
-    Node* last = steps.back().call;
-    for (Value* input : inputs) call->add_input(input);
-    const std::vector<Value*> outputs = last->outputs();
-    for (size_t i = 0; i < outputs.size(); ++i) graph_.move_output(outputs[i], call, i);
-    last->resize_outputs(0);
+  /// One node, which has what they gave, in place of all calls.
+  void replace(const std::vector<Step>& steps, Node* call, const std::string& access) {
     for (size_t i = steps.size(); i-- > 0;) {
       calls_of_.submodule_of.erase(steps[i].call);
       erase_with_inputs(steps[i].call);
@@ -191,26 +190,58 @@ class SequenceFinder {
   /// With the nodes that only it needs: turned weights, and what stood between it and the call before.
   void erase_with_inputs(Node* node) {
     const std::vector<Value*> inputs = node->inputs();
-    graph_.erase(node);
+    Graph& graph = *node->graph;
+    graph.erase(node);
     for (const Value* input : inputs) {
       Node* producer = input ? input->producer : nullptr;
-      if (producer && producer->graph == &graph_ && input->uses.empty() && producer->outputs().size() == 1 &&
+      if (producer && producer->graph == &graph && input->uses.empty() && producer->outputs().size() == 1 &&
           !calls_of_.submodule_of.contains(producer))
         erase_with_inputs(producer);
     }
   }
 
   void make_loop(const ModulePart& list, const std::string& access, const std::string& word) {
-    std::vector<Step> steps = steps_of(list, access);
+    make_loops_of(list, access, word, "");
+    const std::shared_ptr<ModulePart> first = list.members[0].part;
+    for (size_t i = 0; first && i < first->others.size(); ++i)
+      make_loops_of(list, access, word, "." + first->others[i]->name);
+  }
+
+  /// In each graph that calls this method of all members once.
+  void make_loops_of(const ModulePart& list, const std::string& access, const std::string& word,
+                     const std::string& method) {
+    std::vector<const std::vector<Node*>*> calls_of_member;
+    for (const Member& member : list.members) {
+      const std::string step = access_step(list.kind, member.name) + method;
+      const auto calls = calls_.find(access.empty() ? step.substr(1) : access + step);
+      if (calls == calls_.end()) return;
+      calls_of_member.push_back(&calls->second);
+    }
+    const std::vector<Node*> firsts = *calls_of_member[0];
+    for (const Node* first : firsts) {
+      std::vector<Step> steps;
+      for (size_t i = 0; i < calls_of_member.size(); ++i) {
+        const auto is_here = [&](const Node* call) { return call->graph == first->graph; };
+        const std::vector<Node*>& calls = *calls_of_member[i];
+        if (first->graph == nullptr || std::count_if(calls.begin(), calls.end(), is_here) != 1) break;
+        steps.push_back({&list.members[i], *std::find_if(calls.begin(), calls.end(), is_here)});
+      }
+      if (steps.size() == list.members.size())
+        make_loop_of(std::move(steps), &list == &part_ ? std::string(kChildren) : access, word, method);
+    }
+  }
+
+  void make_loop_of(std::vector<Step> steps, const std::string& access, const std::string& word,
+                    const std::string& method) {
     std::vector<Node*> calls;
     for (const Step& step : steps) calls.push_back(step.call);
     if (!std::all_of(calls.begin(), calls.end(), [](const Node* call) { return is_call_part(*call); })) return;
-    const auto loop = find_call_loop(calls);
+    const auto loop = find_call_loop(calls, [&](const Node* node) { return calls_of_.submodule_of.contains(node); });
     if (!loop) return;
-    Node* node = graph_.add_node(kHouse, kCall, loop->last);
-    set_loop(*node, *loop, *calls[0], word);
+    Node* node = loop->last->graph->add_node(kHouse, kCall, loop->last);
+    set_loop(*node, *loop, calls, word, method);
     if (loop->step != nullptr) steps.push_back({nullptr, loop->last});
-    replace(steps, calls[0]->inputs(), node, &list == &part_ ? std::string(kChildren) : access);
+    replace(steps, node, access);
   }
 
   /// The members of a class may be a list too, if not in name: `layer1`, `layer2` and so on.
@@ -286,8 +317,10 @@ bool calls_children(const ModulePart& part) {
       part.graph->outputs().size() != 1)
     return false;
   const Node& node = *part.graph->first();
-  return is_call_each(node) && step_of_loop(node) == nullptr && node.inputs() == part.graph->inputs() &&
-         node.outputs() == part.graph->outputs() &&
+  if (!is_call_each(node)) return false;
+  const LoopOfCalls loop = loop_of(node);
+  return loop.step == nullptr && loop.given.empty() && loop.kept.empty() && loop.method.empty() &&
+         node.inputs() == part.graph->inputs() && node.outputs() == part.graph->outputs() &&
          part.calls.submodules[part.calls.submodule_of.at(&node)].name == kChildren;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/modules/loops.h"
 #include "formats/python/expressions.h"
 #include "formats/python/liveness.h"
 #include "formats/python/nesting.h"
@@ -30,6 +31,8 @@ class BlockWriter {
   void write_statements();
   void write_return(const std::vector<std::string>& texts);
   std::vector<std::string> output_texts() const;
+  /// How many outputs, from this one on, are all that a loop has put into a list, in its order; 0 where they are not.
+  size_t whole_list_at(size_t at) const;
   /// `x, y = ...` at the end of a block: the first outputs, one for each name; those with an empty name are left out.
   void write_assignment(const std::vector<std::string>& names);
 
@@ -46,6 +49,12 @@ class BlockWriter {
   void write_projections(const Projections& projections, const Node& first);
   /// A loop over the members of a list.
   void write_each(const Node& node);
+  struct Walk {
+    std::string head, call;              // `for layer, key in zip(self.layers, keys):`, `layer`
+    std::vector<std::string> arguments;  // what each call has of its own
+  };
+  Walk walk_of(const Node& node, const LoopOfCalls& loop, const std::string& members, ChosenNames& others);
+  std::string whole_list(const std::vector<const Value*>& values) const;
 
   const Graph& graph_;
   const Scope& scope_;

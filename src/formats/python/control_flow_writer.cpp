@@ -12,6 +12,7 @@
 namespace tonnx::python {
 namespace {
 
+constexpr const char* kContiguous = ".clone(memory_format=torch.contiguous_format)";
 constexpr size_t kChoiceWidth = 88;  // `x = a if c else b` stays below this
 
 /// Whether a value may share memory with one that exists outside the block.
@@ -26,14 +27,18 @@ bool is_alias(const Graph& graph, const Value* value) {
 /// copied; both branches must give tensors that lie in memory in the same way.
 std::vector<std::string> returned_texts(const BlockWriter& block) {
   std::vector<std::string> texts;
-  for (const Value* output : block.graph().outputs()) {
-    if (!is_alias(block.graph(), output)) {
+  const std::vector<Value*>& outputs = block.graph().outputs();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Value* output = outputs[i];
+    if (const size_t count = block.whole_list_at(i); count > 0) {
+      texts.push_back(fmt::format("*(x{} for x in {})", kContiguous, block.text_of(output->producer->input(0))));
+      i += count - 1;
+    } else if (!is_alias(block.graph(), output)) {
       texts.push_back(block.text_of(output));
-      continue;
+    } else {
+      const bool is_view = output->graph == &block.graph() && output->producer != nullptr;
+      texts.push_back(block.text_of(output, precedence::kAtom) + (is_view ? kContiguous : ".clone()"));
     }
-    const bool is_view = output->graph == &block.graph() && output->producer != nullptr;
-    texts.push_back(block.text_of(output, precedence::kAtom) +
-                    (is_view ? ".clone(memory_format=torch.contiguous_format)" : ".clone()"));
   }
   return texts;
 }

@@ -66,6 +66,8 @@ std::pair<size_t, int> measure(const Node& node, const Expressions& expressions)
   return {width_of(text), depth_of_calls(text)};
 }
 
+bool is_one_of_kept(const Node* node) { return node != nullptr && loop_of_kept(*node) != nullptr; }
+
 }  // namespace
 
 Positions positions_of(const Graph& graph) {
@@ -101,7 +103,8 @@ void Nesting::hide_weights(const Graph& graph, const Expressions& expressions) {
 bool Nesting::can_nest(const Node& node, const Node& user, const Positions& positions) const {
   if (node.outputs().size() != 1 || node.output(0)->uses.size() != 1 || node.graph != user.graph) return false;
   if (apart_.contains(&node)) return false;
-  return !is_control(node) && !is_call_each(node) && positions.at(&user) - positions.at(&node) <= kReach;
+  if (is_control(node) || is_call_each(node)) return false;
+  return is_one_of_kept(&node) || positions.at(&user) - positions.at(&node) <= kReach;
 }
 
 const Projections* Nesting::find_projections(const Node* node) const {
@@ -159,7 +162,14 @@ void Nesting::choose_inputs(const Node& node, const Positions& positions, const 
       nested_.insert(first->producer);
     return;
   }
-  if (is_call_each(node) || is_optional_add(node)) return;
+  if (is_call_each(node)) {
+    for (const Value* input : node.inputs()) {
+      if (input && is_one_of_kept(input->producer) && can_nest(*input->producer, node, positions))
+        nested_.insert(input->producer);
+    }
+    return;
+  }
+  if (is_optional_add(node)) return;
   std::vector<const Node*> candidates;
   for (const Value* input : node.inputs()) {
     const Node* maker = input ? input->producer : nullptr;
@@ -204,6 +214,10 @@ void Nesting::choose_outputs(const Graph& graph, const Expressions& expressions,
     if (!producer || producer->graph != &graph || producer->outputs().size() != 1 || output->uses.size() != 1 ||
         is_control(*producer) || is_call_each(*producer))
       continue;
+    if (is_one_of_kept(producer)) {
+      nested_.insert(producer);
+      continue;
+    }
     if (graph.outputs().size() > 1) {
       const auto [width, levels] = measure(*producer, expressions);
       if (width > kShort || levels > 1) {

@@ -16,6 +16,8 @@
 namespace tonnx::python {
 namespace {
 
+constexpr size_t kShortList = 60;  // one that stands in the head of a loop
+
 /// `y, (h, c)`, or `y, _` where nobody wants what is inside.
 std::vector<std::string> nested_targets(const std::vector<std::string>& targets) {
   const std::vector<std::string> inner(targets.begin() + 1, targets.end());
@@ -121,9 +123,32 @@ void BlockWriter::write_return(const std::vector<std::string>& texts) {
   add("return " + all);
 }
 
+size_t BlockWriter::whole_list_at(size_t at) const {
+  const auto& outputs = graph_.outputs();
+  const Node* producer = nesting_.is_inside(outputs[at]) ? outputs[at]->producer : nullptr;
+  const Node* maker = producer ? loop_of_kept(*producer) : nullptr;
+  if (maker == nullptr) return 0;
+  const LoopOfCalls loop = loop_of(*maker);
+  const size_t count = loop.calls * loop.kept.size();
+  if (at + count > outputs.size()) return 0;
+  const std::vector<const Value*> values(outputs.begin() + static_cast<ptrdiff_t>(at),
+                                         outputs.begin() + static_cast<ptrdiff_t>(at + count));
+  const std::string list = whole_list(values);
+  return list == text_of(producer->input(0)) ? count : 0;
+}
+
 std::vector<std::string> BlockWriter::output_texts() const {
   std::vector<std::string> texts;
-  for (const Value* output : graph_.outputs()) texts.push_back(text_of(output));
+  for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+    const size_t count = whole_list_at(i);
+    if (count == 0) {
+      texts.push_back(text_of(graph_.outputs()[i]));
+      continue;
+    }
+    const std::string list = text_of(graph_.outputs()[i]->producer->input(0));
+    texts.push_back(count == graph_.outputs().size() ? fmt::format("tuple({})", list) : "*" + list);
+    i += count - 1;
+  }
   return texts;
 }
 
@@ -189,38 +214,130 @@ void BlockWriter::write_projections(const Projections& projections, const Node& 
   add(fmt::format("{} = ({}{} for {} in ({}))", joined(targets), each, move, each, joined(layers)));
 }
 
+/// What the loop goes over beside the members: `zip(self.layers, past)`, where each has arguments of its own.
+BlockWriter::Walk BlockWriter::walk_of(const Node& node, const LoopOfCalls& loop, const std::string& members,
+                                       ChosenNames& others) {
+  const int position = liveness_.position_of(node);
+  const size_t first = node.inputs().size() - (loop.calls - 1) * loop.given.size();  // of the arguments of the others
+  Walk walk;
+  std::vector<std::string> lists{members}, targets, grouped;
+  std::vector<std::vector<std::string>> rows(loop.calls);
+  for (size_t g = 0; g < loop.given.size(); ++g) {
+    std::vector<const Value*> values{node.input(static_cast<size_t>(loop.given[g]))};
+    for (size_t i = 1; i < loop.calls; ++i) values.push_back(node.input(first + (i - 1) * loop.given.size() + g));
+    const std::string& word = loop.given_words[g];
+    walk.arguments.push_back(word.empty() ? variables_.choose_early(*values[0], position, others)
+                                          : variables_.choose_word(word, position, others));
+    if (std::string whole = whole_list(values); !whole.empty()) {
+      targets.push_back(walk.arguments.back());
+      lists.push_back(std::move(whole));
+      continue;
+    }
+    grouped.push_back(walk.arguments.back());
+    for (size_t i = 0; i < loop.calls; ++i) rows[i].push_back(text_of(values[i]));
+  }
+  if (!grouped.empty()) {
+    std::vector<std::string> texts;
+    for (const auto& row : rows) texts.push_back(row.size() == 1 ? row[0] : python_tuple(row));
+    targets.push_back(grouped.size() == 1 ? grouped[0] : python_tuple(grouped));
+    lists.push_back(fmt::format("[{}]", joined(texts)));
+    if (lists.back().size() > kShortList) {
+      const std::string name =
+          variables_.choose_word(loop.list_word.empty() ? "arguments" : loop.list_word, position, others);
+      add(fmt::format("{} = {}", name, std::exchange(lists.back(), name)));
+    }
+  }
+  const std::string each = variables_.choose_word(word_for_one_of(loop.word), position, others);
+  walk.call = each + loop.method;
+  targets.insert(targets.begin(), each);
+  walk.head = fmt::format("for {} in {}:", joined(targets),
+                          lists.size() == 1 ? lists[0] : fmt::format("zip({})", joined(lists)));
+  return walk;
+}
+
+/// `outputs` or `reversed(outputs)`, where the values are all that an earlier loop has put there; empty elsewhere.
+std::string BlockWriter::whole_list(const std::vector<const Value*>& values) const {
+  const Node* maker = nullptr;
+  const auto last = static_cast<int64_t>(values.size()) - 1;
+  bool is_forward = true, is_backward = true;
+  for (int64_t i = 0; i <= last; ++i) {
+    const Value& value = *values[static_cast<size_t>(i)];
+    const auto place = place_in_list(value);
+    if (!place || (maker != nullptr && place->loop != maker)) return "";
+    maker = place->loop;
+    if (loop_of_kept(*value.producer) != nullptr && !nesting_.is_inside(&value)) return "";
+    is_forward = is_forward && place->index == i;
+    is_backward = is_backward && place->index == last - i;
+  }
+  const LoopOfCalls made = loop_of(*maker);
+  if (made.calls * made.kept.size() != values.size()) return "";
+  const std::string list = text_of(maker->outputs().back());
+  return is_forward ? list : is_backward ? fmt::format("reversed({})", list) : "";
+}
+
 void BlockWriter::write_each(const Node& node) {
   const int position = liveness_.position_of(node);
-  const auto& carried = *node.find_attribute("carried")->value.get<std::vector<int64_t>>();
-  const std::string& list = scope_.tree.submodules[scope_.tree.submodule_of.at(&node)].name;
+  const LoopOfCalls loop = loop_of(node);
   ChosenNames others;
-  std::vector<std::string> arguments, targets(carried.size()), texts, set;
-  for (const Value* input : node.inputs()) arguments.push_back(text_of(input));
-  for (size_t i = 0; i < carried.size(); ++i) {
-    std::string& argument = arguments[static_cast<size_t>(carried[i])];
-    const Value* input = node.input(static_cast<size_t>(carried[i]));
-    const bool is_free = input->constant == nullptr && liveness_.last_use(input) == position &&
-                         !scope_.parameters.contains(argument) &&
-                         std::count(node.inputs().begin(), node.inputs().end(), input) == 1 &&
-                         variables_.find(input) != nullptr && *variables_.find(input) == argument;
-    targets[i] = is_free ? argument : variables_.choose_early(*node.output(i), position, others);
+  std::vector<std::string> arguments, targets(loop.carried.size(), "_"), texts, set;
+  const size_t count = node.inputs().size() - (loop.calls - 1) * loop.given.size();
+  for (size_t k = 0; k < count; ++k) {
+    const bool is_given = std::find(loop.given.begin(), loop.given.end(), static_cast<int64_t>(k)) != loop.given.end();
+    arguments.push_back(is_given ? "" : text_of(node.input(k)));
+  }
+  size_t output = 0;
+  for (size_t i = 0; i < loop.carried.size(); ++i) {
+    if (loop.carried[i] < 0) continue;
+    std::string& argument = arguments[static_cast<size_t>(loop.carried[i])];
+    const Value* input = node.input(static_cast<size_t>(loop.carried[i]));
+    const bool is_free =
+        input->constant == nullptr && liveness_.last_use(input) == position && !scope_.parameters.contains(argument) &&
+        std::count(node.inputs().begin(), node.inputs().end(), input) == 1 && variables_.find(input) != nullptr &&
+        *variables_.find(input) == argument && !variables_.is_live(argument, position);
+    const Value& result = *node.output(output++);
+    targets[i] = is_free ? argument : variables_.choose_early(result, position, others);
     if (is_free) continue;
     set.push_back(targets[i]);
     texts.push_back(std::exchange(argument, targets[i]));
   }
   if (!set.empty()) add(fmt::format("{} = {}", joined(set), joined(texts)));
-  const auto& word = *node.find_attribute("word")->value.get<std::string>();
-  const std::string each = variables_.choose_word(word_for_one_of(word), position, others);
-  add(fmt::format("for {} in self.{}:", each, list));
-  std::string text = fmt::format("{}({})", each, joined(arguments));
-  if (const Node* step = step_of_loop(node)) {
-    const Value* argument = step->graph->inputs()[0];
-    text = expressions_.spelled_with(*step, [&](const Value* value) { return value == argument ? targets[0] : text; });
+  const std::string& list = scope_.tree.submodules[scope_.tree.submodule_of.at(&node)].name;
+  const Walk walk = walk_of(node, loop, "self." + list, others);
+  for (size_t g = 0; g < loop.given.size(); ++g) arguments[static_cast<size_t>(loop.given[g])] = walk.arguments[g];
+  std::vector<std::string> kept;
+  for (size_t i = 0; i < loop.kept.size(); ++i) {
+    std::string& target = targets[static_cast<size_t>(loop.kept[i])];
+    const std::string& word = loop.kept_words[i];
+    if (target == "_")
+      target = word.empty() ? variables_.choose_early(*node.output(0), position, others)
+                            : variables_.choose_word(word, position, others);
+    const Node* step = loop.kept_steps[i];
+    kept.push_back(step ? expressions_.spelled_with(*step, [&](const Value*) { return target; }) : target);
+  }
+  const Value* kept_list = loop.kept.empty() ? nullptr : node.outputs().back();
+  std::string name;
+  if (kept_list != nullptr) {
+    name = variables_.choose_word(identifier(kept_list->name), position, others);
+    add(fmt::format("{} = []", name));
+  }
+  add(walk.head);
+  std::string text = fmt::format("{}({})", walk.call, joined(arguments));
+  if (loop.step != nullptr) {
+    const Value* argument = loop.step->graph->inputs()[0];
+    text = expressions_.spelled_with(*loop.step,
+                                     [&](const Value* value) { return value == argument ? targets[0] : text; });
   }
   add(fmt::format("{} = {}", joined(targets), text), 1);
+  if (kept_list != nullptr)
+    add(kept.size() == 1 ? fmt::format("{}.append({})", name, kept[0]) : fmt::format("{} += [{}]", name, joined(kept)),
+        1);
+  output = 0;
   for (size_t i = 0; i < targets.size(); ++i) {
-    if (liveness_.is_used(node.output(i))) variables_.set(node.output(i), targets[i]);
+    if (loop.carried[i] < 0) continue;
+    const Value* result = node.output(output++);
+    if (liveness_.is_used(result)) variables_.set(result, targets[i]);
   }
+  if (kept_list != nullptr) variables_.set(kept_list, name);
 }
 
 Forward write_forward(const Graph& graph, const ModuleTree& tree, const std::string& state_name, bool is_model) {

@@ -26,7 +26,6 @@ bool Variables::is_live_around(const std::string& name) const {
   return outer_ != nullptr && outer_->is_live(name, position_in_outer_ - 1);
 }
 
-/// Whether the variable is needed behind that position, here or in the blocks around.
 bool Variables::is_live(const std::string& name, int position) const {
   if (reserved_.contains(name)) return true;
   if (const auto held = holder_.find(name); held != holder_.end() && liveness_.last_use(held->second) > position)

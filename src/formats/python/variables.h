@@ -34,6 +34,8 @@ class Variables {
   void reserve(const std::string& name) { reserved_.insert(name); }
   /// The name of a value of this block or of those around; null where it has none.
   const std::string* find(const Value* value) const;
+  /// Whether the variable is needed behind that position, here or in the blocks around.
+  bool is_live(const std::string& name, int position) const;
 
   /// The name for a result of a statement: a word for it where that is free, that of an operand which is not needed any
   /// more, or a free one; `_` where nobody uses it.
@@ -45,7 +47,6 @@ class Variables {
   std::string choose_word(const std::string& word, int position, ChosenNames& others);
 
  private:
-  bool is_live(const std::string& name, int position) const;
   bool is_live_around(const std::string& name) const;
   int needed_until(const std::string& name) const;
   Numbers& numbers_of(const std::string& word, int first);

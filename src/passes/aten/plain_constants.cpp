@@ -1,7 +1,9 @@
 // plain_constants.cpp - aten: constants that a line of code says, such as 0, 1, 2 ..., are computed, and weights that
 // an exporter repeated are stored once.
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 
 #include "base/computed.h"
@@ -60,14 +62,19 @@ std::optional<int64_t> lower_diagonal(const std::vector<int64_t>& numbers, int64
   return diagonal;
 }
 
+bool is_empty(const Tensor& tensor) {
+  return std::find(tensor.dims.begin(), tensor.dims.end(), 0) != tensor.dims.end();
+}
+
 class PlainConstant {
  public:
   PlainConstant(Graph& graph, const Value& value) : graph_(graph), value_(value), sizes_(value.constant->dims) {}
 
-  /// The value that code computes in front of the node; null where the constant is not plain.
-  Value* write_before(Node& node) {
-    writer_.write_before(&node);
-    like_ = &node;
+  /// The value that code computes in front of the node, or at the end; null where the constant is not plain.
+  Value* write_before(Node* node) {
+    writer_.write_before(node);
+    like_ = node;
+    if (is_empty(*value_.constant)) return filled(0);
     const auto numbers = ints_of(*value_.constant, kManyElements);
     if (!numbers || numbers->size() < 2) return nullptr;
     const Sizes slim = slim_dims(sizes_, *numbers);
@@ -154,10 +161,34 @@ class PlainConstant {
 bool may_be_plain(const Value& value) {
   return value.constant && !value.trainable && !value.sparse && !value.uses.empty() && value.uses.size() <= kManyUses &&
          (value.constant->dtype == DType::Int64 || value.constant->dtype == DType::Bool) &&
-         value.type.kind == Type::Kind::Tensor && !python::is_state_key(value.name) &&
-         std::find(value.constant->dims.begin(), value.constant->dims.end(), 0) == value.constant->dims.end() &&
+         value.type.kind == Type::Kind::Tensor && !python::is_state_key(value.name) && !is_empty(*value.constant) &&
          std::all_of(value.uses.begin(), value.uses.end(),
                      [&](const Use& use) { return use.user != nullptr && use.user->graph == value.graph; });
+}
+
+/// The graph whose node or output the use is.
+Graph* graph_of(const Use& use) { return use.user ? use.user->graph : use.output_of; }
+
+bool is_plain_type(DType dtype) {
+  return (is_float(dtype) || is_integer(dtype) || dtype == DType::Bool) && !is_sub_byte(dtype);
+}
+
+/// The node in front of which an empty tensor is made; null: at the end, where only outputs need it.
+Node* user_of_empty(const Value& value) {
+  const bool is_output = std::all_of(value.uses.begin(), value.uses.end(), [](const Use& use) { return !use.user; });
+  if (is_output) return nullptr;
+  return value.uses.size() == 1 ? value.uses[0].user : graph_of(value.uses[0])->first();
+}
+
+/// A tensor of no elements that only one graph uses. What an output of it is called is no name of a weight.
+bool is_plain_and_empty(const Value& value) {
+  if (!value.constant || value.sparse || value.uses.empty() || value.uses.size() > kManyUses ||
+      value.type.kind != Type::Kind::Tensor || !is_empty(*value.constant) || !is_plain_type(value.constant->dtype))
+    return false;
+  const bool is_output = std::any_of(value.uses.begin(), value.uses.end(), [](const Use& use) { return !use.user; });
+  return (is_output || !python::is_state_key(value.name)) &&
+         std::all_of(value.uses.begin(), value.uses.end(),
+                     [&](const Use& use) { return graph_of(use) == graph_of(value.uses[0]); });
 }
 
 /// The nodes of a graph, numbered when somebody asks.
@@ -217,12 +248,19 @@ void store_once(Graph& graph, Value& value) {
 void write_plain_constants(Graph& graph) {
   const std::vector<Value*> initializers = graph.initializers();
   Order order(graph);
+  std::map<std::tuple<const Graph*, DType, Sizes>, Value*> at_end;  // those of no elements, once each
   for (Value* value : initializers) {
     if (value->constant && is_computed(value->constant->data)) continue;
     if (is_repeated(*value) && value->type.shape) store_once(graph, *value);
-    if (!may_be_plain(*value)) continue;
-    Value* made = PlainConstant(graph, *value).write_before(*order.first_user(*value));
-    if (made != nullptr) graph.replace_uses(value, made);
+    const bool is_empty = is_plain_and_empty(*value);
+    if (!is_empty && !may_be_plain(*value)) continue;
+    Graph& user = *graph_of(value->uses[0]);
+    Node* before = is_empty ? user_of_empty(*value) : order.first_user(*value);
+    Value*& last = at_end[{&user, value->constant->dtype, value->constant->dims}];
+    Value* made = before || !last ? PlainConstant(user, *value).write_before(before) : last;
+    if (made == nullptr) continue;
+    graph.replace_uses(value, made);
+    if (before == nullptr) last = made;
   }
 }
 
