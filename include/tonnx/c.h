@@ -215,6 +215,62 @@ TONNX_API const int64_t* tonnx_tensor_sizes(const tonnx_tensor* tensor);
 TONNX_API const void* tonnx_tensor_data(const tonnx_tensor* tensor);
 TONNX_API size_t tonnx_tensor_size(const tonnx_tensor* tensor); /**< How many bytes there are. */
 
+/** A node of a model as it is; valid as long as the model lives and is not changed, as are the names that it gives. */
+typedef struct tonnx_node_view tonnx_node_view;
+/** The first node of the model's graph, in the order in which they run; NULL where there is none. */
+TONNX_API const tonnx_node_view* tonnx_model_first_node(const tonnx_model* model);
+/** The node behind this one in its graph; NULL behind the last. */
+TONNX_API const tonnx_node_view* tonnx_node_view_next(const tonnx_node_view* node);
+/** `Conv`; `conv2d` in a program of PyTorch. */
+TONNX_API const char* tonnx_node_view_op(const tonnx_node_view* node);
+/** Empty for ai.onnx; `aten` in a program of PyTorch. */
+TONNX_API const char* tonnx_node_view_domain(const tonnx_node_view* node);
+/** `Tensor` of `aten::add.Tensor`; empty in ONNX. */
+TONNX_API const char* tonnx_node_view_overload(const tonnx_node_view* node);
+/** Its name, which may be empty; of a program of PyTorch the path of its module. */
+TONNX_API const char* tonnx_node_view_name(const tonnx_node_view* node);
+TONNX_API size_t tonnx_node_view_input_count(const tonnx_node_view* node);  /**< How many inputs it has. */
+TONNX_API size_t tonnx_node_view_output_count(const tonnx_node_view* node); /**< How many outputs it has. */
+/** The name of the value that it takes; NULL for one that is left out, and beyond the last. */
+TONNX_API const char* tonnx_node_view_input(const tonnx_node_view* node, size_t index);
+/** The name of a value that it gives; NULL for one that is left out, and beyond the last. */
+TONNX_API const char* tonnx_node_view_output(const tonnx_node_view* node, size_t index);
+/** Type and sizes of a value that it gives, `float32[n, 3]`, as far as they are known. */
+TONNX_API tonnx_status tonnx_node_view_output_type(const tonnx_node_view* node, size_t index, tonnx_buffer** text,
+                                                   tonnx_error** error);
+/** How many attributes it has, or arguments in a program of PyTorch. */
+TONNX_API size_t tonnx_node_view_attribute_count(const tonnx_node_view* node);
+/** The name of one of them; NULL beyond the last. */
+TONNX_API const char* tonnx_node_view_attribute(const tonnx_node_view* node, size_t index);
+/** An attribute that is an integer. Each of these fails where there is none of that name, or it is of another kind. */
+TONNX_API tonnx_status tonnx_node_view_int(const tonnx_node_view* node, const char* name, int64_t* value,
+                                           tonnx_error** error);
+/** One that is a number. */
+TONNX_API tonnx_status tonnx_node_view_float(const tonnx_node_view* node, const char* name, double* value,
+                                             tonnx_error** error);
+/** One that is a text, which is not copied. */
+TONNX_API tonnx_status tonnx_node_view_text(const tonnx_node_view* node, const char* name, const char** value,
+                                            tonnx_error** error);
+/** One that is a list of integers: how many there are, of which as many are written as there is room for. */
+TONNX_API tonnx_status tonnx_node_view_ints(const tonnx_node_view* node, const char* name, int64_t* values, size_t room,
+                                            size_t* count, tonnx_error** error);
+/** One that is a list of numbers, in the same way. */
+TONNX_API tonnx_status tonnx_node_view_floats(const tonnx_node_view* node, const char* name, double* values,
+                                              size_t room, size_t* count, tonnx_error** error);
+/** One that is a tensor, which shares the bytes of the model and must be freed before it. */
+TONNX_API tonnx_status tonnx_node_view_tensor(const tonnx_node_view* node, const char* name, tonnx_tensor** tensor,
+                                              tonnx_error** error);
+/** One that is a graph, such as the branch of an If: its first node, which is NULL where it has none. */
+TONNX_API tonnx_status tonnx_node_view_graph(const tonnx_node_view* node, const char* name,
+                                             const tonnx_node_view** first, tonnx_error** error);
+/** How many weights the graph of the model has. */
+TONNX_API size_t tonnx_model_weight_count(const tonnx_model* model);
+/** The name of a weight, as that of an input. */
+TONNX_API const char* tonnx_model_weight_name(const tonnx_model* model, size_t index);
+/** A weight, which shares the bytes of the model, mostly those of the mapped file, and must be freed before it. */
+TONNX_API tonnx_status tonnx_model_weight(const tonnx_model* model, size_t index, tonnx_tensor** tensor,
+                                          tonnx_error** error);
+
 /** Attributes of a node that is made. */
 typedef struct tonnx_attributes tonnx_attributes;
 /** No attributes; NULL where there is no memory. Where a function takes attributes, NULL stands for these. */

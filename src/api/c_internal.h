@@ -65,6 +65,7 @@ struct tonnx_model {
   std::shared_ptr<const tonnx::c_interface::LentBytes> lent;  // goes away after the model that is in it
   tonnx::v1::Model model;
   std::vector<std::string> inputs, outputs, input_types, output_types;
+  std::vector<tonnx::v1::ValueView> weights;
 };
 
 namespace tonnx::c_interface {
@@ -184,7 +185,7 @@ inline v1::WriteOptions write_options_of(const tonnx_options* given) {
 
 /// Around a model goes what is asked of it by pointers that outlive the call.
 inline tonnx_model* handle_of(v1::Model model, std::shared_ptr<const LentBytes> lent = nullptr) {
-  auto handle = std::make_unique<tonnx_model>(tonnx_model{std::move(lent), std::move(model), {}, {}, {}, {}});
+  auto handle = std::make_unique<tonnx_model>(tonnx_model{std::move(lent), std::move(model), {}, {}, {}, {}, {}});
   const v1::GraphView graph = handle->model.graph();
   for (const v1::ValueView& input : graph.inputs()) {
     handle->inputs.emplace_back(input.name());
@@ -194,6 +195,7 @@ inline tonnx_model* handle_of(v1::Model model, std::shared_ptr<const LentBytes> 
     handle->outputs.emplace_back(output.name());
     handle->output_types.push_back(v1::text_of(output.type()));
   }
+  handle->weights = graph.initializers();
   return handle.release();
 }
 

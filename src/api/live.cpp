@@ -1,9 +1,11 @@
 // live.cpp - programs of a process that has PyTorch: exported in memory, or scripted and read for one call.
+#include "api/internal.h"
+
+// behind it, as it says which names the sources of the library use
 #include <tonnx/live.h>
 
 #include <filesystem>
 
-#include "api/internal.h"
 #include "formats/pt2/pt2.h"
 #include "formats/torchscript/torchscript.h"
 

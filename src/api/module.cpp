@@ -1,7 +1,9 @@
 // module.cpp - models on their way to modules in memory: weights are copied meanwhile, and callers take nodes over.
+#include "api/internal.h"
+
+// behind it, as it says which names the sources of the library use
 #include <tonnx/module.h>
 
-#include "api/internal.h"
 #include "base/computed.h"
 #include "base/copies.h"
 

@@ -1,9 +1,11 @@
 // tools.cpp - lists, texts and files for command lines and bindings.
+#include "api/internal.h"
+
+// behind it, as it says which names the sources of the library use
 #include <tonnx/tools.h>
 
 #include <algorithm>
 
-#include "api/internal.h"
 #include "base/join.h"
 #include "base/nearest.h"
 #include "base/output_file.h"

@@ -206,6 +206,156 @@ static void try_registry(void) {
   tonnx_model_free(model);
 }
 
+/* elu(x, alpha) as a node of another domain, with alpha as a constant */
+static int elu_to_onnx(void* context, const tonnx_node* node, tonnx_builder* builder, const tonnx_value** outputs,
+                       size_t output_count) {
+  const tonnx_value* inputs[2];
+  tonnx_attributes* attributes = tonnx_attributes_new();
+  tonnx_arguments* none = tonnx_arguments_new();
+  tonnx_tensor* number = NULL;
+  double alpha = 0;
+  float value;
+  EXPECT(output_count == 1 && tonnx_node_float(node, "alpha", &alpha) == TONNX_OK && alpha == 0.25);
+  value = (float)alpha;
+  EXPECT(tonnx_tensor_new("float32", NULL, 0, &value, sizeof value, &number, NULL) == TONNX_OK);
+  inputs[0] = tonnx_node_input(node, "self");
+  EXPECT(tonnx_builder_constant(builder, number, &inputs[1], NULL) == TONNX_OK);
+  EXPECT(tonnx_builder_call(builder, "elu", none, &outputs[0], NULL) == TONNX_BAD_ARGUMENT); /* the other direction */
+  EXPECT(tonnx_attributes_set_text(attributes, "kind", "soft") == TONNX_OK);
+  EXPECT(tonnx_builder_node(builder, "my.domain.Elu", inputs, 2, attributes, &outputs[0], NULL) == TONNX_OK);
+  tonnx_tensor_free(number);
+  tonnx_arguments_free(none);
+  tonnx_attributes_free(attributes);
+  ++*(int*)context;
+  return 0;
+}
+
+static void try_registry_of_aten(void) {
+  static const char* const signature =
+      "aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor";
+  const char* const x[] = {"scaled"};
+  int calls = 0;
+  const char* kind = NULL;
+  const tonnx_node_view* node = NULL;
+  tonnx_model* model = built("Relu", NULL);
+  tonnx_model* program = NULL;
+  tonnx_editor* editor = NULL;
+  tonnx_buffer* bytes = NULL;
+  tonnx_error* error = NULL;
+  tonnx_tensor* alpha = NULL;
+  tonnx_attributes* attributes = tonnx_attributes_new();
+  tonnx_registry* registry = tonnx_registry_new();
+  tonnx_options* options = tonnx_options_new();
+  EXPECT(tonnx_attributes_set_float(attributes, "alpha", 0.25) == TONNX_OK);
+  EXPECT_STATUS(tonnx_editor_new(model, &editor, &error), TONNX_OK, error);
+  EXPECT_STATUS(tonnx_editor_replace_node(editor, "last", "Elu", NULL, x, 1, attributes, &error), TONNX_OK, error);
+  EXPECT_STATUS(tonnx_editor_finish(editor, model, &error), TONNX_OK, error);
+  EXPECT_STATUS(tonnx_model_to_bytes(model, TONNX_FORMAT_TORCH_EXPORT, NULL, &bytes, &error), TONNX_OK, error);
+  EXPECT_STATUS(tonnx_model_read_bytes(tonnx_buffer_data(bytes), tonnx_buffer_size(bytes), TONNX_FORMAT_TORCH_EXPORT,
+                                       NULL, NULL, NULL, &program, &error),
+                TONNX_OK, error);
+  tonnx_buffer_free(bytes);
+  EXPECT_STATUS(tonnx_registry_add_aten(registry, "elu(Tensor x) -> Tensor", elu_to_onnx, &calls, &error),
+                TONNX_INVALID_MODEL, error);
+  EXPECT_STATUS(tonnx_registry_add_aten(registry, signature, elu_to_onnx, &calls, &error), TONNX_OK, error);
+  EXPECT(tonnx_options_set_registry(options, registry) == TONNX_OK);
+  EXPECT_STATUS(tonnx_model_to_bytes(program, TONNX_FORMAT_ONNX, options, &bytes, &error), TONNX_OK, error);
+  EXPECT(calls == 1);
+  tonnx_model_free(model);
+  EXPECT_STATUS(tonnx_model_read_bytes(tonnx_buffer_data(bytes), tonnx_buffer_size(bytes), TONNX_FORMAT_ONNX, NULL,
+                                       NULL, NULL, &model, &error),
+                TONNX_OK, error);
+  for (node = tonnx_model_first_node(model); strcmp(tonnx_node_view_op(node), "Elu") != 0;)
+    node = tonnx_node_view_next(node);
+  EXPECT(strcmp(tonnx_node_view_domain(node), "my.domain") == 0 && tonnx_node_view_input_count(node) == 2);
+  EXPECT_STATUS(tonnx_node_view_text(node, "kind", &kind, &error), TONNX_OK, error);
+  EXPECT(strcmp(kind, "soft") == 0);
+  EXPECT(tonnx_model_weight_count(model) == 2);
+  EXPECT_STATUS(tonnx_model_weight(model, 1, &alpha, &error), TONNX_OK, error);
+  EXPECT(tonnx_tensor_rank(alpha) == 0 && *(const float*)tonnx_tensor_data(alpha) == 0.25F);
+  tonnx_tensor_free(alpha);
+  tonnx_buffer_free(bytes);
+  tonnx_editor_free(editor);
+  tonnx_attributes_free(attributes);
+  tonnx_registry_free(registry);
+  tonnx_options_free(options);
+  tonnx_model_free(program);
+  tonnx_model_free(model);
+}
+
+static void try_views(void) {
+  static const float values[] = {1, 2};
+  const char* const scaled[] = {"scaled"};
+  const char* const window[] = {"window"};
+  const int64_t sizes[] = {2}, kernel[] = {3, 5};
+  const double slopes[] = {0.5, 0.25};
+  int64_t ints[2] = {0, 0}, number = 0;
+  double floats[1] = {0}, slope = 0;
+  size_t count = 0;
+  const char* text = NULL;
+  const tonnx_node_view *node = NULL, *inside = NULL;
+  tonnx_model* model = built("Relu", NULL);
+  tonnx_editor* editor = NULL;
+  tonnx_tensor* tensor = NULL;
+  tonnx_buffer* type = NULL;
+  tonnx_error* error = NULL;
+  tonnx_attributes* attributes = tonnx_attributes_new();
+  EXPECT_STATUS(tonnx_tensor_new("float32", sizes, 1, values, sizeof values, &tensor, &error), TONNX_OK, error);
+  EXPECT(tonnx_attributes_set_ints(attributes, "kernel", kernel, 2) == TONNX_OK);
+  EXPECT(tonnx_attributes_set_floats(attributes, "slopes", slopes, 2) == TONNX_OK);
+  EXPECT(tonnx_attributes_set_int(attributes, "ceil", 7) == TONNX_OK);
+  EXPECT(tonnx_attributes_set_float(attributes, "slope", 0.125) == TONNX_OK);
+  EXPECT(tonnx_attributes_set_tensor(attributes, "table", tensor) == TONNX_OK);
+  tonnx_tensor_free(tensor);
+  EXPECT_STATUS(tonnx_editor_new(model, &editor, &error), TONNX_OK, error);
+  EXPECT_STATUS(
+      tonnx_editor_add_node(editor, "Window", "my.domain", "w", scaled, 1, window, 1, attributes, NULL, &error),
+      TONNX_OK, error);
+  EXPECT_STATUS(tonnx_editor_add_output(editor, "window", &error), TONNX_OK, error);
+  EXPECT_STATUS(tonnx_editor_finish(editor, model, &error), TONNX_OK, error);
+
+  node = tonnx_model_first_node(model);
+  EXPECT(strcmp(tonnx_node_view_op(node), "Mul") == 0 && strcmp(tonnx_node_view_name(node), "times") == 0);
+  EXPECT(strcmp(tonnx_node_view_domain(node), "") == 0 && strcmp(tonnx_node_view_overload(node), "") == 0);
+  EXPECT(tonnx_node_view_input_count(node) == 2 && tonnx_node_view_output_count(node) == 1);
+  EXPECT(strcmp(tonnx_node_view_input(node, 1), "scale") == 0 && tonnx_node_view_input(node, 2) == NULL);
+  EXPECT(strcmp(tonnx_node_view_output(node, 0), "scaled") == 0 && tonnx_node_view_output(node, 1) == NULL);
+  EXPECT(tonnx_node_view_attribute_count(node) == 0 && tonnx_node_view_attribute(node, 0) == NULL);
+  EXPECT_STATUS(tonnx_model_infer_shapes(model, &error), TONNX_OK, error);
+  node = tonnx_model_first_node(model);
+  EXPECT_STATUS(tonnx_node_view_output_type(node, 0, &type, &error), TONNX_OK, error);
+  EXPECT(holds(type, "float32["));
+  tonnx_buffer_free(type);
+  EXPECT_STATUS(tonnx_node_view_output_type(node, 1, &type, &error), TONNX_BAD_ARGUMENT, error);
+  node = tonnx_node_view_next(tonnx_node_view_next(node));
+  EXPECT(strcmp(tonnx_node_view_op(node), "Window") == 0 && tonnx_node_view_next(node) == NULL);
+  EXPECT(tonnx_node_view_attribute_count(node) == 5 && tonnx_node_view_attribute(node, 5) == NULL);
+  EXPECT_STATUS(tonnx_node_view_ints(node, "kernel", ints, 2, &count, &error), TONNX_OK, error);
+  EXPECT(count == 2 && ints[0] == 3 && ints[1] == 5);
+  EXPECT_STATUS(tonnx_node_view_floats(node, "slopes", floats, 1, &count, &error), TONNX_OK, error);
+  EXPECT(count == 2 && floats[0] == 0.5);
+  EXPECT_STATUS(tonnx_node_view_int(node, "ceil", &number, &error), TONNX_OK, error);
+  EXPECT_STATUS(tonnx_node_view_float(node, "slope", &slope, &error), TONNX_OK, error);
+  EXPECT(number == 7 && slope == 0.125);
+  EXPECT_STATUS(tonnx_node_view_tensor(node, "table", &tensor, &error), TONNX_OK, error);
+  EXPECT(tonnx_tensor_size(tensor) == sizeof values && memcmp(tonnx_tensor_data(tensor), values, sizeof values) == 0);
+  tonnx_tensor_free(tensor);
+  EXPECT_STATUS(tonnx_node_view_text(node, "ceil", &text, &error), TONNX_INVALID_MODEL, error);
+  EXPECT_STATUS(tonnx_node_view_int(node, "nobody", &number, &error), TONNX_BAD_ARGUMENT, error);
+  EXPECT_STATUS(tonnx_node_view_graph(node, "kernel", &inside, &error), TONNX_INVALID_MODEL, error);
+  EXPECT_STATUS(tonnx_node_view_int(NULL, "ceil", &number, &error), TONNX_BAD_ARGUMENT, error);
+  EXPECT(tonnx_model_weight_count(model) == 1 && strcmp(tonnx_model_weight_name(model, 0), "scale") == 0);
+  EXPECT(tonnx_model_weight_name(model, 1) == NULL && tonnx_model_weight_count(NULL) == 0);
+  EXPECT_STATUS(tonnx_model_weight(model, 0, &tensor, &error), TONNX_OK, error);
+  EXPECT(strcmp(tonnx_tensor_type(tensor), "float32") == 0);
+  tonnx_tensor_free(tensor);
+  EXPECT_STATUS(tonnx_model_weight(model, 1, &tensor, &error), TONNX_BAD_ARGUMENT, error);
+  EXPECT(tonnx_model_first_node(NULL) == NULL && tonnx_node_view_next(NULL) == NULL);
+  tonnx_editor_free(editor);
+  tonnx_attributes_free(attributes);
+  tonnx_model_free(model);
+}
+
 /* y = relu(x * {1, 2, 4}), and the last of every three is off by `context` */
 static void compute(const tonnx_tensor* x, float off, float* scaled, float* y, size_t count) {
   static const float scale[] = {1, 2, 4};
@@ -352,6 +502,8 @@ int main(int argc, char** argv) {
   try_tensors();
   try_editor();
   try_registry();
+  try_registry_of_aten();
+  try_views();
   try_verify();
   try_batch(argv[1]);
   if (failures == 0) printf("what is changed from C is as it should be\n");
