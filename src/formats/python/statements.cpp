@@ -125,16 +125,14 @@ void BlockWriter::write_return(const std::vector<std::string>& texts) {
 
 size_t BlockWriter::whole_list_at(size_t at) const {
   const auto& outputs = graph_.outputs();
-  const Node* producer = nesting_.is_inside(outputs[at]) ? outputs[at]->producer : nullptr;
-  const Node* maker = producer ? loop_of_kept(*producer) : nullptr;
-  if (maker == nullptr) return 0;
-  const LoopOfCalls loop = loop_of(*maker);
+  const auto place = nesting_.is_inside(outputs[at]) ? place_in_list(*outputs[at]) : std::nullopt;
+  if (!place || place->index != 0) return 0;
+  const LoopOfCalls loop = loop_of(*place->loop);
   const size_t count = loop.calls * loop.kept.size();
   if (at + count > outputs.size()) return 0;
   const std::vector<const Value*> values(outputs.begin() + static_cast<ptrdiff_t>(at),
                                          outputs.begin() + static_cast<ptrdiff_t>(at + count));
-  const std::string list = whole_list(values);
-  return list == text_of(producer->input(0)) ? count : 0;
+  return whole_list(values).empty() ? 0 : count;
 }
 
 std::vector<std::string> BlockWriter::output_texts() const {
