@@ -113,16 +113,20 @@ std::vector<Node*> find_kept_steps(const std::vector<Node*>& calls, size_t j,
   return steps;
 }
 
-/// Which output of its graph the value is, itself or after one more step; that of no output is the largest.
-uint32_t place_as_output(const Value& value) {
+/// The output of its graph that the value is, itself or after one more step.
+struct AsOutput {
+  uint32_t place = std::numeric_limits<uint32_t>::max();  // that of no output
+  std::string name;
+};
+AsOutput as_output(const Value& value) {
   for (const Use& use : value.uses) {
-    if (use.user == nullptr) return use.index;
+    if (use.user == nullptr) return {use.index, value.name};
     if (use.user->outputs().size() != 1 || use.user->output(0) == nullptr) continue;
     for (const Use& next : use.user->output(0)->uses) {
-      if (next.user == nullptr) return next.index;
+      if (next.user == nullptr) return {next.index, use.user->output(0)->name};
     }
   }
-  return std::numeric_limits<uint32_t>::max();
+  return {};
 }
 
 /// What is given and kept, in the order of the inputs and the outputs of the graph.
@@ -133,7 +137,7 @@ void sort_as_listed(CallLoop& loop, const Node& first) {
     return std::find(inputs.begin(), inputs.end(), value) - inputs.begin();
   };
   std::stable_sort(loop.given.begin(), loop.given.end(), [&](int64_t a, int64_t b) { return place(a) < place(b); });
-  const auto out = [&](int64_t j) { return place_as_output(*first.output(static_cast<size_t>(j))); };
+  const auto out = [&](int64_t j) { return as_output(*first.output(static_cast<size_t>(j))).place; };
   std::stable_sort(loop.kept.begin(), loop.kept.end(), [&](int64_t a, int64_t b) { return out(a) < out(b); });
 }
 
@@ -242,18 +246,6 @@ WordsAround words_around(const std::vector<std::string>& names) {
   return {word(before), word(behind)};
 }
 
-/// The name that the value has outside of the graph, itself or after one more step; empty where it has none.
-std::string name_as_output(const Value& value) {
-  for (const Use& use : value.uses) {
-    if (use.user == nullptr) return value.name;
-    if (use.user->outputs().size() != 1 || use.user->output(0) == nullptr) continue;
-    for (const Use& next : use.user->output(0)->uses) {
-      if (next.user == nullptr) return use.user->output(0)->name;
-    }
-  }
-  return "";
-}
-
 struct LoopWords {
   std::vector<std::string> given, kept;
   std::string list_of_given, list_of_kept = "outputs";
@@ -269,7 +261,7 @@ LoopWords words_of(const CallLoop& loop, const std::vector<Node*>& calls) {
   }
   for (const int64_t j : loop.kept) {
     std::vector<std::string> names;
-    for (const Node* call : calls) names.push_back(name_as_output(*call->output(static_cast<size_t>(j))));
+    for (const Node* call : calls) names.push_back(as_output(*call->output(static_cast<size_t>(j))).name);
     const WordsAround around = words_around(names);
     words.kept.push_back(around.behind);
     if (!around.before.empty() && words.list_of_kept == "outputs") words.list_of_kept = around.before;
