@@ -180,15 +180,16 @@ Node* user_of_empty(const Value& value) {
   return value.uses.size() == 1 ? value.uses[0].user : graph_of(value.uses[0])->first();
 }
 
-/// A tensor of no elements that only one graph uses. What an output of it is called is no name of a weight.
+/// A tensor of no elements that only one graph uses. What an output of a branch is called is no name of a weight; what
+/// the model itself gives stays a buffer, which goes to a device with it.
 bool is_plain_and_empty(const Value& value) {
   if (!value.constant || value.sparse || value.uses.empty() || value.uses.size() > kManyUses ||
       value.type.kind != Type::Kind::Tensor || !is_empty(*value.constant) || !is_plain_type(value.constant->dtype))
     return false;
+  const Graph* user = graph_of(value.uses[0]);
   const bool is_output = std::any_of(value.uses.begin(), value.uses.end(), [](const Use& use) { return !use.user; });
-  return (is_output || !python::is_state_key(value.name)) &&
-         std::all_of(value.uses.begin(), value.uses.end(),
-                     [&](const Use& use) { return graph_of(use) == graph_of(value.uses[0]); });
+  return (is_output ? user != value.graph : !python::is_state_key(value.name)) &&
+         std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) { return graph_of(use) == user; });
 }
 
 /// The nodes of a graph, numbered when somebody asks.
