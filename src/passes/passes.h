@@ -67,6 +67,9 @@ void cancel_flattening(Graph& graph);
 /// aten: two parts of a tensor that change places become roll.
 void recognise_roll(Graph& graph);
 
+/// aten: means over windows that are gathered one by one become adaptive_avg_pool.
+void recognise_adaptive_pool(Graph& graph);
+
 /// aten: reshapes around a transpose that split heads, or move a dimension, become unflatten and permute.
 void recognise_heads(Graph& graph);
 

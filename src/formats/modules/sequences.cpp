@@ -269,14 +269,23 @@ class SequenceFinder {
 
 namespace {
 
+/// How code calls a member, or what it alone has, if that is no list: `conv`, `block["conv"]`.
+std::string only_access(const ModulePart& part, const Member& member) {
+  std::string access = access_step(part.kind, member.name).substr(1);
+  for (const ModulePart* inner = member.part.get(); inner && inner->kind == Kind::Dict && inner->members.size() == 1;) {
+    access += access_step(inner->kind, inner->members[0].name);
+    inner = inner->members[0].part.get();
+  }
+  return access;
+}
+
 /// The member that a call is of; null where it is no direct one, or takes or gives more than one value.
 const Member* member_called(const ModulePart& part, const Node& call) {
   const Submodule& called = part.calls.submodules[part.calls.submodule_of.at(&call)];
   if (call.outputs().size() != 1 || (is_call_part(call) ? call.inputs().size() : called.spec.inputs.size()) != 1)
     return nullptr;
   const auto member = std::find_if(part.members.begin(), part.members.end(), [&](const Member& each) {
-    const std::string step = access_step(part.kind, each.name);
-    return each.tensor == nullptr && step.substr(1) == called.name;
+    return each.tensor == nullptr && only_access(part, each) == called.name;
   });
   return member == part.members.end() ? nullptr : &*member;
 }

@@ -11,7 +11,7 @@ namespace tonnx {
 void find_sequences(ModulePart& part);
 
 /// The members of a part that does nothing but call them one behind the other, with the layers without weights between
-/// them; empty for other parts.
+/// them; empty for other parts. A member may be there for the one that it has, which is called then.
 std::vector<Member> chain_of(const ModulePart& part);
 
 /// Whether a part does nothing but call all its members one behind the other, in a loop.

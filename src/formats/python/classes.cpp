@@ -13,6 +13,7 @@
 #include "formats/python/class_names.h"
 #include "formats/python/constructors.h"
 #include "formats/python/drafts.h"
+#include "formats/python/inline_chains.h"
 #include "formats/python/layout.h"
 #include "formats/python/levels.h"
 #include "formats/python/number_tokens.h"
@@ -44,6 +45,7 @@ class ClassWriter {
     text.has_forward = true;
     text.forward = drafts_.code_of(model, /*is_model=*/true);
     result_.push_back(std::move(text));
+    inline_chains(result_, standards_);
     share_sequences(
         result_, [this](const std::string& word) { return class_name(word); }, standards_);
     for (ClassText& each : result_) {
@@ -138,21 +140,32 @@ class ClassWriter {
   bool write_chain(const ModulePart& part) {
     const std::vector<Member> chain = calls_children(part) ? part.members : chain_of(part);
     if (chain.empty()) return false;
+    drafts_.set_constructor(part, chain_text(chain));
+    return true;
+  }
+
+  /// `nn.Sequential(OrderedDict(conv=nn.Conv2d(3, 8, 1), act=nn.ReLU()))`
+  std::string chain_text(const std::vector<Member>& chain) const {
     std::vector<std::string> names, items;
     for (const Member& member : chain) {
       names.push_back(member.name);
-      items.push_back(drafts_.constructor(member));
+      items.push_back(is_around_one(member) ? chain_text(member.part->members) : drafts_.constructor(member));
     }
-    drafts_.set_constructor(part, fmt::format("nn.Sequential(OrderedDict({}))", Drafts::keywords_text(names, items)));
-    return true;
+    return fmt::format("nn.Sequential(OrderedDict({}))", Drafts::keywords_text(names, items));
+  }
+
+  /// Whether the member is there for another one, which is called in its place.
+  static bool is_around_one(const Member& member) {
+    return member.part && member.part->kind == Kind::Dict && member.part->members.size() == 1;
   }
 
   /// Whether it calls its members in their order, and nothing else.
   static bool is_chain(const ModulePart& part) {
     if (calls_children(part)) return true;
     const std::vector<Member> chain = chain_of(part);
-    return !chain.empty() && std::equal(chain.begin(), chain.end(), part.members.begin(), part.members.end(),
-                                        [](const Member& a, const Member& b) { return a.name == b.name; });
+    return !chain.empty() && std::none_of(chain.begin(), chain.end(), is_around_one) &&
+           std::equal(chain.begin(), chain.end(), part.members.begin(), part.members.end(),
+                      [](const Member& a, const Member& b) { return a.name == b.name; });
   }
 
   void write_class(const DraftGroup& group, const std::vector<int>& parameter_of,
@@ -186,8 +199,36 @@ class ClassWriter {
       text.members.push_back({draft.members[i].level, with_names(draft.lines[i], parameter_of, number, text_of)});
     }
     if (!draft.form.made_inside.texts.empty()) break_choice(text.members);
+    if (is_plain(draft.form)) text.chain = chain_items(group, text.members);
     write_signature(group, parameters, text);
     result_.push_back(std::move(text));
+  }
+
+  static bool is_plain(const Form& form) {
+    return !form.has_optional_add && form.optional_member.empty() && form.given_member.empty();
+  }
+
+  /// What the parts of a class call one behind the other; empty where that is not all that they do.
+  static std::vector<ChainItem> chain_items(const DraftGroup& group, const std::vector<Statement>& members) {
+    const std::vector<Member> chain = chain_of(*group[0].part);
+    std::map<std::string, std::string> made;  // by their names
+    for (const Statement& member : members) {
+      const size_t equals = member.text.find(" = ");
+      if (member.level == 0 && member.text.starts_with("self.") && equals != std::string::npos)
+        made[member.text.substr(5, equals - 5)] = member.text.substr(equals + 3);
+    }
+    const bool are_alike = std::all_of(group.begin() + 1, group.end(), [&](const Draft& draft) {
+      const std::vector<Member> other = chain_of(*draft.part);
+      return std::equal(chain.begin(), chain.end(), other.begin(), other.end(),
+                        [](const Member& a, const Member& b) { return a.plain == b.plain; });
+    });
+    if (!are_alike || made.size() != members.size()) return {};
+    std::vector<ChainItem> items;
+    for (const Member& member : chain) {
+      if (is_around_one(member) || (member.plain.empty() && !made.contains(member.name))) return {};
+      items.push_back({member.name, member.plain.empty() ? made.at(member.name) : member.plain});
+    }
+    return items;
   }
 
   /// `self.a = x if a else nn.Identity()` as an if of its own, where it is long.

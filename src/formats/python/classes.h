@@ -9,6 +9,11 @@
 
 namespace tonnx::python {
 
+/// What an nn.Sequential has under a name.
+struct ChainItem {
+  std::string name, text;
+};
+
 /// A class, as text that is to be laid out.
 struct ClassText {
   std::string name;
@@ -16,8 +21,9 @@ struct ClassText {
   std::vector<std::string> parameters;  // of the constructor
   std::vector<Statement> members;       // of the constructor
   bool has_forward = false;
-  bool is_sequential = false;  // an nn.Sequential, which its constructor fills
-  bool is_chain = false;       // an nn.Sequential whose members have names
+  bool is_sequential = false;    // an nn.Sequential, which its constructor fills
+  bool is_chain = false;         // an nn.Sequential whose members have names
+  std::vector<ChainItem> chain;  // what it calls one behind the other, where that is all that it does
   Forward forward;
   std::vector<MethodText> others;
 };
