@@ -1,7 +1,4 @@
-"""ONNX's node tests through a TorchScript archive and back: what ONNX Runtime computes is what the test expects.
-
-A few tests of each operator; all of them with TONNX_ALL_NODE_TESTS=1.
-"""
+"""ONNX's node tests through a TorchScript archive and back: what ONNX Runtime computes is what the test expects."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ import onnx
 import pytest
 from conftest import KNOWN_FAILURES
 from known_failures import first_line, judge, read
-from node_tests import node_tests, numpy_value, outputs_difference, sample, widened
+from node_tests import node_tests, numpy_value, outputs_difference, widened
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
@@ -22,7 +19,13 @@ import tonnx
 from tonnx._runtime import open_session
 
 KNOWN_BACK = Path(__file__).with_name("known_failures_pt.txt")
-KNOWN = read(KNOWN_FAILURES) | read(Path(__file__).with_name("torchscript_failures.txt")) | read(KNOWN_BACK)
+KNOWN = read(KNOWN_BACK)
+# what PyTorch does not compute as the test expects need not come back; what does, must
+WRITTEN = (
+    node_tests().keys()
+    - read(KNOWN_FAILURES).keys()
+    - read(Path(__file__).with_name("torchscript_failures.txt")).keys()
+)
 
 
 def is_of_numpy(array: np.ndarray) -> bool:
@@ -116,13 +119,11 @@ def why_it_fails(case: Any) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("name", sample())
+@pytest.mark.parametrize("name", sorted(WRITTEN))
 def test_node(name: str) -> None:
     why = why_it_fails(node_tests()[name])
     judge(why, KNOWN.get(name))
 
 
 def test_list_names_only_tests_that_exist() -> None:
-    listed = read(KNOWN_BACK)
-    assert sorted(listed.keys() - node_tests().keys()) == []
-    assert sorted(listed.keys() & read(KNOWN_FAILURES).keys()) == []
+    assert sorted(KNOWN.keys() - WRITTEN) == []
