@@ -110,6 +110,8 @@ Values raise_view_dtype(const AtenNode& n, OnnxBuilder& onnx) {
   const DType from = n.dtype("self"), to = n.output_dtype();
   n.ignore({"dtype"});
   if (from == to) return n.input("self");
+  // BitCast takes no bool, whose bytes are 0 and 1
+  if (from == DType::Bool && (to == DType::UInt8 || to == DType::Int8)) return onnx.cast(n.input("self"), to);
   const auto is_plain = [](DType dtype) { return info(dtype).kind != 'c' && dtype != DType::Bool; };
   if (!is_plain(from) || !is_plain(to) || info(from).bits != info(to).bits)
     n.cannot("a view of {} as {}", info(from).name, info(to).name);
