@@ -113,3 +113,28 @@ def test_code_and_onnx_compute_what_the_trace_does(cli: Cli, tmp_path: Path, nam
     session = open_session((tmp_path / "model.onnx").read_bytes())
     for array, want in zip(session.run(None, {session.get_inputs()[0].name: x.numpy()}), wanted, strict=True):
         np.testing.assert_allclose(array, want.numpy(), rtol=1e-4, atol=1e-4)
+
+
+class Deep(nn.Module):
+    """A flag and a number stand before the tensor, and in the branch new tensors are made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wide = nn.Linear(4, 4)
+
+    def forward(self, deep: bool, steps: int, x: Tensor) -> Tensor:
+        for i in range(steps):
+            x = self.wide(x) if deep else x + torch.arange(4) * i
+        return x
+
+
+def test_flags_are_arguments_of_code(cli: Cli, tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        script = torch.jit.script(Deep().eval())
+        torch.jit.save(script, tmp_path / "model.pt")  # type: ignore[no-untyped-call]
+    done = cli("convert", str(tmp_path / "model.pt"), str(tmp_path / "code.py"), "--input-shape", "x:2,4")
+    assert done.returncode == 0, done.stderr
+    module, x = load(tmp_path / "code.py"), torch.randn(2, 4)
+    for deep, steps in ((True, 3), (False, 2), (False, 0)):
+        torch.testing.assert_close(module(deep, torch.tensor(steps), x), script(deep, steps, x))

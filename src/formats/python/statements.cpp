@@ -54,17 +54,22 @@ std::string word_for_one_of(const std::string& list) {
   return word.size() < 3 ? "block" : word;
 }
 
-/// Names the parameters of forward; new tensors are made where the first of them is.
+/// Names the parameters of forward; new tensors are made where the first of them is. A tensor of no dimensions says
+/// little: PyTorch takes one of the processor beside others of a device, and whoever calls may give a plain number.
 std::vector<std::string> name_parameters(const Graph& graph, Scope& scope, bool is_model) {
   std::vector<std::string> names;
   NameSet own;
   NameSet& taken = is_model ? scope.parameters : own;
+  std::string scalar;
   for (const Value* input : graph.inputs()) {
     std::string hint = identifier(input->name);
     if (hint.empty() || (is_model && is_made_up(input->name))) hint = graph.inputs().size() == 1 ? "x" : "input";
     names.push_back(taken.add(hint));
-    if (scope.device.empty() && input->type.is_tensor()) scope.device = names.back() + ".device";
+    if (!input->type.is_tensor()) continue;
+    std::string& device = input->type.rank() == 0 ? scalar : scope.device;
+    if (device.empty()) device = names.back() + ".device";
   }
+  if (scope.device.empty()) scope.device = scalar;
   return names;
 }
 

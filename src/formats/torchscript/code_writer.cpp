@@ -99,7 +99,10 @@ class CodeWriter {
       if (input->type.is_tensor() && input->type.dtype == DType::String)
         fail_unsupported("input '{}' is of strings, which PyTorch has no tensors of", input->name);
       result_.arguments.push_back(give_name(input, hint));
-      if (device_input_ != nullptr || !input->type.is_tensor()) continue;
+      if (!input->type.is_tensor()) continue;
+      // a tensor of no dimensions may be of the processor beside others of a device
+      const bool is_better = device_input_ == nullptr || (device_input_->type.rank() == 0 && input->type.rank() != 0);
+      if (!is_better) continue;
       device_input_ = input;
       context_.device = fmt::format("ops.prim.device({})", result_.arguments.back());
     }
