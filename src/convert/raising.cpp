@@ -79,20 +79,23 @@ Value* ModelRaising::value_of(const Value* aten) {
 }
 
 void ModelRaising::learn_sizes(Value* onnx, const Type& type) {
-  if (!type.is_tensor() || !type.shape || onnx->constant) return;
+  if (!type.is_tensor() || !type.shape) return;
   for (size_t i = 0; i < type.shape->size(); ++i) {
     const Dim& dim = (*type.shape)[i];
-    if (!dim.is_constant() && where_.find(dim.text()) == nullptr)
+    if (dim.is_constant() || where_.find(dim.text()) != nullptr || sizes_.find(dim.text()) != nullptr) continue;
+    if (!onnx->constant) {
       where_.set(dim.text(), {onnx, static_cast<int64_t>(i)});
+    } else if (i < onnx->constant->dims.size()) {  // folding knows what the program did not
+      sizes_.set(dim.text(), OnnxBuilder(*this).list(onnx->constant->dims[i]));
+    }
   }
 }
 
 void ModelRaising::define(const Value* aten, Value* onnx) {
   values_.set(aten, onnx);
-  if (aten->type.is_tensor() && !onnx->constant) {
-    onnx->type = represented(aten->type);
-    learn_sizes(onnx, aten->type);
-  }
+  if (!aten->type.is_tensor()) return;
+  if (!onnx->constant) onnx->type = represented(aten->type);
+  learn_sizes(onnx, aten->type);
 }
 
 void ModelRaising::define_number(const Value* aten, Value* onnx) {

@@ -27,6 +27,15 @@ def spectrum(x: Tensor) -> Tensor:
     return torch.view_as_real(torch.fft.rfft2(torch.fft.fftn(x, dim=(1,)).real)).flatten(1)
 
 
+def grid(x: Tensor) -> Tensor:
+    """Learnt places, resized from the square that they are: its side is the root of a size."""
+    places = torch.arange(32.0).view(16, 2) * 0.1
+    side: Any = (torch.as_tensor(places.shape[0]) ** 0.5).to(torch.int64)
+    half: Any = (torch.as_tensor(places.shape[0]) / 4).ceil().to(torch.int64)
+    square = places.reshape(1, side, half, -1).permute(0, 3, 1, 2)
+    return F.interpolate(square, size=(x.shape[1], x.shape[2]), mode="bilinear")[:, 0] + x
+
+
 # Each takes a tensor of [n, 4, 6], where n is open.
 OPERATORS: dict[str, Callable[[Tensor], Any]] = {
     "view_as": lambda x: x.transpose(1, 2).contiguous().view_as(x) + 1,
@@ -136,6 +145,13 @@ OPERATORS: dict[str, Callable[[Tensor], Any]] = {
     "nanquantile": lambda x: torch.nanquantile(x[0], 0.5) + x,
     "atleast": lambda x: torch.atleast_3d(x[0]) + torch.atleast_2d(x[0, 0, :1]) + torch.atleast_1d(x[0, 0, 0]),
     "as_strided": lambda x: (x[0] * 2).as_strided([3, 2], [2, 1]) + 1,
+    "root of a size": grid,
+    "arange of whole floats": lambda x: (
+        torch.arange(4, -6, -2.0, dtype=torch.int64).unsqueeze(1).expand(-1, len(x)) + 1
+    ),
+    "size that folding tells": lambda x: (
+        torch.arange(0.25, 2.0, 0.5).unsqueeze(1).expand(-1, x.shape[0]) + torch.ones(4, x.shape[0])
+    ),
     "conv of a mode": lambda x: F.conv1d(x, torch.ones(2, 4, 3), padding="same").flatten(1),
 }
 

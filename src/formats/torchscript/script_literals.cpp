@@ -46,6 +46,14 @@ struct Numbers {
   double rounded(double value) const { return dtype == DType::Float32 ? static_cast<float>(value) : value; }
 };
 
+/// Whether the operator gives floats, of integers too.
+bool gives_floats(std::string_view op) {
+  return op == "div" || op == "pow" || op == "reciprocal" || op == "sqrt" || op == "log2";
+}
+
+/// Powers that are the same wherever they are computed; those of other exponents may be rounded in another way.
+bool is_exact_power(double exponent) { return exponent == 0.5 || exponent == 1 || exponent == 2; }
+
 using Binary = double (*)(double, double);
 Binary find_binary(std::string_view op, bool is_float) {
   if (op == "add") return [](double a, double b) { return a + b; };
@@ -54,6 +62,7 @@ Binary find_binary(std::string_view op, bool is_float) {
   if (op == "min" || op == "minimum") return [](double a, double b) { return std::min(a, b); };
   if (op == "max" || op == "maximum") return [](double a, double b) { return std::max(a, b); };
   if (op == "div" && is_float) return [](double a, double b) { return a / b; };
+  if (op == "pow" && is_float) return [](double a, double b) { return b == 0.5 ? std::sqrt(a) : std::pow(a, b); };
   return nullptr;
 }
 
@@ -86,9 +95,15 @@ bool Interpreter::is_literal(const Item& item) const {
 
 std::optional<Item> Interpreter::of_literals(std::string_view op, const Arguments& arguments) {
   const auto& args = arguments.positional;
-  if (branches_ > 0 || args.empty() || args.size() > 2 || !arguments.keywords.empty() || !is_literal(args[0]))
+  // traces have sizes as tensors: those that are known are literals
+  const auto is_size = [](const Item& item) {
+    return item.is(IKind::Tensor) && item.number && item.number->is(IKind::Int) && item.number->is_constant();
+  };
+  if (branches_ > 0 || args.empty() || args.size() > 2 || !arguments.keywords.empty() ||
+      !(is_size(args[0]) || is_literal(args[0])))
     return std::nullopt;
-  const auto numbers_of = [](const Item& item) {
+  const auto numbers_of = [&](const Item& item) {
+    if (is_size(item)) return Numbers{DType::Int64, {}, {real_of(*item.number)}};
     const Tensor& tensor = *item.value->constant;
     Numbers result{tensor.dtype, tensor.dims, {}};
     for (int64_t i = 0; i < tensor.count(); ++i) result.values.push_back(element_as_double(tensor, i));
@@ -106,6 +121,11 @@ std::optional<Item> Interpreter::of_literals(std::string_view op, const Argument
         "constant")));
   };
   Numbers self = numbers_of(args[0]);
+  const bool has_float = args.size() == 2 && args[1].is(IKind::Float);
+  if (gives_floats(op) && (op != "pow" || has_float) && self.dtype == DType::Int64) {
+    self.dtype = DType::Float32;
+    for (double& value : self.values) value = self.rounded(value);
+  }
   const bool is_float = self.dtype == DType::Float32;
   if (args.size() == 1) {
     if ((op == "min" || op == "max") && !self.values.empty()) {
@@ -119,13 +139,23 @@ std::optional<Item> Interpreter::of_literals(std::string_view op, const Argument
   }
   if (op == "to" && args[1].is(IKind::Int) && args[1].is_constant()) {
     const DType dtype = dtype_of(args[1].integer);
-    if (dtype != DType::Float32 && dtype != self.dtype) return std::nullopt;
+    if (!contains(kTypes, dtype)) return std::nullopt;
+    if (dtype == DType::Int64) {
+      for (double& value : self.values) {
+        if (!std::isfinite(value)) return std::nullopt;
+        value = std::trunc(value);
+      }
+    }
     self.dtype = dtype;
     return made(self);
   }
   Numbers other;
-  if (is_literal(args[1])) {
+  if (is_size(args[1]) || is_literal(args[1])) {
     other = numbers_of(args[1]);
+    if (op == "div" && other.dtype == DType::Int64) {
+      other.dtype = DType::Float32;
+      for (double& value : other.values) value = other.rounded(value);
+    }
     if (other.dtype != self.dtype) return std::nullopt;
   } else if (args[1].is_number() && args[1].is_constant() && (is_float || args[1].is(IKind::Int))) {
     other = {self.dtype, {}, {real_of(args[1])}};
@@ -133,6 +163,7 @@ std::optional<Item> Interpreter::of_literals(std::string_view op, const Argument
   } else {
     return std::nullopt;
   }
+  if (op == "pow" && !(has_float && is_exact_power(real_of(args[1])))) return std::nullopt;
   const Binary binary = find_binary(op, is_float);
   if (binary == nullptr || (self.dims != other.dims && !self.dims.empty() && !other.dims.empty())) return std::nullopt;
   Numbers result{self.dtype, self.dims.empty() ? other.dims : self.dims, {}};

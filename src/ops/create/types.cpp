@@ -1,13 +1,27 @@
 // types.cpp - types of new tensors.
 #include "ops/create/types.h"
 
+#include <cmath>
+
 namespace tonnx {
+
+namespace {
+
+/// A whole number, which may be written as a float.
+std::optional<Dim> whole_number(const TypeNode& n, std::string_view argument) {
+  const auto* real = n.args().constant(argument)->get<double>();
+  if (real == nullptr) return n.size(argument);
+  return std::trunc(*real) == *real && std::abs(*real) < 0x1p52 ? std::optional(Dim(static_cast<int64_t>(*real)))
+                                                                : std::nullopt;
+}
+
+}  // namespace
 
 void types_arange(TypeNode& n) {
   const ParsedSignature& signature = n.args().signature();
   const bool has_start = signature.find_input("start") >= 0, has_step = signature.find_input("step") >= 0;
-  const auto start = has_start ? n.size("start") : Dim(0), end = n.size("end");
-  const auto step = has_step ? n.size("step") : Dim(1);
+  const auto start = has_start ? whole_number(n, "start") : Dim(0), end = whole_number(n, "end");
+  const auto step = has_step ? whole_number(n, "step") : Dim(1);
   const auto is_float = [&](std::string_view name) {
     const AttrValue* given = n.args().constant(name);
     const Value* value = n.args().value(name);
