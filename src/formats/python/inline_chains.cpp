@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kBodyIndent = 8;  // of the statements of a constructor
 constexpr size_t kMostLines = 8;   // of a statement that has become the class
+constexpr size_t kLongest = 120 * kMostLines;
 
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -45,20 +46,17 @@ struct Made {
 };
 using Places = std::unordered_map<std::string, Made>;
 
-void note_places(const std::vector<ClassText>& classes, size_t owner, Places& places) {
-  const std::vector<Statement>& members = classes[owner].members;
-  for (size_t member = 0; member < members.size(); ++member) {
-    const std::string& text = members[member].text;
-    for (size_t open = text.find('('); open != std::string::npos; open = text.find('(', open + 1)) {
-      size_t start = open;
-      while (start > 0 && in_word(text[start - 1])) --start;
-      if (start == open || (start > 0 && text[start - 1] == '.')) continue;
-      const auto at = places.find(text.substr(start, open - start));
-      const size_t close = closing_bracket(text, open);
-      if (at == places.end() || close == std::string::npos) continue;
-      at->second.first = {owner, member, start, close + 1, text.substr(open + 1, close - open - 1)};
-      ++at->second.count;
-    }
+void note_places(const std::vector<ClassText>& classes, size_t owner, size_t member, Places& places) {
+  const std::string& text = classes[owner].members[member].text;
+  for (size_t open = text.find('('); open != std::string::npos; open = text.find('(', open + 1)) {
+    size_t start = open;
+    while (start > 0 && in_word(text[start - 1])) --start;
+    if (start == open || (start > 0 && text[start - 1] == '.')) continue;
+    const auto at = places.find(text.substr(start, open - start));
+    const size_t close = at == places.end() ? std::string::npos : closing_bracket(text, open);
+    if (close == std::string::npos) continue;
+    at->second.first = {owner, member, start, close + 1, text.substr(open + 1, close - open - 1)};
+    ++at->second.count;
   }
 }
 
@@ -143,14 +141,18 @@ void inline_chains(std::vector<ClassText>& classes, const Standards& standards) 
     if (!text.chain.empty()) places.emplace(text.name, Made());
   }
   if (places.empty()) return;
-  for (size_t i = 0; i < classes.size(); ++i) note_places(classes, i, places);
+  for (size_t i = 0; i < classes.size(); ++i) {
+    for (size_t k = 0; k < classes[i].members.size(); ++k) note_places(classes, i, k, places);
+  }
   for (size_t i = 0; i < classes.size(); ++i) {
     ClassText& text = classes[i];
     const auto made = places.find(text.name);
     if (made == places.end() || made->second.count != 1) continue;
+    const auto& [owner_of, member_of] = std::pair(made->second.first.owner, made->second.first.member);
+    if (classes[owner_of].members[member_of].text.size() > kLongest) continue;
     // what was put into the same statement has moved what is behind it
     Places anew{{text.name, Made()}};
-    note_places(classes, made->second.first.owner, anew);
+    note_places(classes, owner_of, member_of, anew);
     const Place& place = anew.at(text.name).first;
     const auto given = arguments_at(text, place);
     if (!given) continue;

@@ -150,14 +150,15 @@ Sums reduced(const PlaneSums& sums, const std::vector<int64_t>& along, bool keep
     if (is_reduced[i]) count *= std::exchange(kept[i], 1);
     if (!is_reduced[i] || keeps) rest.push_back(kept[i]);
   }
-  PlaneSums result = sums;
-  result.sums.assign(static_cast<size_t>(product_of(kept)), {});
+  std::vector<std::map<int64_t, double>> totals(static_cast<size_t>(product_of(kept)));
   for (size_t i = 0; i < sums.sums.size(); ++i) {
-    PlaneSums::Sum& into =
-        result.sums[static_cast<size_t>(stretched(indices_of(static_cast<int64_t>(i), sums.dims), kept))];
-    into = added(into, sums.sums[i]);
+    auto& into = totals[static_cast<size_t>(stretched(indices_of(static_cast<int64_t>(i), sums.dims), kept))];
+    for (const auto& [place, weight] : sums.sums[i]) into[place] += weight;
   }
-  for (PlaneSums::Sum& sum : result.sums) {
+  PlaneSums result = sums;
+  result.sums.clear();
+  for (const auto& total : totals) {
+    PlaneSums::Sum& sum = result.sums.emplace_back(total.begin(), total.end());
     for (auto& [place, weight] : sum) weight /= is_mean ? static_cast<double>(count) : 1.0;
   }
   set_dims(result, std::move(rest));
