@@ -93,3 +93,74 @@ def test_a_chain_of_chains_is_one_statement() -> None:
     assert 'block1=nn.Sequential(OrderedDict({"block1-0": Residual()}))' in code
     assert "self.trunk(x)" in code
     check_format()
+
+
+class Transition(nn.Module):
+    def __init__(self, inputs: int) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm2d(inputs)
+        self.relu = nn.ReLU()
+        self.conv = nn.Conv2d(inputs, inputs // 2, 1)
+        self.pool = nn.AvgPool2d(2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.pool(self.conv(self.relu(self.norm(x))))
+
+
+class Transitions(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 16, 3, padding=1)
+        self.first, self.second = Transition(16), Transition(8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(self.second(self.first(self.stem(x))))
+
+
+def test_a_class_of_chains_has_no_forward() -> None:
+    code = code_of_network(Transitions)
+    assert (
+        classes_of(code) == ["First", "Model"]
+        and "class First(nn.Sequential):" in code
+        and code.count("def forward") == 1
+    )
+    assert "self.relu = nn.ReLU()" in code and "self.pool = nn.AvgPool2d(2)" in code
+    check_format()
+
+
+class Windowed(nn.Module):
+    """One window of all rows and columns: its reshapes become one on the way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.proj = nn.Linear(16, 16), nn.Linear(16, 16)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.inner(x.reshape(2, 1, 3, 1, 16, 16).permute(0, 1, 3, 2, 4, 5).reshape(2, 48, 16))
+        x = self.proj(torch.tanh(x))
+        return x.reshape(2, 1, 1, 3, 16, 16).permute(0, 1, 3, 2, 4, 5).reshape(2, 3, 16, 16)
+
+
+class Around(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.attn = nn.LayerNorm(16), Windowed()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.attn(self.norm(x))
+
+
+class Windows(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(Around(), Around())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(x)
+
+
+def test_reshapes_that_became_one_stay_in_their_module() -> None:
+    code = code_of_network(Windows)
+    assert classes_of(code) == ["Windowed", "Around", "Model"]
+    assert "return x + self.attn(self.norm(x))\n" in code
+    assert ".unflatten(1, (3, 16))" in code

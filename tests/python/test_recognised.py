@@ -256,7 +256,7 @@ def test_heads_behind_a_layer_of_rows(tmp_path: Path) -> None:
     run_both(model, np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32))
 
 
-@pytest.mark.parametrize("shift", [1, 2, 3])
+@pytest.mark.parametrize("shift", [1, 2, 3, -1, -3])
 @pytest.mark.parametrize("both", [False, True])
 def test_parts_that_change_places(shift: int, both: bool, tmp_path: Path) -> None:
     nodes = "a = Slice(x, k, end, one) b = Slice(x, zero, k, one) y = Concat<axis = 1>(a, b)"

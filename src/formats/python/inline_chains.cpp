@@ -133,6 +133,20 @@ size_t lines_of(const std::string& text, int level, const Standards& standards) 
   return static_cast<size_t>(std::count(laid.begin(), laid.end(), '\n'));
 }
 
+/// A class has no forward where layers without weights among its members are shorter.
+void make_sequential(ClassText& text) {
+  if (text.chain.size() < 2 || !text.has_forward || text.chain.size() < text.members.size()) return;
+  const bool are_attributes =
+      std::all_of(text.chain.begin(), text.chain.end(), [](const ChainItem& item) { return is_attribute(item.name); });
+  const size_t added = text.chain.size() - text.members.size();
+  if (!are_attributes || added >= text.forward.statements.size() + 2) return;  // its head, and what is blank
+  text.members.clear();
+  for (const ChainItem& item : text.chain)
+    text.members.push_back({0, fmt::format("self.{} = {}", item.name, item.text)});
+  text.has_forward = false;
+  text.is_chain = true;
+}
+
 }  // namespace
 
 void inline_chains(std::vector<ClassText>& classes, const Standards& standards) {
@@ -178,6 +192,7 @@ void inline_chains(std::vector<ClassText>& classes, const Standards& standards) 
     text.name.clear();
   }
   std::erase_if(classes, [](const ClassText& text) { return text.name.empty(); });
+  for (ClassText& text : classes) make_sequential(text);
 }
 
 }  // namespace tonnx::python

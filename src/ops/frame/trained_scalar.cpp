@@ -61,15 +61,24 @@ const std::unordered_set<std::string_view>& operator_words() {
 
 }  // namespace
 
-bool is_result_name(std::string_view name) {
-  std::string_view word = name;
-  while (!word.empty() && is_digit(word.back())) word.remove_suffix(1);
-  const bool is_numbered = word.size() < name.size() && word.ends_with('_');
-  if (is_numbered) word.remove_suffix(1);
-  if (!is_numbered && (word != name || word.find('_') == std::string_view::npos)) return false;
+bool is_operator_word(std::string_view word) {
   const bool has_weights = word.starts_with("conv") || word.ends_with("_norm") || word == "linear" ||
                            word == "embedding" || word == "lstm" || word == "gru";
   return !has_weights && operator_words().contains(word);
+}
+
+bool is_result_name(std::string_view name) {
+  std::string_view word = name;
+  for (bool is_numbered = true; is_numbered;) {  // `abs_1_2` is one of several that were called abs_1
+    std::string_view rest = word;
+    while (!rest.empty() && is_digit(rest.back())) rest.remove_suffix(1);
+    is_numbered = rest.size() < word.size() && rest.ends_with('_');
+    if (is_numbered) word = rest.substr(0, rest.size() - 1);
+  }
+  // Without a number: nobody calls a parameter so. What was expanded is one mostly, for each of a batch.
+  constexpr std::array<std::string_view, 5> kMoves{"unsqueeze", "squeeze", "permute", "transpose", "reshape"};
+  if (word == name && word.find('_') == std::string_view::npos && !is_among(word, kMoves)) return false;
+  return is_operator_word(word);
 }
 
 bool is_trained_scalar(const Value& value) {

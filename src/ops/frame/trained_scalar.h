@@ -11,6 +11,9 @@ namespace tonnx {
 /// `const_fold_opt__4`.
 bool is_trained_scalar(const Value& value);
 
+/// Whether it is the name of an operator without weights: `expand`, `masked_fill`.
+bool is_operator_word(std::string_view word);
+
 /// Whether PyTorch's exporters called a result so, and computed it themselves: `masked_fill_1`, `full_like`. It is no
 /// parameter, whatever its type.
 bool is_result_name(std::string_view name);

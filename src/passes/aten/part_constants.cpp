@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
+#include <unordered_set>
 
 #include "ops/frame/python_names.h"
+#include "ops/frame/trained_scalar.h"
 #include "passes/passes.h"
 
 namespace tonnx {
@@ -52,9 +55,47 @@ void part(Graph& graph, Value& value) {
   }
 }
 
+/// What an exporter computed, and called as its operator is, belongs to the modules that need it, if each use says
+/// which that is.
+bool belongs_to_users(const Graph& graph, const Value& value) {
+  if (!value.constant || value.sparse || value.uses.empty() || value.uses.size() > kMostUses ||
+      !(value.trainable ? is_operator_word(value.name) : is_result_name(value.name)))
+    return false;
+  std::set<std::string> places;
+  for (const Use& use : value.uses) {
+    if (use.user == nullptr || use.user->graph != &graph) return false;
+    places.insert(python::path_of_node(use.user->name));
+  }
+  const bool may_be_copied = !value.trainable && value.constant->data.size() <= kMostBytes;
+  return !places.contains("") && (places.size() == 1 || may_be_copied);
+}
+
+/// Each module gets its own, in the order of its nodes, so that modules that are alike have them in the same order.
+void give_to_users(Graph& graph) {
+  std::unordered_set<const Value*> given;
+  for (const Value* value : graph.initializers()) {
+    if (belongs_to_users(graph, *value)) given.insert(value);
+  }
+  if (given.empty()) return;
+  std::map<std::pair<const Value*, std::string>, Value*> own;
+  for (Node& node : graph) {
+    for (size_t i = 0; i < node.inputs().size(); ++i) {
+      const Value* value = node.input(i);
+      if (!given.contains(value)) continue;
+      std::string name = "/" + python::path_of_node(node.name) + "/Constant";
+      std::replace(name.begin(), name.end(), '.', '/');
+      Value*& copy = own[{value, name}];
+      if (copy == nullptr) copy = graph.add_initializer(graph.unique_name(name), value->constant);
+      copy->trainable = value->trainable;
+      node.set_input(i, copy);
+    }
+  }
+}
+
 }  // namespace
 
 void part_constants(Graph& graph) {
+  give_to_users(graph);
   const std::vector<Value*> initializers = graph.initializers();
   for (Value* value : initializers) {
     const bool is_common = !value->trainable && value->constant && value->uses.size() > 1 &&

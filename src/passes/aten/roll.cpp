@@ -19,13 +19,14 @@ std::optional<Part> find_part(const Value* value, const Graph& graph) {
   const int64_t *dim = find_int(*node, "dim"), *start = find_int(*node, "start"), *end = find_int(*node, "end");
   if (node->find_attribute("step") && !is_number(*node, "step", 1)) return std::nullopt;
   part.dim = dim ? *dim : 0;
-  part.start = start ? *start : 0;
-  if (part.dim < 0 || part.dim >= static_cast<int64_t>(part.of->type.shape->size()) || part.start < 0)
-    return std::nullopt;
+  if (part.dim < 0 || part.dim >= static_cast<int64_t>(part.of->type.shape->size())) return std::nullopt;
   const auto size = (*part.of->type.shape)[static_cast<size_t>(part.dim)].constant();
-  if (!size || (end && *end < 0)) return std::nullopt;
-  if (end && *end < *size) part.end = *end;
-  return part.start < *size ? std::optional(part) : std::nullopt;
+  if (!size) return std::nullopt;
+  const auto from_front = [&](int64_t place) { return place < 0 ? place + *size : place; };
+  part.start = start ? from_front(*start) : 0;
+  if (part.start < 0 || part.start >= *size || (end && from_front(*end) < 0)) return std::nullopt;
+  if (end && from_front(*end) < *size) part.end = from_front(*end);
+  return part;
 }
 
 std::vector<int64_t> ints_of(const Node& node, std::string_view name) {

@@ -90,7 +90,9 @@ bool merge_by_shapes(Node& node, Node& before, Rewriter& rewriter) {
   } else if (const auto shape = reshape_to(from, to)) {
     made = rewriter.add(node, {"Reshape", {x, rewriter.ints(graph, *shape, "shape")}}, y->name);
   }
-  return made != nullptr && rewriter.replace(y, made);
+  if (made == nullptr) return false;
+  made->producer->name = node.name;  // which may say what module it is in
+  return rewriter.replace(y, made);
 }
 
 /// 2. A Reshape whose shape copies no size does not care for what shape it is given.
