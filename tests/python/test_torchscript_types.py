@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import onnxruntime
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
+from test_module_tree import load
 from torch import Tensor, nn
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
@@ -155,6 +157,21 @@ OPERATORS: dict[str, Callable[[Tensor], Any]] = {
     "conv of a mode": lambda x: F.conv1d(x, torch.ones(2, 4, 3), padding="same").flatten(1),
 }
 
+# Each takes a tensor of [4, 6]: what as_strided gives depends on how PyTorch has it in memory.
+STRIDED: dict[str, Callable[[Tensor], Any]] = {
+    "sum of a transposed tensor": lambda x: (x.t() + 1).as_strided([3, 2], [2, 1]),
+    "relu of a transposed tensor": lambda x: torch.relu(x.t()).as_strided([2, 3], [7, 1], 2),
+    "transposed": lambda x: (x * 2).t().as_strided([3, 2], [2, 1]),
+    "copy of a transposed tensor": lambda x: x.t().clone().as_strided([3, 2], [2, 1]),
+    "in order": lambda x: x.t().contiguous().as_strided([3, 2], [2, 1]),
+    "reshaped by a copy": lambda x: x.t().reshape(2, -1).as_strided([3, 2], [2, 1]),
+    "reshaped as it lies": lambda x: x.view(2, 2, 6).transpose(1, 2).reshape(2, 3, 2, 2).as_strided([3, 4], [2, 1]),
+    "part": lambda x: x[1:, 2].as_strided([3, 2], [2, 1]),
+    "part by a place": lambda x: x[1:].as_strided([3, 2], [2, 1], 5),
+    "product": lambda x: (x @ x.t()).t().as_strided([3, 2], [2, 1]),
+    "written before": lambda x: x.t().clone().add_(1).t().as_strided([2, 5], [3, 2]),
+}
+
 
 class Of(nn.Module):
     def __init__(self, function: Callable[[Tensor], Any]) -> None:
@@ -178,3 +195,29 @@ def test_what_an_operator_gives(cli: Cli, name: str) -> None:
         x = rand(batch, 4, 6)
         got = session.run(None, {"x": x.numpy()})[0]
         np.testing.assert_allclose(got, module(x).numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", STRIDED)
+def test_memory_that_strides_look_at(cli: Cli, name: str) -> None:
+    x = rand(4, 6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = torch.jit.trace(Of(STRIDED[name]), x, check_trace=False)  # type: ignore[no-untyped-call]
+    torch.jit.save(module, "m.pt")
+    for target in ("m.onnx", "m.py"):
+        done = cli("convert", "m.pt", target)
+        assert done.returncode == 0, done.stderr
+    session = onnxruntime.InferenceSession("m.onnx", providers=["CPUExecutionProvider"])
+    want = module(x)
+    np.testing.assert_allclose(session.run(None, {"x": x.numpy()})[0], want.numpy(), rtol=1e-5)
+    torch.testing.assert_close(load(Path("m.py"))(x), want)
+
+
+def test_memory_of_open_sizes_is_not_known(cli: Cli) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = torch.jit.trace(Of(STRIDED["transposed"]), rand(4, 6), check_trace=False)  # type: ignore[no-untyped-call]
+    torch.jit.save(module, "m.pt")
+    done = cli("convert", "m.pt", "m.onnx", "--input-shape", "x:-1,6")
+    assert done.returncode == 2
+    assert "as_strided of a view, whose strides are not known" in done.stderr

@@ -1,9 +1,12 @@
 // diagonal_raise.cpp - PyTorch's triangles and diagonals as ONNX.
 #include <algorithm>
 #include <numeric>
+#include <set>
 
+#include "ops/frame/aten_names.h"
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
+#include "ops/frame/result_dtype.h"
 #include "ops/move/raise.h"
 #include "ops/move/types.h"
 
@@ -118,20 +121,45 @@ Values raise_diagonal_scatter(const AtenNode& n, OnnxBuilder& onnx) {
   return onnx.transpose(y, inverted(order));
 }
 
-/// Whether the tensor is known to lie row by row in memory of its own, as ONNX has it.
+/// All elements, as they follow each other.
+bool keeps_rows(ViewRule rule) {
+  constexpr ViewRule kKeeping[] = {ViewRule::View,      ViewRule::Reshape, ViewRule::Contiguous,
+                                   ViewRule::Squeeze,   ViewRule::Same,    ViewRule::Real,
+                                   ViewRule::Unsqueeze, ViewRule::Convert, ViewRule::Dropout};
+  return std::find(std::begin(kKeeping), std::end(kKeeping), rule) != std::end(kKeeping);
+}
+
+/// Some of the elements, in that order.
+bool takes_part(ViewRule rule) {
+  constexpr ViewRule kParts[] = {ViewRule::Select, ViewRule::Slice,  ViewRule::Narrow, ViewRule::Split,
+                                 ViewRule::Unbind, ViewRule::HSplit, ViewRule::VSplit, ViewRule::DSplit};
+  return std::find(std::begin(kParts), std::end(kParts), rule) != std::end(kParts);
+}
+
+/// Whether the tensor is known to lie row by row in memory of its own, as ONNX has it. What an elementwise operator
+/// gives has memory of its own, in the order of what it was made of.
 bool lies_row_by_row(const Value* x) {
-  if (x->producer == nullptr) return true;
-  constexpr std::string_view kOrdered[] = {"view",      "reshape", "flatten", "unflatten",
-                                           "unsqueeze", "squeeze", "clone",   "contiguous"};
-  constexpr std::string_view kViews[] = {"expand",   "expand_as", "permute", "transpose", "t",      "mT",
-                                         "mH",       "adjoint",   "numpy_T", "movedim",   "unfold", "as_strided",
-                                         "narrow",   "select",    "slice",   "split",     "chunk",  "split_with_sizes",
-                                         "diagonal", "unbind",    "hsplit",  "vsplit",    "dsplit", "tensor_split",
-                                         "matrix_H", "view_as",   "clone",   "contiguous"};
-  const std::string_view op = x->producer->op.view();
-  const bool keeps = std::find(std::begin(kOrdered), std::end(kOrdered), op) != std::end(kOrdered);
-  if (keeps) return lies_row_by_row(x->producer->input(0));
-  return std::find(std::begin(kViews), std::end(kViews), op) == std::end(kViews);
+  std::vector<std::pair<const Value*, bool>> waiting = {{x, false}};  // and whether its order is all that matters
+  std::set<std::pair<const Value*, bool>> seen;
+  while (!waiting.empty()) {
+    const auto [value, in_order] = waiting.back();
+    waiting.pop_back();
+    const bool is_made = value != nullptr && value->producer != nullptr && value->type.is_tensor();
+    if (!is_made || !seen.insert({value, in_order}).second) continue;
+    const Node& node = *value->producer;
+    const AtenOpEntry* const entry = find_canonical_op(node);
+    if (entry == nullptr) continue;
+    const ViewRule rule = entry->op->view;
+    const Attribute* const format = node.find_attribute("memory_format");
+    const auto* const name = format ? format->value.get<std::string>() : nullptr;
+    if (rule == ViewRule::None && name != nullptr && *name == "contiguous_format") continue;
+    const bool keeps = keeps_rows(rule) || (in_order && takes_part(rule));
+    if (rule != ViewRule::None && !keeps) return false;
+    const bool is_new = rule == ViewRule::None && is_elementwise(node);
+    if (!keeps && !is_new) continue;
+    for (const Value* input : node.inputs()) waiting.emplace_back(input, in_order || is_new);
+  }
+  return true;
 }
 
 /// Where in the memory of a tensor each element of a strided view lies.

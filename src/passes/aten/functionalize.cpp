@@ -12,6 +12,7 @@
 #include "passes/aten/autocast.h"
 #include "passes/aten/functional_write.h"
 #include "passes/aten/match.h"
+#include "passes/aten/memory_order.h"
 #include "passes/passes.h"
 
 namespace tonnx {
@@ -70,7 +71,11 @@ class Functionalizer {
   Functionalizer(Graph& graph) : graph_(graph), memory_(graph) {}  // NOLINT: one graph, one of these
 
   std::vector<std::string> run() {
-    for (const Node& node : graph_) writes_ = writes_ || writes(node);
+    for (const Node& node : graph_) {
+      writes_ = writes_ || writes(node);
+      by_strides_ = by_strides_ || reads_by_strides(node);
+    }
+    by_strides_ = by_strides_ && has_fixed_inputs(graph_);
     for (Node* node = graph_.first(); node != nullptr;) {
       Node* next = node->next;  // what is written on the way needs no visit
       in_context([&] { return fmt::format("making node '{}' ({}) functional", shown(node->name), node->op.view()); },
@@ -108,7 +113,7 @@ class Functionalizer {
     const bool copies = is_fresh || copies_view(node);
     use_canonical_name(node);
     if (is_fresh || is_same_tensor(node)) return see_through(node, copies);
-    if (!writes_) return redirect(node);
+    if (!writes_ && !by_strides_) return redirect(node);
     if (turns_in_place(node)) {
       Value* self = argument_of(node);
       use_functional_name(node);
@@ -117,6 +122,7 @@ class Functionalizer {
       return memory_.set(self, memory_.get(node.output(0)));
     }
     if (writes(node)) return write(node);
+    if (by_strides_ && reads_by_strides(node)) use_whole_memory(node, memory_, writes_);
     if (!copies && viewed_input(node) >= 0) return view(node);
     redirect(node);
     memory_.add_result(node);
@@ -261,6 +267,7 @@ class Functionalizer {
   TensorMemory memory_;
   std::vector<Edit> edits_;
   bool writes_ = false;
+  bool by_strides_ = false;  // memory is asked for, and not only written to
 };
 
 /// Where autocast is off it changes nothing.

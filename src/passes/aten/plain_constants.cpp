@@ -16,7 +16,7 @@ namespace tonnx {
 namespace {
 
 constexpr int64_t kManyElements = 1 << 16;       // what is larger is not computed each time
-constexpr int64_t kFarthest = int64_t{1} << 40;  // that numbers are counted from
+constexpr int64_t kFarthestStart = int64_t{1} << 40;  // that numbers are counted from
 constexpr size_t kManyUses = 64;
 
 using Sizes = std::vector<int64_t>;
@@ -110,7 +110,7 @@ class PlainConstant {
   /// 0, 1, 2 ..., or from another number on; null where it goes on otherwise.
   Value* counted(const std::vector<int64_t>& numbers) {
     const auto count = static_cast<int64_t>(numbers.size());
-    if (numbers[0] < -kFarthest || numbers[0] > kFarthest) return nullptr;
+    if (numbers[0] < -kFarthestStart || numbers[0] > kFarthestStart) return nullptr;
     for (int64_t i = 0; i < count; ++i) {
       if (dtype() == DType::Bool || numbers[static_cast<size_t>(i)] != numbers[0] + i) return nullptr;
     }

@@ -19,7 +19,7 @@ bool keeps_sizes(const Node& node) {
   return entry && entry->op->elementwise != Elementwise::No;
 }
 
-constexpr int kFarthest = 16;  // so many nodes, or users of a value, are looked at for one size
+constexpr int kMostLooks = 16;  // so many nodes, or users of a value, are looked at for one size
 
 /// Where each node of a graph stands in it.
 using Places = std::unordered_map<const Node*, size_t>;
@@ -33,7 +33,7 @@ bool is_needed(const Value& value) {
 
 /// Whether a value is there still when a node is done.
 bool outlives(const Value& value, const Node& node, const Places& places) {
-  const size_t count = std::min<size_t>(value.uses.size(), kFarthest);
+  const size_t count = std::min<size_t>(value.uses.size(), kMostLooks);
   return std::any_of(value.uses.begin(), value.uses.begin() + static_cast<std::ptrdiff_t>(count), [&](const Use& use) {
     const auto place = places.find(use.user);
     return place != places.end() && place->second > places.at(&node);
@@ -57,7 +57,7 @@ Value* find_above(const Value& value, const Shape& sizes, size_t dim, int& steps
 /// The tensor that has the size of a value along a dimension, where the value would be needed for nothing else but one
 /// more node, or the tensor is kept for longer anyway.
 Value* source_of_size(Value* value, size_t dim, const Node& question, const Places& places) {
-  int steps = kFarthest;
+  int steps = kMostLooks;
   Value* source = value;
   bool is_past_needed = false;
   while (Value* above = find_above(*value, *value->type.shape, dim, steps)) {

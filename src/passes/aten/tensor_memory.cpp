@@ -58,6 +58,9 @@ const std::optional<Strides>& TensorMemory::strides_of(Place& place) {
 void TensorMemory::add_result(const Node& node) {
   Value* result = node.outputs().size() == 1 ? node.output(0) : nullptr;
   if (result == nullptr || !is_elementwise(node)) return;
+  const Attribute* const format = node.find_attribute("memory_format");
+  const auto* const name = format ? format->value.get<std::string>() : nullptr;
+  if (name != nullptr && *name == "contiguous_format") return;
   for (const Value* input : node.inputs()) {
     Place* place = input && input->type.rank() == result->type.rank() ? find(input) : nullptr;
     if (place == nullptr) continue;
@@ -130,6 +133,7 @@ void TensorMemory::write(Place& place, Value* content, Node* before) {
     while (at->view->kind != View::Kind::Opaque) at = at->parent;
     fail_unsupported("a write to what {} gives is not supported", at->view->call.op.view());
   }
+  if (whole.is_read_by_strides) fail_unsupported("a write to memory that as_strided looks at is not supported");
   if (whole.origin != nullptr && whole.origin->graph != graph_)
     fail_unsupported("'{}' belongs to the graph around this one, and is written to", whole.origin->name);
   bool covers = whole.changed == nullptr;

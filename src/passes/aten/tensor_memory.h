@@ -26,6 +26,7 @@ struct Place {
   uint64_t written = 0;           // the newest version
   Place* changed = nullptr;       // the view that was written last, and has not been put back
   bool is_noted = false;
+  bool is_read_by_strides = false;  // a copy of it has gone to as_strided
 };
 
 /// What is written to a view is put back into the whole only when somebody reads another part of it; what is read
