@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/checked_int.h"
 #include "ops/frame/aten_names.h"
 #include "ops/frame/result_dtype.h"
 
@@ -35,7 +36,7 @@ std::optional<int64_t> part_offset(const View& view, const Type& of, const Strid
   auto start = given_number(view.call, view.rule == ViewRule::Select ? "index" : "start", 0);
   if (!size || !stride || !start) return std::nullopt;
   if (*start < 0) *start += *size;
-  return std::clamp<int64_t>(*start, 0, *size) * *stride;
+  return checked_mul(std::clamp<int64_t>(*start, 0, *size), *stride);
 }
 
 /// Where in its memory the first element of the place lies.
@@ -50,7 +51,7 @@ std::optional<int64_t> offset_of(const Place& place, TensorMemory& memory) {
     const Viewed parent = memory.viewed(*at->parent, true);
     const auto part = parent.strides ? part_offset(view, parent.type, *parent.strides) : std::nullopt;
     if (!part) return std::nullopt;
-    offset += *part;
+    offset = checked_add(offset, *part);
   }
   return offset;
 }
