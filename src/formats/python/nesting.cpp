@@ -112,28 +112,29 @@ const Projections* Nesting::find_projections(const Node* node) const {
   return at == projections_.end() ? nullptr : &at->second;
 }
 
-/// `q, k, v = (f(x).unflatten(-1, (4, 8)).transpose(1, 2) for f in (self.query, self.key, self.value))`
+/// `q, k, v = (f(x).unflatten(-1, (4, 8)).transpose(1, 2) for f in (self.query, self.key, self.value))`, or `k, v`
+/// where the query is made of something else.
 void Nesting::find_projections_of(const Node& attention, const Positions& positions, const Expressions& expressions) {
-  constexpr std::array<std::string_view, 3> kArguments{"query", "key", "value"};
   Projections found;
   std::string move;  // what is written behind the name of the layer
   size_t names = 0;
-  for (size_t i = 0; i < kArguments.size(); ++i) {
-    const auto* operand = attention.find_attribute(kArguments[i])->value.get<Operand>();
+  for (const std::string_view argument : {"value", "key", "query"}) {
+    const auto* operand = attention.find_attribute(argument)->value.get<Operand>();
     const Value* value = operand ? attention.input(operand->index) : nullptr;
     const Node* node = value ? value->producer : nullptr;
-    if (node == nullptr || nested_.contains(node) || !can_nest(*node, attention, positions)) return;
+    if (node == nullptr || nested_.contains(node) || !can_nest(*node, attention, positions)) break;
     const Node* layer = layer_behind(*node, *this, expressions);
-    if (layer == nullptr || layer == node) return;
+    if (layer == nullptr || layer == node) break;
     const std::string name = expressions.name_of_layer(*layer), text = expressions.expression(*node).first;
-    if (!text.starts_with(name + "(") || (i > 0 && layer->input(0) != found.layers[0]->input(0))) return;
-    if (i > 0 && text.substr(name.size()) != move) return;
+    const bool is_first = found.nodes.empty();
+    if (!text.starts_with(name + "(") || (!is_first && layer->input(0) != found.layers[0]->input(0))) break;
+    if (!is_first && text.substr(name.size()) != move) break;
     move = text.substr(name.size());
     names += name.size();
-    found.nodes[i] = node;
-    found.layers[i] = layer;
+    found.nodes.insert(found.nodes.begin(), node);
+    found.layers.insert(found.layers.begin(), layer);
   }
-  if (names + move.size() > kProjections) return;
+  if (found.nodes.size() < 2 || names + move.size() > kProjections) return;
   const Node* first = *std::min_element(found.nodes.begin(), found.nodes.end(), [&](const Node* a, const Node* b) {
     return positions.at(a) < positions.at(b);
   });
@@ -141,7 +142,7 @@ void Nesting::find_projections_of(const Node& attention, const Positions& positi
     apart_.insert(node);
     if (node != first) done_before_.insert(node);
   }
-  projections_.emplace(first, found);
+  projections_.emplace(first, std::move(found));
 }
 
 void Nesting::choose(const Graph& graph, const Positions& positions, const Expressions& expressions, int level) {

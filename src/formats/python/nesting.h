@@ -1,8 +1,8 @@
 // nesting.h - which nodes are written inside the expression that uses them, and are no statements of their own.
 #pragma once
-#include <array>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "ir/graph.h"
 
@@ -16,8 +16,8 @@ Positions positions_of(const Graph& graph);
 
 /// What three layers make of one tensor in the same way, as attention takes it: one statement has all of it.
 struct Projections {
-  std::array<const Node*, 3> nodes{};   // of query, key and value
-  std::array<const Node*, 3> layers{};  // whose results they move about
+  std::vector<const Node*> nodes;   // of query, key and value, or of the last two
+  std::vector<const Node*> layers;  // whose results they move about
 };
 
 /// The nodes of a block that are written inside others.
