@@ -257,7 +257,7 @@ TONNX_API tonnx_status tonnx_node_view_ints(const tonnx_node_view* node, const c
 /** One that is a list of numbers, in the same way. */
 TONNX_API tonnx_status tonnx_node_view_floats(const tonnx_node_view* node, const char* name, double* values,
                                               size_t room, size_t* count, tonnx_error** error);
-/** One that is a tensor, which shares the bytes of the model and must be freed before it. */
+/** One that is a tensor, which shares the bytes of the model and must be freed before it; they need not be aligned. */
 TONNX_API tonnx_status tonnx_node_view_tensor(const tonnx_node_view* node, const char* name, tonnx_tensor** tensor,
                                               tonnx_error** error);
 /** One that is a graph, such as the branch of an If: its first node, which is NULL where it has none. */
@@ -267,7 +267,8 @@ TONNX_API tonnx_status tonnx_node_view_graph(const tonnx_node_view* node, const 
 TONNX_API size_t tonnx_model_weight_count(const tonnx_model* model);
 /** The name of a weight, as that of an input. */
 TONNX_API const char* tonnx_model_weight_name(const tonnx_model* model, size_t index);
-/** A weight, which shares the bytes of the model, mostly those of the mapped file, and must be freed before it. */
+/** A weight, which shares the bytes of the model, mostly those of the mapped file, and must be freed before it. Its
+    elements need not be aligned. */
 TONNX_API tonnx_status tonnx_model_weight(const tonnx_model* model, size_t index, tonnx_tensor** tensor,
                                           tonnx_error** error);
 
