@@ -15,7 +15,7 @@
 namespace tonnx {
 namespace {
 
-constexpr int64_t kManyElements = 1 << 16;       // what is larger is not computed each time
+constexpr int64_t kManyElements = 1 << 16;            // what is larger is not computed each time
 constexpr int64_t kFarthestStart = int64_t{1} << 40;  // that numbers are counted from
 constexpr size_t kManyUses = 64;
 
