@@ -10,7 +10,7 @@ import onnx
 import onnxruntime
 import pytest
 import torch
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from test_module_classes import check_format, classes_of
 from test_module_tree import load
 from torch import Tensor, nn
@@ -185,3 +185,41 @@ def test_an_empty_output_of_a_branch_is_no_weight(taken: bool) -> None:
     got = module(*(torch.from_numpy(x) for x in inputs.values()))
     assert got.shape == want.shape
     np.testing.assert_array_equal(got.numpy(), want)
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_branch_between_the_layers_may_give_what_one_of_them_gave(taken: bool) -> None:
+    """Without the Identity it is the output of the branch as it is."""
+    random, nodes, weights, x = np.random.default_rng(0), [], [], "x"
+    for i in range(LAYERS):
+        path, y = f"/layers.{i}", f"y{i}"
+        for fc in ("first", "second"):
+            matrix = random.standard_normal((WIDTH, WIDTH)).astype(np.float32) / 4
+            weights.append(numpy_helper.from_array(matrix, f"layers.{i}.{fc}.weight"))
+        nodes += [
+            helper.make_node("Gemm", [x, f"layers.{i}.first.weight"], [f"a{i}"], f"{path}/first/Gemm", transB=1),
+            helper.make_node("Tanh", [f"a{i}"], [f"b{i}"], f"{path}/Tanh"),
+            helper.make_node(
+                "Gemm", [f"b{i}", f"layers.{i}.second.weight"], [f"c{i}"], f"{path}/second/Gemm", transB=1
+            ),
+            helper.make_node("Add", [x, f"c{i}"], [y], f"{path}/Add"),
+        ]
+        if i == 1:
+            bodies = {}
+            for branch, outputs, inside in (
+                ("then_branch", "same", [helper.make_node("Identity", ["y1"], ["same"])]),
+                ("else_branch", "negated", [helper.make_node("Neg", ["x"], ["negated"])]),
+            ):
+                value = helper.make_tensor_value_info(outputs, TensorProto.FLOAT, ["n", WIDTH])
+                bodies[branch] = helper.make_graph(inside, branch, [], [value])
+            nodes.append(helper.make_node("If", ["c"], ["chosen"], "choice", **bodies))
+        x = y
+    flag = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", WIDTH]) for name in ("x", x, "chosen")]
+    graph = helper.make_graph(nodes, "g", [flag, ends[0]], ends[1:], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10), "m.onnx")
+    inputs = {"c": np.array(taken), "x": random.standard_normal((3, WIDTH)).astype(np.float32)}
+    want = onnxruntime.InferenceSession("m.onnx").run(None, inputs)
+    got = tonnx.convert("m.onnx")(*(torch.from_numpy(each) for each in inputs.values()))
+    for ours, theirs in zip(got, want, strict=True):
+        np.testing.assert_allclose(ours.detach(), theirs, rtol=1e-5, atol=1e-6)

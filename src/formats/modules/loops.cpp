@@ -43,9 +43,10 @@ Roles roles_of(const std::vector<Node*>& calls) {
   return roles;
 }
 
-/// The node of the graph that uses the value, itself or with a graph inside it; null where that is outside.
+/// The node of the graph that uses the value, itself or with a graph inside it, whose output it may be; null where that
+/// is outside.
 Node* user_in(const Graph& graph, const Use& use) {
-  Node* user = use.user;
+  Node* user = use.user == nullptr && use.output_of != &graph ? use.output_of->owner : use.user;
   while (user != nullptr && user->graph != &graph) user = user->graph ? user->graph->owner : nullptr;
   return user;
 }
