@@ -106,6 +106,15 @@ std::string_view argument_name(std::string_view layer, size_t position) {
   return at == argument_names().end() || position >= at->second.size() ? "" : at->second[position];
 }
 
+size_t matching_bracket(const std::string& text, size_t open) {
+  int depth = 0;
+  for (size_t at = open; at < text.size(); ++at) {
+    if (text[at] == '(') ++depth;
+    if (text[at] == ')' && --depth == 0) return at;
+  }
+  return std::string::npos;
+}
+
 std::vector<std::string> split_arguments(const std::string& text) {
   std::vector<std::string> parts(1);
   int depth = 0;

@@ -15,6 +15,9 @@ std::string_view standard_value(std::string_view argument);
 /// What argument number `position` of a layer of PyTorch's is; empty where nobody knows.
 std::string_view argument_name(std::string_view layer, size_t position);
 
+/// The end of what the bracket at `open` opens.
+size_t matching_bracket(const std::string& text, size_t open);
+
 /// `3, (1, 2), stride=2` one by one.
 std::vector<std::string> split_arguments(const std::string& text);
 

@@ -29,16 +29,6 @@ struct Place {
   std::string arguments;
 };
 
-/// The end of what a bracket opens.
-size_t closing_bracket(const std::string& text, size_t open) {
-  int depth = 0;
-  for (size_t at = open; at < text.size(); ++at) {
-    if (text[at] == '(') ++depth;
-    if (text[at] == ')' && --depth == 0) return at;
-  }
-  return std::string::npos;
-}
-
 /// Where each class is made, and how often.
 struct Made {
   Place first;
@@ -53,7 +43,7 @@ void note_places(const std::vector<ClassText>& classes, size_t owner, size_t mem
     while (start > 0 && in_word(text[start - 1])) --start;
     if (start == open || (start > 0 && text[start - 1] == '.')) continue;
     const auto at = places.find(text.substr(start, open - start));
-    const size_t close = at == places.end() ? std::string::npos : closing_bracket(text, open);
+    const size_t close = at == places.end() ? std::string::npos : matching_bracket(text, open);
     if (close == std::string::npos) continue;
     at->second.first = {owner, member, start, close + 1, text.substr(open + 1, close - open - 1)};
     ++at->second.count;

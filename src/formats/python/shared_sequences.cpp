@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/join.h"
+#include "formats/python/constructors.h"
 #include "formats/python/layout.h"
 #include "formats/python/parameters.h"
 #include "ops/frame/python_names.h"
@@ -50,15 +51,6 @@ bool is_number_text(const std::string& text) {
          (!text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
            return std::isdigit(c) || c == '.' || c == 'e' || c == '-';
          }));
-}
-
-size_t matching_bracket(const std::string& text, size_t open) {
-  int depth = 0;
-  for (size_t at = open; at < text.size(); ++at) {
-    if (text[at] == '(') ++depth;
-    if (text[at] == ')' && --depth == 0) return at;
-  }
-  return std::string::npos;
 }
 
 /// Nothing where one of the items is more than a layer of PyTorch's with plain arguments.
