@@ -59,6 +59,22 @@ def test_istft_of_a_program(name: str, tmp_path: Path) -> None:
     same(forward, open_session((tmp_path / "m.onnx").read_bytes()), x)
 
 
+@pytest.mark.parametrize("opset", [16, 17, None])
+@pytest.mark.parametrize(
+    "more", [{}, {"length": 390}, {"length": 500}, {"normalized": True}, {"center": False}], ids=str
+)
+@pytest.mark.parametrize("shape", [(64, 9), (2, 64, 9)], ids=len)
+def test_istft_to_complex_numbers(shape: tuple[int, ...], more: dict[str, Any], opset: int | None) -> None:
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        spectrum = torch.complex(x, x.flip(0) * 2)
+        window = torch.hamming_window(64)
+        y = torch.istft(spectrum, 64, 40, window=window, onesided=False, return_complex=True, **more)
+        return torch.view_as_real(y)
+
+    x = torch.randn(shape)
+    same(forward, open_session(bytes(tonnx.export(forward, x, opset_version=opset))), x)
+
+
 def test_istft_beyond_the_last_frame() -> None:
     def forward(x: torch.Tensor) -> torch.Tensor:
         options: dict[str, Any] = {"n_fft": 64, "hop_length": 16, "window": torch.ones(64)}

@@ -196,6 +196,12 @@ Value* inverse_of_halves(const AtenNode& n, OnnxBuilder& onnx, const char* name,
   return raised_transform(x, onnx, {{dim}, {IntArg(length)}}, {false, false, true}, is_orthogonal ? -0.5 : -1);
 }
 
+Value* inverse_of_wholes(const AtenNode& n, OnnxBuilder& onnx, const char* name, int64_t dim, int64_t length,
+                         bool is_orthogonal) {
+  Spectrum x(n, onnx, name);
+  return raised_transform(x, onnx, {{dim}, {IntArg(length)}}, {.forward = false}, is_orthogonal ? -0.5 : -1);
+}
+
 namespace {
 
 /// PyTorch's number of a norm: none, by the square root of the length, by the length.

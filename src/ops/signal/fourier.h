@@ -25,5 +25,8 @@ Value* frame_waves(OnnxBuilder& onnx, DType dtype, int64_t length, bool onesided
 /// Real numbers of halves of spectra along a dimension.
 Value* inverse_of_halves(const AtenNode& n, OnnxBuilder& onnx, const char* name, int64_t dim, int64_t length,
                          bool is_orthogonal);
+/// Complex numbers, as pairs, of whole spectra along a dimension.
+Value* inverse_of_wholes(const AtenNode& n, OnnxBuilder& onnx, const char* name, int64_t dim, int64_t length,
+                         bool is_orthogonal);
 
 }  // namespace tonnx

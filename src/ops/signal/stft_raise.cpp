@@ -64,16 +64,21 @@ Values raise_stft(const AtenNode& n, OnnxBuilder& onnx) {
 
 /// What was cut into frames: they are added up, and divided by what the windows add up to.
 Values raise_istft(const AtenNode& n, OnnxBuilder& onnx) {
-  if (n.flag("return_complex")) n.cannot("return_complex=True");
-  n.ignore({"onesided"});  // of both sides the first one is enough
+  const bool gives_pairs = n.flag("return_complex");
+  n.ignore({"onesided"});  // of both sides the first one is enough, where the result is real
   const int64_t rank = n.rank("self"), length = n.positive("n_fft"), hop = n.find_i("hop_length").value_or(length / 4);
   require(rank == 2 || rank == 3, "a spectrum of {} dimensions", rank);
   require(hop >= 1, "hop_length is {}", hop);
-  const DType dtype = n.output_dtype();
+  Value* frames =
+      (gives_pairs ? inverse_of_wholes : inverse_of_halves)(n, onnx, "self", rank - 2, length, n.flag("normalized"));
+  const DType dtype = OnnxBuilder::dtype(frames);
+  if (n.has("window") && is_complex(n.dtype("window"))) n.cannot("a window of complex numbers");
   Value* window = window_of(n, onnx, length, dtype);
-  Value* frames = inverse_of_halves(n, onnx, "self", rank - 2, length, n.flag("normalized"));
-  frames = onnx("Mul", {onnx.swap_axes(frames, rank - 2, rank - 1), window});
-  const IntArg count = onnx.size(frames, rank - 2);
+  if (gives_pairs)
+    frames = onnx.transpose(frames, rank == 2 ? std::vector<int64_t>{2, 0, 1} : std::vector<int64_t>{3, 0, 1, 2});
+  const int64_t last = onnx.rank(frames) - 1;
+  frames = onnx("Mul", {onnx.swap_axes(frames, last - 1, last), window});
+  const IntArg count = onnx.size(frames, last - 1);
   Value* weights = onnx("Expand", {onnx("Mul", {window, window}), onnx.list(IntArgs{count, length})});
 
   const IntArg whole = onnx.add(onnx.mul(onnx.sub(count, 1), hop), length);
@@ -84,12 +89,14 @@ Values raise_istft(const AtenNode& n, OnnxBuilder& onnx) {
     return onnx.slice(added_windows(onnx, x, length, hop), onnx.rank(x) - 2, start, end);
   };
   Value* y = onnx("Div", {added(frames), added(weights)});
-  if (!wanted) return y;
-  const IntArg missing = onnx.sub(start + *wanted, end);
-  if (missing.is(0)) return y;
-  IntArgs pads(static_cast<size_t>(2 * (rank - 1)), 0);
-  pads.back() = missing;
-  return onnx("Pad", {y, onnx.list(pads)});
+  const IntArg missing = wanted ? onnx.sub(start + *wanted, end) : IntArg(0);
+  if (!missing.is(0)) {
+    IntArgs pads(static_cast<size_t>(2 * last), 0);
+    pads.back() = missing;
+    y = onnx("Pad", {y, onnx.list(pads)});
+  }
+  if (!gives_pairs) return y;
+  return onnx.transpose(y, rank == 2 ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{1, 2, 0});
 }
 
 constexpr AtenOp kAtenStftAten[] = {
