@@ -14,6 +14,7 @@
 #include "ops/matmul/eval.h"
 #include "ops/matmul/matmul.h"
 #include "ops/quantize/quantize.h"
+#include "ops/quantize/weights_eval.h"
 
 namespace tonnx {
 namespace {
@@ -21,57 +22,6 @@ namespace {
 constexpr double kExactInFloat32 = 1 << 24;
 constexpr double kSpan = 255;  // of 8 bits: a number less its zero point is within it, whatever the zero point
 constexpr ConvNames kConvNames{"x", "w"};
-
-/// Weights as [outer, terms, inner], where the terms are those of one sum. Channels, which may have zero points of
-/// their own, are the outer ones of a convolution and the inner ones of a matrix.
-struct SumLayout {
-  int64_t outer = 1, terms = 1, inner = 1;
-
-  static SumLayout of_conv(const std::vector<int64_t>& dims) {
-    return {dims[0], count_of(std::vector(dims.begin() + 1, dims.end())), 1};
-  }
-  static SumLayout of_matrix(const std::vector<int64_t>& dims) {
-    if (dims.size() == 1) return {1, dims[0], 1};
-    return {count_of(std::vector(dims.begin(), dims.end() - 2)), dims[dims.size() - 2], dims.back()};
-  }
-};
-
-/// Calls `use(value, o, i)` with each weight less its zero point, where o and i are its outer and inner places.
-template <class Use>
-void each_centered(const Tensor& weights, const std::vector<int64_t>& zero_points, const SumLayout& layout, Use&& use) {
-  const bool is_signed = weights.dtype == DType::Int8;
-  const bool by_outer = layout.inner == 1;
-  const uint8_t* data = weights.data.data();
-  for (int64_t o = 0; o < layout.outer; ++o) {
-    for (int64_t t = 0; t < layout.terms; ++t) {
-      for (int64_t i = 0; i < layout.inner; ++i, ++data) {
-        const int64_t channel = zero_points.size() == 1 ? 0 : by_outer ? o : i;
-        use((is_signed ? static_cast<int8_t>(*data) : *data) - zero_points[static_cast<size_t>(channel)], o, i);
-      }
-    }
-  }
-}
-
-/// The largest that the positive, or the negative, weights of any one sum come to.
-double largest_sum(const Tensor& weights, const std::vector<int64_t>& zero_points, const SumLayout& layout) {
-  const auto count = static_cast<size_t>(layout.inner);
-  std::vector<int64_t> above(count), below(count);
-  int64_t largest = 0, outer = 0;
-  const auto close = [&] {
-    for (size_t i = 0; i < count; ++i) largest = std::max({largest, above[i], below[i]});
-  };
-  each_centered(weights, zero_points, layout, [&](int64_t value, int64_t o, int64_t i) {
-    if (o != outer) {
-      close();
-      std::fill(above.begin(), above.end(), 0);
-      std::fill(below.begin(), below.end(), 0);
-      outer = o;
-    }
-    (value > 0 ? above : below)[static_cast<size_t>(i)] += std::abs(value);
-  });
-  close();
-  return static_cast<double>(largest);
-}
 
 using LayoutFn = SumLayout (*)(const std::vector<int64_t>&);
 
@@ -120,20 +70,7 @@ TensorPtr find_centered(const NodeView& n, std::string_view weight, std::string_
   const auto zero_points = known_zero_points(n, weight, zero_point, layout_of);
   if (!zero_points) return nullptr;
   if (std::all_of(zero_points->begin(), zero_points->end(), [](int64_t zero) { return zero == 0; })) return nullptr;
-  const Tensor& weights = *n.find_constant(weight);
-  std::vector<uint8_t> bytes;
-  bytes.reserve(weights.data.size());
-  bool fits = true;
-  each_centered(weights, *zero_points, layout_of(weights.dims), [&](int64_t value, int64_t, int64_t) {
-    fits = fits && value >= -128 && value <= 127;
-    bytes.push_back(static_cast<uint8_t>(value));
-  });
-  if (!fits) return nullptr;
-  auto result = std::make_shared<Tensor>();
-  result->dtype = DType::Int8;
-  result->dims = weights.dims;
-  result->data = Bytes::own(std::move(bytes));
-  return result;
+  return centered_in_bytes(*n.find_constant(weight), *zero_points, layout_of(n.find_constant(weight)->dims));
 }
 
 /// One number for each row of a matrix stands in a column.
