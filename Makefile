@@ -173,7 +173,8 @@ check: deps $(VENV)/.stamp tidy  ## what make format would change, and what ruff
 tidy: MORE_PACKAGES := $(CHECK_PACKAGES)
 tidy: deps  ## what clang-tidy finds: make tidy PARTS="src/convert src/ir" looks at a part
 	@test -f build/tidy/build.ninja || cmake --preset tidy >/dev/null
-	@cmake --build build/tidy -j $(JOBS) --target CMakeFiles/tonnx_base.dir/cmake_pch.hxx.pch CMakeFiles/tonnx_rows.dir/cmake_pch.hxx.pch >/dev/null
+	@cmake --build build/tidy -j $(JOBS) --target CMakeFiles/tonnx_base.dir/cmake_pch.hxx.pch CMakeFiles/tonnx_formats.dir/cmake_pch.hxx.pch \
+	  CMakeFiles/tonnx_rows.dir/cmake_pch.hxx.pch >/dev/null
 	@$(PYTHON) tools/tidy.py build/tidy $(PARTS) --jobs $(JOBS)
 
 coverage: MORE_PACKAGES := $(COVERAGE_PACKAGES)
