@@ -148,7 +148,7 @@ def bench_routes(arguments: argparse.Namespace) -> None:
 
 def bench_weights(arguments: argparse.Namespace) -> None:
     print(f"\nweights that must change on the way, whole process, median of {arguments.repeats}")
-    table(routes.HEAD[:4], [row[:4] for row in routes.weights(arguments)])
+    table([*routes.HEAD[:4], "cp of the result"], routes.weights(arguments))
 
 
 def bench_simplify(arguments: argparse.Namespace) -> None:

@@ -108,7 +108,7 @@ class TONNX_API TensorView {
   /// The number of elements.
   int64_t count() const;
   /// Little-endian, dense, row by row; types smaller than a byte are packed, lowest bits first. Empty for strings.
-  /// A weight that was scaled by simplify() is computed when it is first asked for, and kept.
+  /// A weight that was scaled or cast by simplify() is computed when it is first asked for, and kept.
   std::span<const std::byte> bytes() const;
   std::span<const std::string> strings() const;
 

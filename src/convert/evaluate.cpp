@@ -2,10 +2,12 @@
 #include "convert/evaluate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/budget.h"
 #include "base/computed.h"
+#include "ir/cast_numbers.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/python_names.h"
 
@@ -101,6 +103,70 @@ bool is_lookup(const Node& node) {
   return false;
 }
 
+constexpr int kLongestChain = 8;
+
+/// The nodes between constants and what one choice alone takes, the nearest to the constants first: each gives, place
+/// by place, a tensor of these sizes. False where there are others between them.
+bool find_chain(const Value* value, const std::vector<int64_t>& dims, int depth, std::vector<Node*>& chain) {
+  if (value == nullptr || value->constant) return value != nullptr;
+  Node* node = value->producer;
+  if (node == nullptr || depth == 0 || value->uses.size() != 1 || value->uses[0].user == nullptr ||
+      value->uses[0].user->graph != node->graph || node->outputs().size() != 1 || !has_trait(*node, kElementwise) ||
+      static_dims(value) != dims)
+    return false;
+  for (const Value* input : node->inputs()) {
+    if (!find_chain(input, dims, depth - 1, chain)) return false;
+  }
+  chain.push_back(node);
+  return true;
+}
+
+/// The tensor with zeros for infinities and NaN where the condition is not that; null where there are none.
+TensorPtr without_unchosen(const Tensor& tensor, const Tensor& condition, bool chosen) {
+  std::vector<uint8_t> bytes;
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    if ((element_as_int(condition, i) != 0) == chosen || std::isfinite(element_as_double(tensor, i))) continue;
+    if (bytes.empty()) bytes.assign(tensor.data.view().begin(), tensor.data.view().end());
+    set_element_bits(tensor.dtype, bytes.data(), i, 0);
+  }
+  if (bytes.empty()) return nullptr;
+  auto result = std::make_shared<Tensor>(tensor);
+  result->data = Bytes::own(std::move(bytes));
+  return result;
+}
+
+/// What a condition does not choose may be anything. The logarithm of 0, where the distance is small enough to be taken
+/// itself, has no integer that it could become, and would keep the rest from being computed.
+void forget_unchosen(Node& choice, FreshDims& fresh, const FoldLimits& limits) {
+  const Value* condition = choice.inputs().size() == 3 ? choice.input(0) : nullptr;
+  if (condition == nullptr || !condition->constant || condition->constant->dtype != DType::Bool ||
+      static_dims(choice.output(0)) != condition->constant->dims)
+    return;
+  const std::vector<int64_t>& dims = condition->constant->dims;
+  for (const size_t branch : {size_t{1}, size_t{2}}) {
+    std::vector<Node*> chain;
+    if (!find_chain(choice.input(branch), dims, kLongestChain, chain) || chain.empty()) continue;
+    bool is_changed = false;
+    for (Node* node : chain) {
+      for (size_t i = 0; i < node->inputs().size(); ++i) {
+        const Value* input = node->input(i);
+        if (!input->constant || input->sparse || is_computed(input->constant->data) ||
+            !is_float(input->constant->dtype) || info(input->constant->dtype).bits < 16 ||
+            input->constant->dims != dims)
+          continue;
+        const TensorPtr finite = without_unchosen(*input->constant, *condition->constant, branch == 1);
+        if (finite == nullptr) continue;
+        node->set_input(i, node->graph->add_initializer(node->graph->unique_name(input->name), finite));
+        is_changed = true;
+      }
+    }
+    for (Node* node : chain) {
+      const OnnxOpEntry* entry = is_changed ? find_onnx_op(node->domain.view(), node->op.view()) : nullptr;
+      if (entry != nullptr) fold_node(*node, *entry, fresh, limits);
+    }
+  }
+}
+
 }  // namespace
 
 bool is_named_weight(const Value& value) {
@@ -117,6 +183,7 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const Fol
   const bool is_quantised = has_trait(node, kQuantizes);
   if (is_quantised && has_user(node.output(0))) return;
   if (limits.keeps_weights && is_lookup(node)) return;
+  if (node.op == "Where" && node.domain.view().empty()) forget_unchosen(node, fresh, limits);
   const auto may_make = [&](int64_t bytes, int64_t from) {
     const bool is_small = static_cast<double>(bytes) <= limits.times * static_cast<double>(from);
     return is_small || (bytes - from <= limits.bytes && fresh.take_bytes(bytes));
@@ -125,7 +192,8 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const Fol
   bool is_trained = false;
   for (const Value* input : node.inputs()) {
     if (input == nullptr) continue;
-    if (!input->constant || input->sparse || is_computed(input->constant->data)) return;
+    if (!input->constant || input->sparse) return;
+    if (is_computed(input->constant->data) && find_cast(*input->constant) == nullptr) return;
     if (input->constant->dtype == DType::String && !has_trait(node, kTakesStrings)) return;
     given += size_of(*input->constant);
     is_trained = is_trained || ((input->producer == nullptr || input->trainable) && is_float(input->constant->dtype));
@@ -135,6 +203,9 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const Fol
   if (!made || (is_open && !has_trait(node, kBounded))) return;
   // what the file holds may be turned into another type, but a small file does not become a large one
   if (!may_make(*made, given) || !can_afford(node, *made)) return;
+  for (Value* input : node.inputs()) {
+    if (input != nullptr) input->constant = with_cast_made(input->constant);
+  }
   const Results results = entry.op->eval(NodeView(node, entry));
   for (size_t i = 0; i < results.size() && i < node.outputs().size(); ++i) {
     Value* output = node.output(i);

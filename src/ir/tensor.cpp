@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/budget.h"
+#include "base/computed.h"
 #include "base/error.h"
 
 namespace tonnx {
@@ -248,7 +249,7 @@ std::optional<std::vector<int64_t>> ints_of(const Tensor& tensor, int64_t limit)
 
 std::optional<std::vector<double>> floats_of(const Tensor& tensor, int64_t limit) {
   const int64_t count = tensor.count();
-  if (count > limit || !is_number(tensor.dtype)) return std::nullopt;
+  if (count > limit || !is_number(tensor.dtype) || is_computed(tensor.data)) return std::nullopt;
   std::vector<double> values;
   for (int64_t i = 0; i < count; ++i) values.push_back(element_as_double(tensor, i));
   return values;

@@ -41,7 +41,8 @@ int64_t count_of(const std::vector<int64_t>& dims);
 /// How many bytes that many elements take.
 int64_t byte_size(DType dtype, int64_t count);
 
-/// Elements as numbers. Nothing for strings and complex numbers, and past `limit` elements.
+/// Elements as numbers. Nothing for strings and complex numbers, past `limit` elements, and where floats are made only
+/// when they are written.
 std::optional<std::vector<int64_t>> ints_of(const Tensor& tensor, int64_t limit = 4096);
 std::optional<std::vector<double>> floats_of(const Tensor& tensor, int64_t limit = 4096);
 

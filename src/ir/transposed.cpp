@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "ir/cast_numbers.h"
+
 namespace tonnx {
 namespace {
 
@@ -169,6 +171,12 @@ void TransposedMatrix::compute(size_t offset, uint8_t* into, size_t size) const 
 
 Bytes bytes_to_write(const Tensor& tensor, bool transposed) {
   if (!transposed) return tensor.data;
+  if (const CastNumbers* cast = find_cast(tensor)) {  // of what the file has: that is half as much, mostly
+    Tensor numbers = cast->numbers();
+    numbers.dims = tensor.dims;
+    numbers.data = bytes_to_write(numbers, true);
+    return cast_when_written(numbers, tensor.dtype)->data;
+  }
   const auto owner = std::make_shared<const TransposedMatrix>(tensor);
   return Bytes(owner, owner->begin(), owner->size());
 }

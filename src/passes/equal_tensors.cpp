@@ -4,20 +4,30 @@
 #include <cstring>
 #include <string_view>
 
+#include "ir/cast_numbers.h"
+
 namespace tonnx {
 namespace {
 
 constexpr int kMostTried = 8;  // of those that look alike
 
+/// What can be looked at: of numbers that are cast when they are written, those before.
+const Tensor& looked_at(const Tensor& tensor) {
+  const CastNumbers* cast = find_cast(tensor);
+  return cast != nullptr ? cast->numbers() : tensor;
+}
+
 bool are_equal(const Tensor& a, const Tensor& b) {
   if (a.dtype != b.dtype || a.dims != b.dims || a.strings != b.strings || a.data.size() != b.data.size()) return false;
-  return a.data.data() == b.data.data() || std::memcmp(a.data.data(), b.data.data(), a.data.size()) == 0;
+  const Tensor &x = looked_at(a), &y = looked_at(b);
+  if (x.dtype != y.dtype) return false;
+  return x.data.data() == y.data.data() || std::memcmp(x.data.data(), y.data.data(), x.data.size()) == 0;
 }
 
 /// Of type, sizes and the first and last bytes: weights of equal sizes mostly differ there, so that few are read whole.
 size_t hash_of(const Tensor& tensor) {
   constexpr size_t kLooked = 64;
-  const std::string_view bytes = tensor.data.view();
+  const std::string_view bytes = looked_at(tensor).data.view();
   size_t hash = static_cast<size_t>(tensor.dtype) * 31 + bytes.size();
   for (const int64_t dim : tensor.dims) hash = hash * 1000003 + static_cast<size_t>(dim);
   hash = hash * 31 + std::hash<std::string_view>()(bytes.substr(0, kLooked));

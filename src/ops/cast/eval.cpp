@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/made_bytes.h"
+#include "ir/cast_numbers.h"
 #include "ops/frame/eval_map.h"
 
 namespace tonnx {
@@ -150,14 +151,19 @@ TensorPtr printed(const Tensor& x) {
 
 /// Floats of any type as others: of weights there are many.
 template <class T>
-TensorPtr cast_floats(const Tensor& x, DType to) {
+TensorPtr cast_any_floats(const Tensor& x, DType to) {
   auto result = std::make_shared<Tensor>();
   result->dtype = to;
   result->dims = x.dims;
   const auto width = static_cast<size_t>(info(to).bits / 8);
+  const bool is_usual = contains(kCastFloats, x.dtype) && contains(kCastFloats, to);
   const auto make = [&](size_t offset, uint8_t* into, size_t size) {
-    T numbers[kBlock];
     const auto first = static_cast<int64_t>(offset / width), end = static_cast<int64_t>((offset + size) / width);
+    if (is_usual) {
+      const uint8_t* from = x.data.data() + first * (info(x.dtype).bits / 8);
+      return cast_floats(x.dtype, from, to, into, end - first);
+    }
+    T numbers[kBlock];
     for (int64_t i = first; i < end; i += kBlock) {
       const int64_t count = std::min(kBlock, end - i);
       load_numbers(x, i, 1, count, numbers);
@@ -166,6 +172,18 @@ TensorPtr cast_floats(const Tensor& x, DType to) {
   };
   result->data = made_bytes(static_cast<size_t>(byte_size(to, x.count())), make);
   return result;
+}
+
+/// Whether nobody but those who write the result will look at it: then it need not be held until they do.
+bool is_only_written(const Node& node, DType from) {
+  constexpr int64_t kLarge = int64_t{1} << 20;
+  const Value& result = *node.output(0);
+  const DType to = result.type.dtype;
+  if (!contains(kCastFloats, from) || !contains(kCastFloats, to) || from == to || result.uses.empty()) return false;
+  if (byte_size(to, node.input(0)->constant->count()) < kLarge) return false;
+  return std::all_of(result.uses.begin(), result.uses.end(), [](const Use& use) {
+    return use.user != nullptr && use.index == 1 && has_trait(*use.user, kHandsOnWeight);
+  });
 }
 
 TensorPtr cast_tensor(const TensorPtr& x, DType to, bool saturate, const std::string& round_mode) {
@@ -184,7 +202,8 @@ TensorPtr cast_tensor(const TensorPtr& x, DType to, bool saturate, const std::st
   const auto same = [](auto value) { return value; };
   if (is_float(x->dtype)) {
     if (to == DType::Bool) return mapped<double>(*x, to, [](double value) { return static_cast<int64_t>(value != 0); });
-    if (is_float(to)) return x->dtype == DType::Float64 ? cast_floats<double>(*x, to) : cast_floats<float>(*x, to);
+    if (is_float(to))
+      return x->dtype == DType::Float64 ? cast_any_floats<double>(*x, to) : cast_any_floats<float>(*x, to);
     // types of a few bits take the lowest of the number's
     if (!fits(*x, is_sub_byte(to) ? DType::Int32 : to)) return nullptr;
     return to == DType::UInt64 ? mapped<uint64_t>(*x, to, same) : mapped<int64_t>(*x, to, same);
@@ -197,6 +216,8 @@ TensorPtr cast_tensor(const TensorPtr& x, DType to, bool saturate, const std::st
 }  // namespace
 
 Results eval_cast(const NodeView& n) {
+  const Tensor& x = *n.node().input(0)->constant;
+  if (is_only_written(n.node(), x.dtype)) return cast_when_written(x, n.node().output(0)->type.dtype);
   TensorPtr result =
       cast_tensor(n.node().input(0)->constant, n.node().output(0)->type.dtype, n.flag("saturate"), n.s("round_mode"));
   return result ? Results(result) : Results();

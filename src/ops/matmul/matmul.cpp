@@ -295,7 +295,7 @@ constexpr OpsetStep kEinsumHistory[] = {{.to = 28, .adds = kBFloat16}};
 constexpr OnnxOp kMatMulOnnx[] = {
     {.sig = "MatMul(T A, T B) -> T Y",
      .since = 1,
-     .traits = kSumsProducts,
+     .traits = kSumsProducts | kHandsOnWeight,
      .runtime = {kWideInts},
      .history = kMatMulHistory,
      .infer = infer_mat_mul,
@@ -303,7 +303,7 @@ constexpr OnnxOp kMatMulOnnx[] = {
      .lower = lower_mat_mul},
     {.sig = "Gemm(T A, T B, T? C, *, float alpha=1.0, float beta=1.0, int transA=0, int transB=0) -> T Y",
      .since = 1,
-     .traits = kSumsProducts,
+     .traits = kSumsProducts | kHandsOnWeight,
      .zeros = {1 << 2, 11},
      .history = kGemmHistory,
      .infer = infer_gemm,

@@ -7,6 +7,7 @@
 
 #include "base/computed.h"
 #include "base/scratch.h"
+#include "ir/cast_numbers.h"
 #include "ir/scaled.h"
 #include "passes/onnx/op_symbols.h"
 #include "passes/onnx/rewriter.h"
@@ -197,6 +198,7 @@ bool absorb(Node& layer, const PerChannel& change) {
     if (!bias || !fits(*bias, dtype) || is_onnx(layer, kMatMul)) return false;
   }
   if (!change.factor.empty()) {
+    weight->constant = with_cast_made(weight->constant);  // its largest numbers are looked for
     auto scaling = find_scaling(*weight->constant, *layout, change.factor);
     if (!scaling || !stays_exact(*scaling, *layout)) return false;
     weight->constant = scaled(std::move(*scaling), *layout);

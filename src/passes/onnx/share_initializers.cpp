@@ -1,5 +1,6 @@
 // share_initializers.cpp - constants that are equal are one.
 #include "base/computed.h"
+#include "ir/cast_numbers.h"
 #include "passes/equal_tensors.h"
 #include "passes/pass_table.h"
 
@@ -10,7 +11,8 @@ bool share_constants(Graph& graph, const EqualTensors* around) {
   EqualTensors constants(around);
   bool is_changed = false;
   for (Value* value : graph.initializers()) {
-    if (!value->constant || value->sparse || is_graph_output(value) || is_computed(value->constant->data)) continue;
+    if (!value->constant || value->sparse || is_graph_output(value)) continue;
+    if (is_computed(value->constant->data) && find_cast(*value->constant) == nullptr) continue;
     if (Value* same = constants.find_or_add(value)) {
       is_changed |= !value->uses.empty();
       graph.replace_uses(value, same);
