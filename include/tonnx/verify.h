@@ -30,8 +30,8 @@ struct VerifyOptions {
   InputShapes shapes = {};                                  ///< of random ones; -1 is chosen
   int draws = 3;  ///< random inputs: in [0, 1), normal, waves, pixels, sparse, small
   uint64_t seed = 0;
-  std::optional<double> rtol,
-      atol;  ///< in place of those that fit the types and the depth; one that is not given is 0
+  /// In place of those that fit the types and the depth; one that is not given is 0.
+  std::optional<double> rtol = {}, atol = {};
   /// Compares values inside too, where both runners have them: at the first draw at which the outputs differ, or at the
   /// first one.
   bool layers = false;
@@ -61,13 +61,17 @@ struct VerifyResult {
   std::vector<std::pair<std::string, std::string>> inputs;  ///< names, and types with the sizes that were chosen
 
   /// Values inside that have a counterpart, in the order of the first model. They do not change the verdict, for two
-  /// models may compute the same in two ways.
+  /// models may compute the same in two ways; but for hidden_layer().
   std::vector<LayerComparison> layers = {};
 
   explicit operator bool() const { return is_same; }
   /// The first of these that differs; null where none does.
   TONNX_API const LayerComparison* first_layer() const;
-  /// The first output that differs, in words; empty where none does.
+  /// A value inside that differs though no output would show it: the reference, a ProbedRunner (probe.h), gives the
+  /// same outputs with the value of the other model in place of its own. Null where there is none. The models differ
+  /// then.
+  TONNX_API const LayerComparison* hidden_layer() const;
+  /// The first output that differs, or else the hidden layer, in words; empty where none does.
   TONNX_API std::string first_difference() const;
   /// All of it, a line for each output.
   TONNX_API std::string text() const;

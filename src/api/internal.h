@@ -1,6 +1,7 @@
 // internal.h - what the sources of the public interface share: names of both sides, handles, and the border for errors.
 #pragma once
 #define TONNX_INTERNAL
+#include <tonnx/probe.h>
 #include <tonnx/tonnx.h>
 
 #include <atomic>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "api/verify_coverage.h"
 #include "api/verify_inside.h"
 #include "api/verify_sizes.h"
 #include "base/join.h"
@@ -44,6 +45,8 @@ std::vector<size_t> paired(const std::vector<std::string>& a, const std::vector<
   return result;
 }
 
+constexpr const char* kHidden = "differs where no output shows it";
+
 class Verification {
  public:
   Verification(Runner& a, Runner& b, const Model::Content& content, const VerifyOptions& options)
@@ -64,23 +67,64 @@ class Verification {
     find_open_sizes();
   }
 
-  VerifyResult run() {
+  /// `coverage`: what is to be known of the weights; null where nobody asks.
+  VerifyResult run(Coverage* coverage) {
+    constexpr int kMostDraws = 6;
     const bool is_random = options_.inputs.size() < inputs_.size();
-    const int draws = is_random ? std::max(options_.draws, 1) : 1;
+    const int least = is_random ? std::max(options_.draws, 1) : 1;
+    const int most = is_random && coverage != nullptr ? std::max(least, kMostDraws) : least;
     std::vector<Tensor> telling;  // the inputs at which the models differ, or the first ones
-    for (int draw = 0; draw < draws; ++draw) {
+    for (int draw = 0; draw < most; ++draw) {
       const bool was_same = result_.is_same;
-      compare(draw);
+      if (draw >= least && (!was_same || coverage->is_complete())) break;
+      if (!compare_draw(draw, draw >= least)) break;
       for (const OutputComparison& output : result_.outputs) result_.is_same = result_.is_same && output.is_same;
       if (draw == 0 || was_same != result_.is_same) telling = feeds_;
+      if (coverage != nullptr && result_.is_same && (draw == 0 || !coverage->is_complete())) note_outputs(*coverage);
+      result_.draws = draw + 1;
     }
-    result_.draws = draws;
-    if (options_.layers)
-      result_.layers = compared_inside({a_, telling}, {b_, feeds_of_other(telling)}, graph_, rounding_, options_);
+    const bool is_proved = coverage == nullptr || (coverage->weights > 0 && coverage->is_complete());
+    const bool looks_closer = result_.is_same && !is_proved && !options_.rtol && !options_.atol;
+    if (options_.layers || looks_closer) look_inside(telling, coverage);
     return std::move(result_);
   }
 
  private:
+  /// False where the draw is one more than was asked for, and nothing for these models.
+  bool compare_draw(int draw, bool is_more) {
+    try {
+      compare(draw);
+      return true;
+    } catch (const CallersException&) {
+      if (!is_more) throw;
+      return false;
+    }
+  }
+
+  void note_outputs(Coverage& coverage) {
+    std::vector<Compared> in_a, in_b;
+    const std::vector<std::string> names = callers([&] { return b_.outputs(); });
+    for (size_t j = 0; j < second_.size(); ++j) {
+      const OutputComparison& output = result_.outputs[j];
+      in_a.push_back({outputs_[output_pairs_[j]], first_[output_pairs_[j]], output.rtol, output.atol});
+      in_b.push_back({names[j], second_[j], output.rtol, output.atol});
+    }
+    if (!note_influence({b_, feeds_of_other(feeds_)}, in_b, false, coverage))
+      note_influence({a_, feeds_}, in_a, false, coverage);
+  }
+
+  void look_inside(const std::vector<Tensor>& feeds, Coverage* coverage) {
+    const RunnerAtInputs a{a_, feeds}, b{b_, feeds_of_other(feeds)};
+    result_.layers = compared_inside(a, b, graph_, rounding_, options_);
+    if (!result_.is_same) return;
+    if (const LayerComparison* hidden = find_hidden(a, b, graph_, rounding_, options_, result_.layers)) {
+      result_.layers[static_cast<size_t>(hidden - result_.layers.data())].why = kHidden;
+      result_.is_same = false;
+    }
+    if (coverage == nullptr || coverage->is_complete()) return;
+    if (!note_layers(b, result_.layers, true, *coverage)) note_layers(a, result_.layers, false, *coverage);
+  }
+
   void require_input(const std::string& name) const {
     const bool is_one =
         std::any_of(inputs_.begin(), inputs_.end(), [&](const auto& each) { return each.name == name; });
@@ -362,24 +406,39 @@ class Verification {
 };
 
 std::string line_of(const OutputComparison& output) {
-  if (!output.why.empty()) return fmt::format("{}  {}  {}  DIFFERS", output.name, output.type, output.why);
+  if (!output.why.empty() && output.why != kHidden)
+    return fmt::format("{}  {}  {}  DIFFERS", output.name, output.type, output.why);
   std::string line = fmt::format("{}  {}  max abs {:.3g}  mse {:.2g}  max rel {:.3g}  cosine {:.8f}", output.name,
                                  output.type, output.max_abs, output.mse, output.max_rel, output.cosine);
   if (!output.is_same)
     line += fmt::format("  DIFFERS in {} of {} (rtol {:.2g}, atol {:.2g})", output.wrong, output.elements, output.rtol,
                         output.atol);
+  if (output.why == kHidden) line += ", and no output shows it";
   return line;
 }
 
 }  // namespace
 
 VerifyResult verify(Runner& reference, Runner& other, const Model& model, const VerifyOptions& options) {
-  return translated([&] { return Verification(reference, other, Access::content(model), options).run(); });
+  return translated([&] { return Verification(reference, other, Access::content(model), options).run(nullptr); });
+}
+
+VerifyResult verify(Runner& reference, Runner& other, const Model& model, Coverage& coverage,
+                    const VerifyOptions& options) {
+  coverage = {};
+  return translated([&] { return Verification(reference, other, Access::content(model), options).run(&coverage); });
 }
 
 std::string VerifyResult::first_difference() const {
   const auto at = std::find_if(outputs.begin(), outputs.end(), [](const auto& output) { return !output.is_same; });
-  return at == outputs.end() ? std::string() : line_of(*at);
+  if (at != outputs.end()) return line_of(*at);
+  const LayerComparison* hidden = hidden_layer();
+  return hidden != nullptr ? line_of(*hidden) : std::string();
+}
+
+const LayerComparison* VerifyResult::hidden_layer() const {
+  const auto at = std::find_if(layers.begin(), layers.end(), [](const auto& layer) { return layer.why == kHidden; });
+  return at == layers.end() ? nullptr : &*at;
 }
 
 const LayerComparison* VerifyResult::first_layer() const {
@@ -395,7 +454,7 @@ std::string VerifyResult::text() const {
     const auto wrong = std::count_if(layers.begin(), layers.end(), [](const auto& layer) { return !layer.is_same; });
     text += fmt::format("layers   {} compared, {} differ\n", layers.size(), wrong);
   }
-  if (const LayerComparison* layer = first_layer())
+  if (const LayerComparison* layer = hidden_layer() != nullptr ? hidden_layer() : first_layer())
     text += fmt::format("first layer that differs: {} = {}\n         {}\n", layer->name, layer->counterpart,
                         line_of(*layer));
   return text + (is_same ? "THE SAME\n" : "DIFFERENT\n");

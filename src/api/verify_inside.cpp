@@ -306,4 +306,109 @@ std::vector<LayerComparison> compared_inside(const RunnerAtInputs& a, const Runn
   return Comparison(a, b, rounding, options).run(graph);
 }
 
+namespace {
+
+/// Asks the first model what it gives with values of the second in place of its own.
+class Replacement {
+ public:
+  Replacement(const RunnerAtInputs& a, const RunnerAtInputs& b, const std::vector<LayerComparison>& layers)
+      : a_(a), b_(b), probed_(dynamic_cast<ProbedRunner*>(&a.runner)) {
+    for (const LayerComparison& layer : layers) layers_.emplace(identifier(layer.name), &layer);
+  }
+
+  bool is_possible() const { return probed_ != nullptr; }
+  /// Null where the second model has nothing for a value of the graph.
+  const LayerComparison* find(const std::string& name) const {
+    const auto at = layers_.find(identifier(name));
+    return at == layers_.end() ? nullptr : at->second;
+  }
+
+  /// What the second model has in place of a value, as the first would have it.
+  Tensor value(const LayerComparison& layer) const {
+    const Tensor own = fetched(a_, a_.inputs, {layer.name}).front();
+    return converted(shaped(fetched(b_, b_.inputs, {layer.counterpart}).front(), own), own.dtype());
+  }
+
+  /// Values of the first model after that. Empty where the runner cannot do it.
+  std::vector<Tensor> run(const std::vector<const LayerComparison*>& replaced,
+                          const std::vector<std::string>& names) const {
+    ProbedRunner::Named values;
+    for (const LayerComparison* layer : replaced) values.emplace_back(layer->name, value(*layer));
+    try {
+      std::vector<Tensor> found = callers([&] { return probed_->run_with(a_.inputs, values, names); });
+      return found.size() == names.size() ? std::move(found) : std::vector<Tensor>();
+    } catch (const CallersException&) {
+      return {};
+    }
+  }
+
+ private:
+  const RunnerAtInputs &a_, &b_;
+  ProbedRunner* probed_;
+  std::unordered_map<std::string, const LayerComparison*> layers_;
+};
+
+/// Finds the layers whose results differ, and not only what they get.
+class Suspects {
+ public:
+  Suspects(const core::Graph& graph, const Replacement& replacement, const Rounding& rounding)
+      : replacement_(replacement), rounding_(rounding) {
+    for (const core::Node& node : graph) {
+      for (const core::Value* output : node.outputs()) {
+        if (output != nullptr) producers_.emplace(identifier(output->name), &node);
+      }
+    }
+  }
+
+  /// Of a value that the graph does not have nothing is known: only the first that differs counts then.
+  bool is_one(const LayerComparison& layer, bool is_first) const {
+    if (layer.is_same || !layer.why.empty()) return false;
+    const auto producer = producers_.find(identifier(layer.name));
+    if (producer == producers_.end()) return is_first;
+    std::vector<const LayerComparison*> before;
+    for (const core::Value* input : producer->second->inputs()) {
+      const LayerComparison* known = input != nullptr ? replacement_.find(input->name) : nullptr;
+      if (known != nullptr) before.push_back(known);
+    }
+    if (before.empty()) return true;
+    const std::vector<Tensor> alone = replacement_.run(before, {layer.name});
+    if (alone.empty()) return false;
+    VerifyOptions same;
+    same.rtol = layer.rtol;
+    same.atol = layer.atol;
+    return !compared(layer.name, alone.front(), replacement_.value(layer), nullptr, rounding_, same).is_same;
+  }
+
+ private:
+  const Replacement& replacement_;
+  const Rounding& rounding_;
+  std::unordered_map<std::string, const core::Node*> producers_;
+};
+
+}  // namespace
+
+const LayerComparison* find_hidden(const RunnerAtInputs& a, const RunnerAtInputs& b, const core::Graph& graph,
+                                   const Rounding& rounding, const VerifyOptions& options,
+                                   const std::vector<LayerComparison>& layers) {
+  constexpr int kMostSuspects = 4;
+  const Replacement replacement(a, b, layers);
+  if (!replacement.is_possible()) return nullptr;
+  const Suspects suspects(graph, replacement, rounding);
+  const std::vector<std::string> outputs = callers([&] { return a.runner.outputs(); });
+  std::vector<Tensor> usual;
+  int tried = 0;
+  for (const LayerComparison& layer : layers) {
+    if (!suspects.is_one(layer, tried == 0)) continue;
+    if (++tried > kMostSuspects) return nullptr;
+    const std::vector<Tensor> changed = replacement.run({&layer}, outputs);
+    if (changed.empty()) continue;
+    if (usual.empty()) usual = callers([&] { return a.runner.run(a.inputs); });
+    bool shows = usual.size() != changed.size();
+    for (size_t i = 0; i < usual.size() && !shows; ++i)
+      shows = !compared(outputs[i], usual[i], changed[i], nullptr, rounding, options).is_same;
+    if (!shows) return &layer;
+  }
+  return nullptr;
+}
+
 }  // namespace tonnx::v1

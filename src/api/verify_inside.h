@@ -17,4 +17,10 @@ std::string identifier(std::string_view name);
 std::vector<LayerComparison> compared_inside(const RunnerAtInputs& a, const RunnerAtInputs& b, const core::Graph& graph,
                                              const Rounding& rounding, const VerifyOptions& options);
 
+/// A layer that differs by itself though the outputs of the first model, a ProbedRunner, stay the same with
+/// the value of the second in its place. Nothing where there is none, or it cannot be found out.
+const LayerComparison* find_hidden(const RunnerAtInputs& a, const RunnerAtInputs& b, const core::Graph& graph,
+                                   const Rounding& rounding, const VerifyOptions& options,
+                                   const std::vector<LayerComparison>& layers);
+
 }  // namespace tonnx::v1

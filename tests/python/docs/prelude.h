@@ -1,5 +1,6 @@
 // prelude.h - what the blocks of C++ in the README and in docs/ find around them, so that they compile. The programs
 // that they are from are in examples/cpp.
+#include <tonnx/probe.h>
 #include <tonnx/tonnx.h>
 
 #include <iostream>
