@@ -121,6 +121,8 @@ void part_constants(Graph& graph);
 /// aten: constants that a line of code says, as 0, 1, 2 ... or a triangle of ones, are computed by it; a weight that an
 /// exporter repeated for its batch is stored once.
 void write_plain_constants(Graph& graph);
+/// aten: what shifted windows may see is computed where the file holds it, in each module that uses it.
+void write_window_masks(Graph& graph);
 
 /// aten: a concatenation that begins with all of another one is made out of it.
 void share_concats(Graph& graph);

@@ -1,6 +1,7 @@
 // plain_constants.cpp - aten: constants that a line of code says, such as 0, 1, 2 ..., are computed, and weights that
 // an exporter repeated are stored once.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -8,14 +9,18 @@
 
 #include "base/computed.h"
 #include "ops/frame/python_names.h"
+#include "ops/frame/trained_scalar.h"
 #include "passes/aten/aten_writer.h"
 #include "passes/aten/match.h"
+#include "passes/aten/tables.h"
 #include "passes/passes.h"
 
 namespace tonnx {
 namespace {
 
 constexpr int64_t kManyElements = 1 << 16;            // what is larger is not computed each time
+constexpr int64_t kManyOfMask = 1 << 20;              // but for masks, which are compared and no more
+constexpr double kLargestOfMask = 1 << 24;            // is whole in all types
 constexpr int64_t kFarthestStart = int64_t{1} << 40;  // that numbers are counted from
 constexpr size_t kManyUses = 64;
 
@@ -62,20 +67,54 @@ std::optional<int64_t> lower_diagonal(const std::vector<int64_t>& numbers, int64
   return diagonal;
 }
 
+/// Whole numbers that are written as floats; nothing where there are others, or a negative zero.
+std::optional<std::vector<int64_t>> whole_numbers(const Tensor& tensor) {
+  std::vector<int64_t> numbers;
+  for (int64_t i = 0; i < tensor.count(); ++i) {  // most are weights, and end with the first number
+    const double number = element_as_double(tensor, i);
+    const bool is_whole = std::abs(number) <= kLargestOfMask && number == std::trunc(number);
+    if (!is_whole || (number == 0 && std::signbit(number))) return std::nullopt;
+    numbers.push_back(static_cast<int64_t>(number));
+  }
+  return numbers;
+}
+
 bool is_empty(const Tensor& tensor) {
   return std::find(tensor.dims.begin(), tensor.dims.end(), 0) != tensor.dims.end();
+}
+
+/// Whether an exporter made the name, and not the model, which may have a buffer `distances`.
+bool is_of_exporter(std::string_view name) {
+  const std::string_view word = name.ends_with('_') ? name.substr(0, name.size() - 1) : name;  // `add_`, which wrote
+  return name.find_first_of("/:") != std::string_view::npos || python::is_made_up(name) || is_operator_word(word) ||
+         is_result_name(word);
 }
 
 class PlainConstant {
  public:
   PlainConstant(Graph& graph, const Value& value) : graph_(graph), value_(value), sizes_(value.constant->dims) {}
 
+  /// A mask as whole numbers: what it is added to says its type.
+  void leave_whole() { made_as_ = DType::Int64; }
+
+  /// The same so many times along the dimension behind the first one, which is of size 1 and left out.
+  Value* write_repeated(Node* node, int64_t count) {
+    sizes_.erase(sizes_.begin());
+    Value* made = write_before(node);
+    if (made == nullptr) return nullptr;
+    Sizes repeats(sizes_.size(), 1), sizes = sizes_;
+    repeats[0] = count;
+    sizes[0] *= count;
+    return add(call("repeat", "", made).with("repeats", AttrValue(repeats)), sizes);
+  }
+
   /// The value that code computes in front of the node, or at the end; null where the constant is not plain.
   Value* write_before(Node* node) {
     writer_.write_before(node);
     like_ = node;
     if (is_empty(*value_.constant)) return filled(0);
-    const auto numbers = ints_of(*value_.constant, kManyElements);
+    const bool is_mask = is_float(dtype());
+    const auto numbers = is_mask ? whole_numbers(*value_.constant) : ints_of(*value_.constant, kManyElements);
     if (!numbers || numbers->size() < 2) return nullptr;
     const Sizes slim = slim_dims(sizes_, *numbers);
     const std::vector<int64_t> kept = slim_numbers(sizes_, slim, *numbers);
@@ -83,20 +122,33 @@ class PlainConstant {
     for (size_t i = 0; i < slim.size(); ++i) {
       if (slim[i] > 1) axes.push_back(static_cast<int64_t>(i));
     }
-    if (axes.empty()) return filled(kept[0]);
     const auto rank = static_cast<int64_t>(sizes_.size());
+    const bool is_matrix = axes.size() >= 2 && axes[axes.size() - 2] == rank - 2 && axes.back() == rank - 1;
+    if (is_mask && is_matrix && axes.size() == 3)
+      return widened(windows(kept, slim[static_cast<size_t>(axes[0])], slim), slim);
+    if (is_mask) return nullptr;
+    if (axes.empty()) return filled(kept[0]);
     if (axes.size() == 1) return widened(counted(kept), slim);
-    if (axes.size() == 2 && axes[0] == rank - 2 && dtype() == DType::Bool) return widened(triangle(kept, slim), slim);
-    return nullptr;
+    if (!is_matrix || axes.size() > 2) return nullptr;
+    return widened(dtype() == DType::Bool ? triangle(kept, slim) : relative(kept, slim), slim);
   }
 
  private:
   DType dtype() const { return value_.constant->dtype; }
 
-  Value* add(const AtenCall& call, const Sizes& dims) {
+  Value* add(const AtenCall& call, const Sizes& dims) { return add(call, dims, made_as_); }
+
+  Value* add(const AtenCall& call, const Sizes& dims, DType of, Symbol domain = "aten") {
     Type type = value_.type;
+    type.dtype = of;
     type.shape = Shape(dims.begin(), dims.end());
-    return writer_.add(call, std::move(type), value_.name);
+    return writer_.add(call, std::move(type), value_.name, domain);
+  }
+
+  AtenCall call(Symbol op, Symbol overload, Value* self) const {
+    AtenCall made(op, overload, like_);
+    made.with("self", self);
+    return made;
   }
 
   Value* filled(int64_t number) {
@@ -135,6 +187,116 @@ class PlainConstant {
     return add(lower, {rows, columns});
   }
 
+  Value* count_to(int64_t end) {
+    AtenCall arange("arange", "", like_);
+    return add(arange.with("end", AttrValue(end)), {end}, DType::Int64);
+  }
+
+  /// Whether a place is behind an edge; counted from the end that is nearer.
+  Value* is_behind(int64_t edge, int64_t size) {
+    if (edge <= size - edge)
+      return add(call("ge", "Scalar", count_to(size)).with("other", AttrValue(edge)), {size}, DType::Bool);
+    AtenCall back("arange", "start_step", like_);
+    back.with("start", AttrValue(size)).with("end", AttrValue(int64_t{0})).with("step", AttrValue(int64_t{-1}));
+    Value* from_end = add(back, {size}, DType::Int64);
+    return add(call("le", "Scalar", from_end).with("other", AttrValue(size - edge)), {size}, DType::Bool);
+  }
+
+  /// Whether rows or columns of the windows are behind the edge: [windows, 1, places].
+  Value* windows_behind(int64_t edge, int64_t windows, int64_t places) {
+    if (edge == 0) return nullptr;
+    AtenCall split = call("unflatten", "int", is_behind(edge, windows * places));
+    split.with("dim", AttrValue(int64_t{0})).with("sizes", AttrValue(Sizes{-1, 1, places}));
+    return add(split, {windows, 1, places}, DType::Bool);
+  }
+
+  /// A number for each place of each window: what has the same one is on the same side of both edges.
+  Value* regions_of(const WindowRegions& r) {
+    const Sizes sizes{r.rows, r.columns, r.height, r.width};
+    Value* column = windows_behind(r.column_edge, r.columns, r.width);
+    const bool are_alike = r.row_edge == r.column_edge && r.rows == r.columns && r.height == r.width;
+    Value* row = are_alike ? column : windows_behind(r.row_edge, r.rows, r.height);
+    if (row != nullptr)
+      row = add(call("unsqueeze", "", row).with("dim", AttrValue(int64_t{3})), {r.rows, 1, r.height, 1}, DType::Bool);
+    if (row == nullptr || column == nullptr)
+      return add(call("expand", "", row ? row : column).with("size", AttrValue(sizes)), sizes, DType::Bool);
+    row = add(call("mul", "Scalar", row).with("other", AttrValue(int64_t{2})), {r.rows, 1, r.height, 1}, DType::Int64);
+    return add(call("add", "Tensor", row).with("other", column), sizes, DType::Int64);
+  }
+
+  /// What shifted windows may see: 0, and a number that hides where the places are of two regions.
+  Value* windows(const std::vector<int64_t>& numbers, int64_t count, const Sizes& slim) {
+    const int64_t places = slim.back();
+    const auto found = slim[slim.size() - 2] == places ? find_window_regions(numbers, count, places) : std::nullopt;
+    if (!found) return nullptr;
+    const WindowRegions& r = *found;
+    Value* region = regions_of(r);
+    const DType of = region->type.dtype;
+    region = add(call("flatten", "using_ints", region).with("start_dim", AttrValue(int64_t{2})),
+                 {r.rows, r.columns, places}, of);
+    region = add(call("flatten", "using_ints", region).with("end_dim", AttrValue(int64_t{1})), {count, places}, of);
+    Value* from = add(call("unsqueeze", "", region).with("dim", AttrValue(int64_t{2})), {count, places, 1}, of);
+    Value* to = add(call("unsqueeze", "", region).with("dim", AttrValue(int64_t{1})), {count, 1, places}, of);
+    const Sizes whole{count, places, places};
+    AtenCall choice("where", "Scalar", like_);
+    choice.with("condition", add(call("eq", "Tensor", from).with("other", to), whole, DType::Bool));
+    choice.with("self", AttrValue(r.same)).with("other", AttrValue(r.other));
+    if (made_as_ == DType::Int64) return add(choice, whole);
+    return add(call("to", "dtype", add(choice, whole, DType::Int64)).with("dtype", AttrValue(dtype())), whole);
+  }
+
+  /// A number for each distance between row and column, as tables of relative positions have it.
+  Value* relative(const std::vector<int64_t>& numbers, const Sizes& slim) {
+    const int64_t rows = slim[slim.size() - 2], columns = slim.back();
+    const auto found = is_of_exporter(value_.name) ? find_relative_table(numbers, rows, columns) : std::nullopt;
+    if (!found) return nullptr;
+    const Sizes sizes{rows, columns};
+    Value* column = count_to(columns);
+    Value* row = add(
+        call("unsqueeze", "", rows == columns ? column : count_to(rows)).with("dim", AttrValue(int64_t{1})), {rows, 1});
+    const bool is_of_rows = found->of == RelativeTable::Of::Rows;
+    Value* offset =
+        add(call("sub", "Tensor", is_of_rows ? row : column).with("other", is_of_rows ? column : row), sizes);
+    Value* made = offset;
+    int64_t least = is_of_rows ? 1 - columns : 1 - rows, most = is_of_rows ? rows - 1 : columns - 1;
+    if (found->of == RelativeTable::Of::Distance) {
+      made = add(call("abs", "", offset), sizes);
+      least = 0;
+      most = std::max(rows, columns) - 1;
+    }
+    made = stepped(made, found->steps, least, most, found->first);
+    if (found->behind == 0) return made;
+    Value* is_behind = add(call("gt", "Scalar", offset).with("other", AttrValue(int64_t{0})), sizes, DType::Bool);
+    Value* more = add(call("mul", "Scalar", is_behind).with("other", AttrValue(found->behind)), sizes);
+    return add(call("add", "Tensor", made).with("other", more), sizes);
+  }
+
+  /// `first`, and one more from each of the steps on, of numbers from `least` to `most`.
+  Value* stepped(Value* x, const Sizes& steps, int64_t least, int64_t most, int64_t first) {
+    Sizes sizes;
+    for (const Dim& dim : *x->type.shape) sizes.push_back(*dim.constant());
+    if (steps.size() > 1 && steps[0] == steps.back()) {  // all at once
+      Value* is_behind = add(call("ge", "Scalar", x).with("other", AttrValue(steps[0])), sizes, DType::Bool);
+      x = add(call("mul", "Scalar", is_behind).with("other", AttrValue(static_cast<int64_t>(steps.size()))), sizes);
+      return first == 0 ? x : add(call("add", "Scalar", x).with("other", AttrValue(first)), sizes);
+    }
+    bool is_counting = true;
+    for (size_t i = 0; i < steps.size(); ++i) is_counting &= steps[i] == steps[0] + static_cast<int64_t>(i);
+    if (is_counting) {
+      AtenCall clamp = call("clamp", "", x);
+      if (steps[0] - 1 > least) clamp.with("min", AttrValue(steps[0] - 1));
+      if (steps.back() < most) clamp.with("max", AttrValue(steps.back()));
+      if (clamp.attributes.size() > 1) x = add(clamp, sizes);
+      first -= steps[0] - 1;
+    } else {
+      AtenCall list("int_tensor", "", like_);
+      list.with("values", AttrValue(steps)).with("dtype", AttrValue(DType::Int64));
+      Value* edges = add(list, {static_cast<int64_t>(steps.size())}, DType::Int64, "tonnx");
+      x = add(call("bucketize", "Tensor", x).with("boundaries", edges).with("right", AttrValue(true)), sizes);
+    }
+    return first == 0 ? x : add(call("add", "Scalar", x).with("other", AttrValue(first)), sizes);
+  }
+
   /// The same with the dimensions that it had.
   Value* widened(Value* made, const Sizes& slim) {
     if (made == nullptr) return nullptr;
@@ -153,17 +315,33 @@ class PlainConstant {
 
   Graph& graph_;
   const Value& value_;
-  const Sizes& sizes_;
+  Sizes sizes_;
+  DType made_as_ = value_.constant->dtype;
   AtenWriter writer_{graph_};
   const Node* like_ = nullptr;
 };
 
-bool may_be_plain(const Value& value) {
-  return value.constant && !value.trainable && !value.sparse && !value.uses.empty() && value.uses.size() <= kManyUses &&
-         (value.constant->dtype == DType::Int64 || value.constant->dtype == DType::Bool) &&
+/// A constant without the name of a weight, which nodes of its own graph alone use.
+bool may_be_made(const Value& value) {
+  return value.constant && !value.sparse && !value.uses.empty() && value.uses.size() <= kManyUses &&
          value.type.kind == Type::Kind::Tensor && !python::is_state_key(value.name) && !is_empty(*value.constant) &&
          std::all_of(value.uses.begin(), value.uses.end(),
                      [&](const Use& use) { return use.user != nullptr && use.user->graph == value.graph; });
+}
+
+bool may_be_plain(const Value& value) {
+  return !value.trainable && may_be_made(value) &&
+         (value.constant->dtype == DType::Int64 || value.constant->dtype == DType::Bool);
+}
+
+/// Windows of squares of floats: to each place of a window from each other one. No training ends with such numbers,
+/// so that it does not matter whether a file calls them a weight.
+bool may_be_mask(const Value& value) {
+  if (!may_be_made(value) || is_computed(value.constant->data) || !is_of_exporter(value.name)) return false;
+  const Tensor& tensor = *value.constant;
+  const size_t rank = tensor.dims.size();
+  return is_float(tensor.dtype) && info(tensor.dtype).bits >= 16 && rank >= 3 &&
+         tensor.dims[rank - 1] == tensor.dims[rank - 2] && tensor.count() <= kManyOfMask;
 }
 
 /// The graph whose node or output the use is.
@@ -198,13 +376,12 @@ class Order {
   explicit Order(const Graph& graph) : graph_(graph) {}
 
   /// The first of the nodes that use a value.
-  Node* first_user(const Value& value) {
+  Node* first_user(const std::vector<Use>& uses) {
     if (number_.empty()) {
       for (const Node& node : graph_) number_.emplace(&node, number_.size());
     }
-    const auto first = std::min_element(value.uses.begin(), value.uses.end(), [&](const Use& a, const Use& b) {
-      return number_.at(a.user) < number_.at(b.user);
-    });
+    const auto first = std::min_element(
+        uses.begin(), uses.end(), [&](const Use& a, const Use& b) { return number_.at(a.user) < number_.at(b.user); });
     return first->user;
   }
 
@@ -244,6 +421,55 @@ void store_once(Graph& graph, Value& value) {
   (*value.type.shape)[0] = Dim(1);
 }
 
+/// The node that joins the first two dimensions of what the use repeats along the first, once for each of a batch; null
+/// where it is used otherwise.
+Node* find_repeat(const Use& use) {
+  const Node& wide = *use.user;
+  const Value* made = is_aten(wide, "expand") && !wide.find_attribute("implicit") ? wide.output(0) : nullptr;
+  if (made == nullptr || made->uses.size() != 1 || !made->type.shape || made->type.shape->size() < 3) return nullptr;
+  Node* join = made->uses[0].user;
+  const bool joins_two = is_aten(join, "flatten", "using_ints") && find_int(*join, "end_dim") &&
+                         *find_int(*join, "end_dim") == 1 &&
+                         (!find_int(*join, "start_dim") || *find_int(*join, "start_dim") == 0);
+  const Shape &from = *wide.input(0)->type.shape, &to = *made->type.shape;
+  const bool widens_first = from.size() == to.size() && from[0].constant() == 1 && to[0].constant() &&
+                            std::equal(from.begin() + 1, from.end(), to.begin() + 1);
+  return joins_two && widens_first && join->graph == wide.graph ? join : nullptr;
+}
+
+/// Whether nothing is done with a tensor but to add it to others of the type: these are what says the type then.
+bool are_added(const std::vector<Use>& uses, DType dtype) {
+  return std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+    if (!is_aten(use.user, "add", "Tensor") || use.user->find_attribute("alpha")) return false;
+    const Value *self = operand(*use.user, "self"), *other = operand(*use.user, "other");
+    return self && other && self != other &&
+           std::all_of(use.user->inputs().begin(), use.user->inputs().end(), [&](const Value* x) {
+             return x->type.is_tensor() && x->type.dtype == dtype && x->type.rank().value_or(0) > 0;
+           });
+  });
+}
+
+/// A mask that several modules use is made by each of them, as it was in the model: otherwise one would have to hand it
+/// to the others.
+void write_mask(Graph& graph, Value& mask, Order& order) {
+  std::map<std::string, std::vector<Use>> by_place;
+  for (const Use& use : mask.uses) by_place[python::path_of_node(use.user->name)].push_back(use);
+  for (const auto& [place, uses] : by_place) {
+    Node* first = order.first_user(uses);
+    PlainConstant constant(graph, mask);
+    Node* join = uses.size() == 1 ? find_repeat(uses[0]) : nullptr;
+    if (are_added(join ? join->output(0)->uses : uses, mask.constant->dtype)) constant.leave_whole();
+    if (join != nullptr) {
+      const int64_t count = *first->output(0)->type.shape->front().constant();
+      if (Value* made = constant.write_repeated(first, count)) graph.replace_uses(join->output(0), made);
+      continue;
+    }
+    Value* made = constant.write_before(first);
+    if (made == nullptr) return;
+    for (const Use& use : uses) use.user->set_input(use.index, made);
+  }
+}
+
 }  // namespace
 
 void write_plain_constants(Graph& graph) {
@@ -256,12 +482,20 @@ void write_plain_constants(Graph& graph) {
     const bool is_empty = is_plain_and_empty(*value);
     if (!is_empty && !may_be_plain(*value)) continue;
     Graph& user = *graph_of(value->uses[0]);
-    Node* before = is_empty ? user_of_empty(*value) : order.first_user(*value);
+    Node* before = is_empty ? user_of_empty(*value) : order.first_user(value->uses);
     Value*& last = at_end[{&user, value->constant->dtype, value->constant->dims}];
     Value* made = before || !last ? PlainConstant(user, *value).write_before(before) : last;
     if (made == nullptr) continue;
     graph.replace_uses(value, made);
     if (before == nullptr) last = made;
+  }
+}
+
+void write_window_masks(Graph& graph) {
+  const std::vector<Value*> initializers = graph.initializers();
+  Order order(graph);
+  for (Value* value : initializers) {
+    if (may_be_mask(*value)) write_mask(graph, *value, order);
   }
 }
 
