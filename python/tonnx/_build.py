@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import re
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
@@ -102,6 +103,10 @@ def _copied(layer: nn.Module) -> nn.Module:
     return other
 
 
+# weights that modules share, as the code says it
+_TIES = re.compile(r"^ {8}((?:self[.\w\[\]]+\.weight = )+self[.\w\[\]]+\.weight)$", re.MULTILINE)
+
+
 def build(source: str, title: str, state: list[StateEntry], external: list[nn.Module]) -> nn.Module:
     """A model of generated code with these weights, in eval mode."""
     model = make(generated(source, title), external)
@@ -116,6 +121,8 @@ def build(source: str, title: str, state: list[StateEntry], external: list[nn.Mo
             owner._parameters[attribute] = nn.Parameter(tensor, requires_grad=trainable)
         else:
             owner._buffers[attribute] = tensor
+    for line in _TIES.findall(source):  # they hold for the weights that there were before
+        exec(line, {"self": model})
     for part in parts.values():  # what no model file has, such as the batch counter of a BatchNorm
         for attribute, buffer in part._buffers.items():
             if buffer is not None and buffer.is_meta:

@@ -182,10 +182,12 @@ void write_python_files(const PythonModule& module, const std::string& path,
                files.reserve(2);
                files.push_back(memory != nullptr ? OutputFile(*memory) : OutputFile(path));
                const auto format = find_format(path);
+               std::vector<StateTensor> state = module.state;  // under all names, for other code than ours
+               state.insert(state.end(), module.tied.begin(), module.tied.end());
                if (format == Format::Pth) {
-                 write_pth(files[0], module.state, progress);
+                 write_pth(files[0], state, progress);
                } else if (format == Format::Safetensors) {
-                 write_safetensors(files[0], module.state, progress);
+                 write_safetensors(files[0], state, progress);
                } else {
                  files[0].write(std::string_view(module.source));
                  if (!module.state.empty()) {

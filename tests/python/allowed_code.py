@@ -27,8 +27,8 @@ IMPORTS = {
 }
 MODULES = {"torch", "nn", "F", "math", "itertools", "OrderedDict", "Path"}
 BUILTINS = {
-    "bool", "complex", "enumerate", "float", "int", "isinstance", "len", "list", "max", "min", "range", "reversed",
-    "slice", "super", "tuple", "zip",
+    "bool", "complex", "dict", "enumerate", "float", "int", "isinstance", "len", "list", "max", "min", "range",
+    "reversed", "slice", "super", "tuple", "zip",
 }  # fmt: skip
 KNOWN_WORDS = MODULES | BUILTINS | {"__file__", "load_file", "EXTERNAL"}
 SCRIPT_WORDS = {

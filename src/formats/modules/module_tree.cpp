@@ -317,6 +317,7 @@ std::vector<StateEntry> state_of(const ModuleTree& tree) {
     if (!is_generator(tensor)) state.push_back(tensor);
   }
   for (const Submodule& module : tree.submodules) {
+    if (module.tied_to >= 0) continue;
     for (const StateEntry& entry : module.state)
       state.push_back({module.name + "." + entry.name, entry.value, entry.transposed, entry.trainable});
   }

@@ -29,6 +29,7 @@ struct Submodule {
   ModuleSpec spec;   // its weights are moved to `state`
   std::vector<StateEntry> state;
   bool is_key = false;  // its path is that of a module in PyTorch
+  int tied_to = -1;     // the module whose weight it has
 };
 
 /// What belongs to a model: the same for all forms that it is written in.
@@ -53,7 +54,7 @@ std::string_view called_by(const Node& node, const ModuleTree& tree);
 /// The key under which a graph's metadata have the class that a module was in PyTorch.
 std::string class_note(std::string_view path);
 
-/// The entries of the state dict, but for those of external modules.
+/// The entries of the state dict, but for those of external modules; a weight that modules share is there once.
 std::vector<StateEntry> state_of(const ModuleTree& tree);
 
 }  // namespace tonnx

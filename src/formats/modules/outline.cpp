@@ -42,7 +42,11 @@ class Outliner {
       : graph_(graph), tree_(tree), scopes_(tree), bodies_(graph, tree, scopes_) {
     for (size_t i = 0; i < tree.tensors.size(); ++i) owner_[tree.tensors[i].value] = scopes_.of_tensor(i);
     for (size_t i = 0; i < tree.submodules.size(); ++i) {
-      for (const StateEntry& entry : tree.submodules[i].state) owner_[entry.value] = scopes_.of_layer(i);
+      const bool is_tied = tree.submodules[i].tied_to >= 0;
+      for (const StateEntry& entry : tree.submodules[i].state) {
+        if (is_tied) tied_owners_[entry.value].push_back(scopes_.of_layer(i));
+        if (!is_tied) owner_[entry.value] = scopes_.of_layer(i);
+      }
     }
     for (int i = 0; i < scopes_.count(); ++i) kinds_.push_back(kind_of(i));
     for (const auto& [key, name] : graph.metadata) class_names_.emplace(key, name);
@@ -151,6 +155,13 @@ class Outliner {
     if (value->constant && owner != owner_.end() && scopes_.is_within(owner->second, draft.block)) {
       add_constant(draft, value, owner->second);
       return draft.map[value] = value;
+    }
+    if (const auto tied = tied_owners_.find(value); tied != tied_owners_.end()) {
+      for (const int scope : tied->second) {
+        if (!scopes_.is_within(scope, draft.block)) continue;
+        add_constant(draft, value, scope);
+        return draft.map[value] = value;
+      }
     }
     Value* input = draft.graph->add_input(draft.graph->unique_name(argument_word(draft, *value)), value->type);
     input->known_ints = value->known_ints;
@@ -404,7 +415,8 @@ class Outliner {
   std::unordered_map<std::string, std::string> class_names_;  // by their notes
   std::vector<ModulePart*> parts_;
   std::unordered_map<const Value*, int> owner_;
-  std::unordered_map<const Node*, Method*> callee_of_;  // of the calls of parts
+  std::unordered_map<const Value*, std::vector<int>> tied_owners_;  // others that have it
+  std::unordered_map<const Node*, Method*> callee_of_;              // of the calls of parts
 };
 
 }  // namespace

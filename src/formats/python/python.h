@@ -25,6 +25,7 @@ struct PythonOptions {
 struct PythonModule {
   std::string source;
   std::vector<StateTensor> state;
+  std::vector<StateTensor> tied;  // what the state dict has as well, and the code makes of the others
 };
 
 /// `origin` is the model that the graph comes from: it is only described.

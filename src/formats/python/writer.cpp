@@ -1,12 +1,15 @@
 // writer.cpp - the whole Python file: docstring, imports, the class, and how it is loaded.
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 
 #include "base/error.h"
 #include "base/join.h"
 #include "base/utf8.h"
 #include "formats/modules/module_tree.h"
+#include "formats/modules/places.h"
+#include "formats/modules/ties.h"
 #include "formats/python/classes.h"
 #include "formats/python/layout.h"
 #include "formats/python/python.h"
@@ -112,10 +115,18 @@ std::string method_of(std::string_view head, const std::vector<Statement>& state
   return text;
 }
 
+/// The one place of an `Encoder` is `encoder`: nobody has to read it.
+bool says_its_name(const ClassText& text) {
+  return std::equal(text.about.begin(), text.about.end(), text.name.begin(), text.name.end(), [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+  });
+}
+
 std::string class_text(const ClassText& text) {
   const bool is_sequential = text.is_sequential || text.is_chain;
   std::string result = fmt::format("class {}(nn.{}):\n", text.name, is_sequential ? "Sequential" : "Module");
-  if (!text.about.empty()) result += fmt::format("    \"\"\"{}\"\"\"\n\n", shorten(plain(text.about), kLineWidth - 12));
+  if (!text.about.empty() && !says_its_name(text))
+    result += fmt::format("    \"\"\"{}\"\"\"\n\n", shorten(plain(text.about), kLineWidth - 12));
   if (!text.members.empty()) {
     std::vector<Statement> lines;
     if (!text.is_sequential) lines.push_back({0, "super().__init__()"});
@@ -171,6 +182,60 @@ constexpr std::string_view kLoadWeights = R"(
         return model.eval()
 )";
 
+constexpr std::string_view kLoadState =
+    "        model.load_state_dict({name: x.to(device, copy=True) for name, x in load_file(weights).items()}, "
+    "assign=True)\n";
+
+/// `self.layers[0].head.weight`
+std::string weight_of(const Submodule& module) {
+  std::string text = "self";
+  for (const std::string& part : path_of_name(module.name)) text += is_index(part) ? "[" + part + "]" : "." + part;
+  return text + ".weight";
+}
+
+/// Weights that modules share, and how they are called in the module that is made first.
+std::map<int, std::vector<const Submodule*>> ties_of(const ModuleTree& tree) {
+  std::map<int, std::vector<const Submodule*>> ties;
+  for (const Submodule& module : tree.submodules) {
+    if (module.tied_to >= 0) ties[module.tied_to].push_back(&module);
+  }
+  return ties;
+}
+
+/// One line where it is short enough.
+std::vector<Statement> tie_statements(const ModuleTree& tree) {
+  std::vector<Statement> statements;
+  for (const auto& [owner, modules] : ties_of(tree)) {
+    const std::string own = weight_of(tree.submodules[static_cast<size_t>(owner)]);
+    std::string all;
+    for (const Submodule* module : modules) all += weight_of(*module) + " = ";
+    if (all.size() + own.size() + 8 <= kLineWidth) {
+      statements.push_back({0, all + own});
+      continue;
+    }
+    for (const Submodule* module : modules) statements.push_back({0, weight_of(*module) + " = " + own});
+  }
+  return statements;
+}
+
+/// A parameter under all of its names: load_state_dict would make one for each.
+std::string load_weights(const ModuleTree& tree) {
+  std::string text(kLoadWeights);
+  std::string ties;
+  for (const auto& [owner, modules] : ties_of(tree)) {
+    std::vector<std::string> names{tree.submodules[static_cast<size_t>(owner)].name};
+    for (const Submodule* module : modules) names.push_back(module->name);
+    for (std::string& name : names) name = fmt::format("\"{}.weight\"", name);
+    ties += lay_out(fmt::format("tied = [{}]", joined(names)), 8);
+    ties += lay_out("state |= dict.fromkeys(tied, nn.Parameter(state[tied[0]]))", 8);
+  }
+  if (ties.empty()) return text;
+  const std::string state =
+      "        state = {name: x.to(device, copy=True) for name, x in load_file(weights).items()}\n";
+  return text.replace(text.find(kLoadState), kLoadState.size(),
+                      state + ties + "        model.load_state_dict(state, assign=True)\n");
+}
+
 constexpr std::string_view kLoadNothing = R"(
     @classmethod
     def load(cls, device="cpu"):
@@ -201,16 +266,20 @@ std::string class_sources(const ModuleTree& tree) {
 PythonModule write_python(const Graph& graph, const Model& origin, const PythonOptions& options) {
   using namespace python;
   ModuleTree tree = find_module_tree(graph, options.flat ? TreeNames::Flat : TreeNames::Nested);
-  if (!options.flat) arrange_modules(graph, tree);
+  if (!options.flat) {
+    tie_modules(graph, tree);
+    arrange_modules(graph, tree);
+  }
   tree.words = find_words(graph);
   std::vector<StateTensor> state = state_tensors(tree, options);
   const std::shared_ptr<ModulePart> model = outline(graph, tree);
-  const std::vector<ClassText> classes = write_classes(*model, options.external);
+  std::vector<ClassText> classes = write_classes(*model, options.external);
+  for (Statement& tie : tie_statements(tree)) classes.back().members.push_back(std::move(tie));
   const Forward& forward = classes.back().forward;
 
   std::string body = class_sources(tree);
   for (size_t i = 0; i < classes.size(); ++i) body += (i == 0 ? "" : "\n\n") + class_text(classes[i]);
-  body += state.empty() ? kLoadNothing : kLoadWeights;
+  body += state.empty() ? std::string(kLoadNothing) : load_weights(tree);
 
   PythonModule result;
   result.source = docstring(graph, origin, options, state, forward) + "\n";
@@ -226,6 +295,11 @@ PythonModule write_python(const Graph& graph, const Model& origin, const PythonO
   if (mentions(body, "torch.ops.torchvision.")) result.source += "import torchvision  # noqa: F401\n";
   result.source += std::string(kLastImport.substr(1)) + import_lines(options) + "\n\n" + body;
   result.state = std::move(state);
+  for (const auto& [owner, modules] : ties_of(tree)) {
+    const StateEntry& entry = tree.submodules[static_cast<size_t>(owner)].state[0];
+    for (const Submodule* module : modules)
+      result.tied.push_back({module->name + ".weight", entry.value->constant, entry.transposed, entry.trainable});
+  }
   return result;
 }
 

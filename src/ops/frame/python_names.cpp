@@ -13,10 +13,11 @@ namespace {
 
 /// What generated code itself says: a value of that name would hide it.
 constexpr std::string_view kTaken[] = {
-    "EXTERNAL",  "F",           "Model", "Path",      "QuantConv1d", "QuantConv2d", "QuantConv3d", "QuantLinear",
-    "bool",      "classmethod", "cls",   "complex",   "enumerate",   "float",       "int",         "isinstance",
-    "itertools", "len",         "list",  "load_file", "math",        "max",         "min",         "nn",
-    "range",     "reversed",    "self",  "slice",     "super",       "torch",       "tuple",       "zip"};
+    "EXTERNAL",    "F",     "Model",       "Path",      "QuantConv1d", "QuantConv2d", "QuantConv3d",
+    "QuantLinear", "bool",  "classmethod", "cls",       "complex",     "dict",        "enumerate",
+    "float",       "int",   "isinstance",  "itertools", "len",         "list",        "load_file",
+    "math",        "max",   "min",         "nn",        "range",       "reversed",    "self",
+    "slice",       "super", "torch",       "tuple",     "zip"};
 
 std::vector<std::string_view> split_words(std::string_view text, char at) {
   std::vector<std::string_view> parts;

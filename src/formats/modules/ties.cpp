@@ -1,0 +1,153 @@
+// ties.cpp - finds modules that share a weight, of which the file holds one, or a copy that is turned around.
+#include "formats/modules/ties.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "base/computed.h"
+#include "formats/modules/places.h"
+#include "ops/frame/python_names.h"
+
+namespace tonnx {
+namespace {
+
+constexpr int64_t kFewElements = 16;  // so small that weights may be equal by chance
+constexpr int kMostComputed = 8;      // weights that have to be made for it are compared
+
+/// Whether two matrices are the same where modules have them. `b` may be computed, `a` not.
+bool are_equal(const StateEntry& a, const StateEntry& b) {
+  const Tensor &x = *a.value->constant, &y = *b.value->constant;
+  const bool is_turned = a.transposed != b.transposed;
+  if (x.dtype != y.dtype || x.data.size() != y.data.size() || is_computed(x.data) ||
+      x.dims[0] != y.dims[is_turned ? 1 : 0] || x.dims[1] != y.dims[is_turned ? 0 : 1])
+    return false;
+  const auto width = static_cast<size_t>(info(x.dtype).bits / 8);
+  const auto rows = static_cast<size_t>(y.dims[0]), columns = static_cast<size_t>(y.dims[1]);
+  bool is_equal = true;
+  size_t at = 0;
+  const auto compare = [&](std::string_view piece) {
+    for (size_t i = 0; is_equal && i < piece.size(); i += width, ++at) {
+      const size_t from = is_turned ? at % columns * rows + at / columns : at;
+      is_equal = std::memcmp(x.data.data() + from * width, piece.data() + i, width) == 0;
+    }
+  };
+  if (is_computed(y.data))
+    for_each_piece(y.data, compare);
+  else
+    compare(y.data.view());
+  return is_equal;
+}
+
+/// A layer that has nothing but a matrix of floats.
+bool is_matrix(const Submodule& module) {
+  if (module.state.size() != 1 || module.state[0].name != "weight" || !module.state[0].trainable) return false;
+  const Value& weight = *module.state[0].value;
+  return weight.constant && !weight.sparse && weight.constant->dims.size() == 2 && is_float(weight.constant->dtype) &&
+         info(weight.constant->dtype).bits >= 16 && weight.constant->count() >= kFewElements;
+}
+
+/// `embed` of `embed_1`.
+std::string without_count(const std::string& path) {
+  const size_t end = path.find_last_not_of("0123456789");
+  return end != std::string::npos && end > 0 && end + 1 < path.size() && path[end] == '_' ? path.substr(0, end) : path;
+}
+
+class Ties {
+ public:
+  Ties(const Graph& graph, ModuleTree& tree) : tree_(tree) {
+    for (const Node& node : graph) {
+      const std::string path = python::path_of_node(node.name);
+      const bool turns_weight =
+          !node.inputs().empty() && std::all_of(node.inputs().begin(), node.inputs().end(),
+                                                [](const Value* input) { return input && input->constant; });
+      if (turns_weight && !tree.submodule_of.contains(&node)) continue;  // for the layer, which has it so
+      for (size_t end = path.find('.'); end != std::string::npos; end = path.find('.', end + 1))
+        ++within_[path.substr(0, end)];
+      ++at_[path];
+      if (const auto call = tree.submodule_of.find(&node); call != tree.submodule_of.end())
+        calls_[call->second].emplace_back(&node, path);
+    }
+  }
+
+  void run() {
+    const size_t count = tree_.submodules.size();
+    for (size_t i = 0; i < count; ++i) {
+      if (is_matrix(tree_.submodules[i]) && python::is_state_key(tree_.submodules[i].state[0].value->name)) tie(i);
+    }
+  }
+
+ private:
+  struct Tie {
+    std::string path;
+    const Node* node;
+    size_t module;  // that it calls now
+  };
+
+  void tie(size_t owner) {
+    const std::string own = tree_.submodules[owner].name;
+    std::map<std::string, Tie> ties;
+    bool is_called = false;  // under its own name
+    for (const auto& [node, path] : calls_[owner]) {
+      // an exporter that knows a module by one name puts it into whatever calls it: `encoder.shared` is `shared`, and
+      // `shared_1` is the second call of it
+      const std::string first = without_count(path);
+      if (path == own || last_part(first) == last_part(own) || last_part(path) == last_part(own))
+        is_called = true;
+      else if ((first != path && at_.contains(first)) || !is_layer(path, owner) ||
+               !ties.emplace(path, Tie{path, node, owner}).second)
+        return;
+    }
+    for (size_t i = 0; i < tree_.submodules.size(); ++i) {
+      const Submodule& other = tree_.submodules[i];
+      if (i == owner || other.tied_to >= 0 || !is_matrix(other) || calls_[i].size() != 1 ||
+          python::is_state_key(other.state[0].value->name))
+        continue;
+      const auto& [node, path] = calls_[i][0];
+      if (path == own || ties.contains(path) || !is_layer(path, i)) continue;
+      if (is_computed(other.state[0].value->constant->data) && computed_left_-- <= 0) continue;
+      if (are_equal(tree_.submodules[owner].state[0], other.state[0])) ties.emplace(path, Tie{path, node, i});
+    }
+    if (ties.size() + (is_called ? 1 : 0) < 2) return;  // another name is not another module
+    for (const auto& [path, each] : ties) add(each, owner);
+  }
+
+  /// Whether there is one node at the place, and nothing else but what it calls now.
+  bool is_layer(const std::string& path, size_t module) const {
+    const Path parts = path_of_name(path);
+    if (path.empty() || at_.at(path) != 1 || within_.contains(path) ||
+        !std::all_of(parts.begin(), parts.end(), [](const std::string& part) { return !part.empty(); }))
+      return false;
+    const auto is_there = [&](const std::string& name) {
+      return name == path || name.starts_with(path + ".") || path.starts_with(name + ".");
+    };
+    for (size_t i = 0; i < tree_.submodules.size(); ++i) {
+      if (i != module && is_there(tree_.submodules[i].name)) return false;
+    }
+    return std::none_of(tree_.tensors.begin(), tree_.tensors.end(),
+                        [&](const StateEntry& tensor) { return is_there(tensor.name); });
+  }
+
+  void add(const Tie& tie, size_t owner) {
+    size_t index = tie.module;
+    if (index == owner) {
+      index = tree_.submodules.size();
+      tree_.submodules.push_back(Submodule(tree_.submodules[owner]));
+      tree_.submodule_of[tie.node] = index;
+    }
+    tree_.submodules[index].name = tie.path;
+    tree_.submodules[index].is_key = true;
+    tree_.submodules[index].tied_to = static_cast<int>(owner);
+  }
+
+  ModuleTree& tree_;
+  int computed_left_ = kMostComputed;
+  std::map<std::string, int> at_, within_;  // so many nodes
+  std::map<size_t, std::vector<std::pair<const Node*, std::string>>> calls_;
+};
+
+}  // namespace
+
+void tie_modules(const Graph& graph, ModuleTree& tree) { Ties(graph, tree).run(); }
+
+}  // namespace tonnx
