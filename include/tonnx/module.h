@@ -37,6 +37,8 @@ struct ModuleCode {
   std::string source;
   std::vector<ModuleWeight> state;
   WeightCopies copies;  ///< nobody may look at the weights before wait() has returned
+  /// Further names of weights that modules share, and the one that the weight has in `state`.
+  std::vector<std::pair<std::string, std::string>> tied;
 };
 
 struct ModuleCodeOptions {

@@ -5,6 +5,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <map>
+
 #include "bindings.h"
 
 namespace nb = nanobind;
@@ -66,8 +68,14 @@ nb::tuple describe_tensor(const Tensor& tensor) {
 
 nb::tuple source_and_state_of(ModuleCode code) {
   nb::list entries, copies;
-  for (const ModuleWeight& weight : code.state)
-    entries.append(nb::make_tuple(weight.name, describe_tensor(weight.tensor), weight.transposed, weight.trainable));
+  std::map<std::string, nb::list> tied;
+  for (const auto& [name, of] : code.tied) tied[of].append(name);
+  for (const ModuleWeight& weight : code.state) {
+    nb::list names;
+    names.append(weight.name);
+    if (const auto others = tied.find(weight.name); others != tied.end()) names.extend(others->second);
+    entries.append(nb::make_tuple(names, describe_tensor(weight.tensor), weight.transposed, weight.trainable));
+  }
   copies.append(nb::cast(std::move(code.copies)));
   return nb::make_tuple(code.source, entries, copies);
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-import re
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
@@ -103,26 +102,22 @@ def _copied(layer: nn.Module) -> nn.Module:
     return other
 
 
-# weights that modules share, as the code says it
-_TIES = re.compile(r"^ {8}((?:self[.\w\[\]]+\.weight = )+self[.\w\[\]]+\.weight)$", re.MULTILINE)
-
-
 def build(source: str, title: str, state: list[StateEntry], external: list[nn.Module]) -> nn.Module:
     """A model of generated code with these weights, in eval mode."""
     model = make(generated(source, title), external)
     parts = dict(model.named_modules(remove_duplicate=False))
-    for path, description, transposed, trainable in state:
+    for names, description, transposed, trainable in state:
         tensor = tensor_of(description)
         if transposed:
             tensor = tensor.t()
-        owner_name, _, attribute = path.rpartition(".")
-        owner = parts[owner_name]
+        places = [(parts[path], attribute) for path, _, attribute in (name.rpartition(".") for name in names)]
+        owner, attribute = places[0]
         if attribute in owner._parameters:
-            owner._parameters[attribute] = nn.Parameter(tensor, requires_grad=trainable)
+            parameter = nn.Parameter(tensor, requires_grad=trainable)
+            for owner, attribute in places:  # the modules that share it
+                owner._parameters[attribute] = parameter
         else:
             owner._buffers[attribute] = tensor
-    for line in _TIES.findall(source):  # they hold for the weights that there were before
-        exec(line, {"self": model})
     for part in parts.values():  # what no model file has, such as the batch counter of a BatchNorm
         for attribute, buffer in part._buffers.items():
             if buffer is not None and buffer.is_meta:

@@ -27,7 +27,7 @@ def did_you_mean_text(name: str, known: list[str], /) -> str: ...
 def nearest_list(name: str, known: list[str], /) -> str: ...
 
 TensorDescription = tuple[Buffer | None, int, str, tuple[int, ...]]
-StateEntry = tuple[str, TensorDescription, bool, bool]
+StateEntry = tuple[list[str], TensorDescription, bool, bool]  # more than one name where modules share it
 # name, dtype, sizes, (address, bytes, what keeps them alive), transposed, trainable
 StoredTensor = tuple[str, str, list[int], tuple[int, int, object], bool, bool]
 

@@ -247,6 +247,7 @@ ModuleCode ModuleConversion::code(const ModuleCodeOptions& options,
       result.state.push_back({entry.name, Access::tensor(std::make_shared<core::Tensor>(std::move(tensors[i]))),
                               entry.transposed, entry.trainable});
     }
+    for (auto& [name, of] : module.tied) result.tied.emplace_back(std::move(name), module.state[of].name);
     result.source = std::move(module.source);
     content_->step = Content::Step::Written;
     return result;

@@ -183,7 +183,7 @@ void write_python_files(const PythonModule& module, const std::string& path,
                files.push_back(memory != nullptr ? OutputFile(*memory) : OutputFile(path));
                const auto format = find_format(path);
                std::vector<StateTensor> state = module.state;  // under all names, for other code than ours
-               state.insert(state.end(), module.tied.begin(), module.tied.end());
+               for (const auto& [name, of] : module.tied) (state.emplace_back(state[of]), state.back().name = name);
                if (format == Format::Pth) {
                  write_pth(files[0], state, progress);
                } else if (format == Format::Safetensors) {

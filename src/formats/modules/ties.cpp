@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <unordered_map>
 
 #include "base/computed.h"
 #include "formats/modules/places.h"
@@ -47,6 +48,40 @@ bool is_matrix(const Submodule& module) {
          info(weight.constant->dtype).bits >= 16 && weight.constant->count() >= kFewElements;
 }
 
+/// What equal matrices have in common, turned around or not: two corners stay where they are. Those of what is computed
+/// are not known.
+std::string looks_of(const Tensor& tensor, bool has_corners) {
+  const auto width = static_cast<size_t>(info(tensor.dtype).bits / 8);
+  std::string looks = std::string(name_of(tensor.dtype)) + std::to_string(tensor.data.size());
+  if (!has_corners) return looks;
+  const std::string_view bytes = tensor.data.view();
+  return looks.append(bytes.substr(0, width)).append(bytes.substr(bytes.size() - width));
+}
+
+/// So many names are at, above and below a path.
+class Occupied {
+ public:
+  void add(const std::string& name, int count = 1) {
+    at_[name] += count;
+    for (size_t end = name.find('.'); end != std::string::npos; end = name.find('.', end + 1))
+      below_[name.substr(0, end)] += count;
+  }
+  bool is_free(const std::string& path) const {
+    if (count(at_, path) != 0 || count(below_, path) != 0) return false;
+    for (size_t end = path.find('.'); end != std::string::npos; end = path.find('.', end + 1)) {
+      if (count(at_, path.substr(0, end)) != 0) return false;
+    }
+    return true;
+  }
+
+ private:
+  static int count(const std::unordered_map<std::string, int>& counts, const std::string& path) {
+    const auto found = counts.find(path);
+    return found == counts.end() ? 0 : found->second;
+  }
+  std::unordered_map<std::string, int> at_, below_;
+};
+
 /// `embed` of `embed_1`.
 std::string without_count(const std::string& path) {
   const size_t end = path.find_last_not_of("0123456789");
@@ -67,6 +102,14 @@ class Ties {
       ++at_[path];
       if (const auto call = tree.submodule_of.find(&node); call != tree.submodule_of.end())
         calls_[call->second].emplace_back(&node, path);
+    }
+    for (const StateEntry& tensor : tree.tensors) names_.add(tensor.name);
+    for (size_t i = 0; i < tree.submodules.size(); ++i) {
+      const Submodule& module = tree.submodules[i];
+      names_.add(module.name);
+      if (!is_matrix(module) || calls_[i].size() != 1 || python::is_state_key(module.state[0].value->name)) continue;
+      const Tensor& weight = *module.state[0].value->constant;
+      unnamed_[looks_of(weight, !is_computed(weight.data))].push_back(i);
     }
   }
 
@@ -98,13 +141,10 @@ class Ties {
                !ties.emplace(path, Tie{path, node, owner}).second)
         return;
     }
-    for (size_t i = 0; i < tree_.submodules.size(); ++i) {
+    for (const size_t i : alike(owner)) {
       const Submodule& other = tree_.submodules[i];
-      if (i == owner || other.tied_to >= 0 || !is_matrix(other) || calls_[i].size() != 1 ||
-          python::is_state_key(other.state[0].value->name))
-        continue;
       const auto& [node, path] = calls_[i][0];
-      if (path == own || ties.contains(path) || !is_layer(path, i)) continue;
+      if (other.tied_to >= 0 || path == own || ties.contains(path) || !is_layer(path, i)) continue;
       if (is_computed(other.state[0].value->constant->data) && computed_left_-- <= 0) continue;
       if (are_equal(tree_.submodules[owner].state[0], other.state[0])) ties.emplace(path, Tie{path, node, i});
     }
@@ -112,20 +152,29 @@ class Ties {
     for (const auto& [path, each] : ties) add(each, owner);
   }
 
+  /// Those without names that may have the weight of this one, in the order of the tree.
+  std::vector<size_t> alike(size_t owner) const {
+    const Tensor& weight = *tree_.submodules[owner].state[0].value->constant;
+    if (is_computed(weight.data)) return {};
+    std::vector<size_t> found;
+    for (const bool has_corners : {true, false}) {
+      if (const auto at = unnamed_.find(looks_of(weight, has_corners)); at != unnamed_.end())
+        found.insert(found.end(), at->second.begin(), at->second.end());
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
   /// Whether there is one node at the place, and nothing else but what it calls now.
-  bool is_layer(const std::string& path, size_t module) const {
+  bool is_layer(const std::string& path, size_t module) {
     const Path parts = path_of_name(path);
     if (path.empty() || at_.at(path) != 1 || within_.contains(path) ||
         !std::all_of(parts.begin(), parts.end(), [](const std::string& part) { return !part.empty(); }))
       return false;
-    const auto is_there = [&](const std::string& name) {
-      return name == path || name.starts_with(path + ".") || path.starts_with(name + ".");
-    };
-    for (size_t i = 0; i < tree_.submodules.size(); ++i) {
-      if (i != module && is_there(tree_.submodules[i].name)) return false;
-    }
-    return std::none_of(tree_.tensors.begin(), tree_.tensors.end(),
-                        [&](const StateEntry& tensor) { return is_there(tensor.name); });
+    names_.add(tree_.submodules[module].name, -1);
+    const bool is_free = names_.is_free(path);
+    names_.add(tree_.submodules[module].name);
+    return is_free;
   }
 
   void add(const Tie& tie, size_t owner) {
@@ -134,7 +183,10 @@ class Ties {
       index = tree_.submodules.size();
       tree_.submodules.push_back(Submodule(tree_.submodules[owner]));
       tree_.submodule_of[tie.node] = index;
+    } else {
+      names_.add(tree_.submodules[index].name, -1);
     }
+    names_.add(tie.path);
     tree_.submodules[index].name = tie.path;
     tree_.submodules[index].is_key = true;
     tree_.submodules[index].tied_to = static_cast<int>(owner);
@@ -142,8 +194,10 @@ class Ties {
 
   ModuleTree& tree_;
   int computed_left_ = kMostComputed;
-  std::map<std::string, int> at_, within_;  // so many nodes
-  std::map<size_t, std::vector<std::pair<const Node*, std::string>>> calls_;
+  std::unordered_map<std::string, int> at_, within_;  // so many nodes
+  std::unordered_map<size_t, std::vector<std::pair<const Node*, std::string>>> calls_;
+  std::unordered_map<std::string, std::vector<size_t>> unnamed_;  // matrices whose names say nothing, by their looks
+  Occupied names_;                                                // of modules and tensors
 };
 
 }  // namespace

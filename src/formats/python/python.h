@@ -25,7 +25,8 @@ struct PythonOptions {
 struct PythonModule {
   std::string source;
   std::vector<StateTensor> state;
-  std::vector<StateTensor> tied;  // what the state dict has as well, and the code makes of the others
+  std::vector<std::pair<std::string, size_t>>
+      tied;  // further names in the state dict, and which of `state` they are of
 };
 
 /// `origin` is the model that the graph comes from: it is only described.

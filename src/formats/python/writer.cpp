@@ -296,9 +296,11 @@ PythonModule write_python(const Graph& graph, const Model& origin, const PythonO
   result.source += std::string(kLastImport.substr(1)) + import_lines(options) + "\n\n" + body;
   result.state = std::move(state);
   for (const auto& [owner, modules] : ties_of(tree)) {
-    const StateEntry& entry = tree.submodules[static_cast<size_t>(owner)].state[0];
+    const std::string own = tree.submodules[static_cast<size_t>(owner)].name + ".weight";
+    const auto at =
+        std::find_if(result.state.begin(), result.state.end(), [&](const auto& x) { return x.name == own; });
     for (const Submodule* module : modules)
-      result.tied.push_back({module->name + ".weight", entry.value->constant, entry.transposed, entry.trainable});
+      result.tied.emplace_back(module->name + ".weight", static_cast<size_t>(at - result.state.begin()));
   }
   return result;
 }
