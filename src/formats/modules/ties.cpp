@@ -91,33 +91,21 @@ std::string without_count(const std::string& path) {
 class Ties {
  public:
   Ties(const Graph& graph, ModuleTree& tree) : tree_(tree) {
-    for (const Node& node : graph) {
-      const std::string path = python::path_of_node(node.name);
-      const bool turns_weight =
-          !node.inputs().empty() && std::all_of(node.inputs().begin(), node.inputs().end(),
-                                                [](const Value* input) { return input && input->constant; });
-      if (turns_weight && !tree.submodule_of.contains(&node)) continue;  // for the layer, which has it so
-      for (size_t end = path.find('.'); end != std::string::npos; end = path.find('.', end + 1))
-        ++within_[path.substr(0, end)];
-      ++at_[path];
-      if (const auto call = tree.submodule_of.find(&node); call != tree.submodule_of.end())
-        calls_[call->second].emplace_back(&node, path);
-    }
-    for (const StateEntry& tensor : tree.tensors) names_.add(tensor.name);
+    std::vector<int> calls(tree.submodules.size());
+    for (const auto& [node, module] : tree.submodule_of) calls[module] += node->graph == &graph ? 1 : 0;
     for (size_t i = 0; i < tree.submodules.size(); ++i) {
-      const Submodule& module = tree.submodules[i];
-      names_.add(module.name);
-      if (!is_matrix(module) || calls_[i].size() != 1 || python::is_state_key(module.state[0].value->name)) continue;
-      const Tensor& weight = *module.state[0].value->constant;
+      if (calls[i] != 1 || !is_matrix(tree.submodules[i]) || is_named(i)) continue;
+      const Tensor& weight = *tree.submodules[i].state[0].value->constant;
       unnamed_[looks_of(weight, !is_computed(weight.data))].push_back(i);
     }
+    for (size_t i = 0; i < tree.submodules.size(); ++i) {
+      if (is_matrix(tree.submodules[i]) && is_named(i) && (calls[i] > 1 || !alike(i).empty())) owners_.push_back(i);
+    }
+    if (!owners_.empty()) find_places(graph);
   }
 
   void run() {
-    const size_t count = tree_.submodules.size();
-    for (size_t i = 0; i < count; ++i) {
-      if (is_matrix(tree_.submodules[i]) && python::is_state_key(tree_.submodules[i].state[0].value->name)) tie(i);
-    }
+    for (const size_t owner : owners_) tie(owner);
   }
 
  private:
@@ -126,6 +114,25 @@ class Ties {
     const Node* node;
     size_t module;  // that it calls now
   };
+
+  bool is_named(size_t module) const { return python::is_state_key(tree_.submodules[module].state[0].value->name); }
+
+  void find_places(const Graph& graph) {
+    for (const Node& node : graph) {
+      const std::string path = python::path_of_node(node.name);
+      const bool turns_weight =
+          !node.inputs().empty() && std::all_of(node.inputs().begin(), node.inputs().end(),
+                                                [](const Value* input) { return input && input->constant; });
+      if (turns_weight && !tree_.submodule_of.contains(&node)) continue;  // for the layer, which has it so
+      for (size_t end = path.find('.'); end != std::string::npos; end = path.find('.', end + 1))
+        ++within_[path.substr(0, end)];
+      ++at_[path];
+      if (const auto call = tree_.submodule_of.find(&node); call != tree_.submodule_of.end())
+        calls_[call->second].emplace_back(&node, path);
+    }
+    for (const StateEntry& tensor : tree_.tensors) names_.add(tensor.name);
+    for (const Submodule& module : tree_.submodules) names_.add(module.name);
+  }
 
   void tie(size_t owner) {
     const std::string own = tree_.submodules[owner].name;
@@ -194,6 +201,7 @@ class Ties {
 
   ModuleTree& tree_;
   int computed_left_ = kMostComputed;
+  std::vector<size_t> owners_;                        // of weights that others may have
   std::unordered_map<std::string, int> at_, within_;  // so many nodes
   std::unordered_map<size_t, std::vector<std::pair<const Node*, std::string>>> calls_;
   std::unordered_map<std::string, std::vector<size_t>> unnamed_;  // matrices whose names say nothing, by their looks

@@ -55,7 +55,8 @@ bool Expressions::is_tensor_counter(const Value* value) const {
 std::string Expressions::text_of(const Value* value, int place) const {
   if (value->constant != nullptr) return scope_.constants.at(value);
   if (nesting_.is_inside(value)) {
-    const auto [text, binding] = expression(*value->producer);
+    const std::pair<std::string, int>* known = nesting_.find_text(value->producer);
+    const auto [text, binding] = known != nullptr ? *known : expression(*value->producer);
     return binding < place ? "(" + text + ")" : text;
   }
   const std::string* name = variables_.find(value);

@@ -60,10 +60,11 @@ size_t width_of(std::string_view text) {
   return text.size() + (has_sizes ? kArgument : 0);
 }
 
-/// The length of a node's text, and how deep its calls are.
+/// The length of a text, and how deep its calls are.
+std::pair<size_t, int> measure(std::string_view text) { return {width_of(text), depth_of_calls(text)}; }
+
 std::pair<size_t, int> measure(const Node& node, const Expressions& expressions) {
-  const std::string text = expressions.expression(node).first;
-  return {width_of(text), depth_of_calls(text)};
+  return measure(expressions.expression(node).first);
 }
 
 bool is_one_of_kept(const Node* node) { return node != nullptr && loop_of_kept(*node) != nullptr; }
@@ -154,6 +155,12 @@ void Nesting::choose(const Graph& graph, const Positions& positions, const Expre
     choose_inputs(node, positions, expressions);
   }
   choose_outputs(graph, expressions, level == 0);
+  texts_.clear();
+}
+
+const std::pair<std::string, int>* Nesting::find_text(const Node* node) const {
+  const auto at = texts_.find(node);
+  return at == texts_.end() ? nullptr : &at->second;
 }
 
 void Nesting::choose_inputs(const Node& node, const Positions& positions, const Expressions& expressions) {
@@ -178,7 +185,8 @@ void Nesting::choose_inputs(const Node& node, const Positions& positions, const 
   }
   for (const Node* candidate : candidates) nested_.insert(candidate);
   drop_repeated(node, candidates, expressions);
-  auto [width, levels] = measure(node, expressions);
+  std::pair<std::string, int> text = expressions.expression(node);
+  auto [width, levels] = measure(text.first);
   while (!candidates.empty() && (width > width_ || levels > kNestedDepth)) {
     const auto size = [&](const Node* each) {
       const auto [own_width, own_levels] = measure(*each, expressions);
@@ -188,8 +196,10 @@ void Nesting::choose_inputs(const Node& node, const Positions& positions, const 
                                           [&](const Node* a, const Node* b) { return size(a) < size(b); });
     nested_.erase(*largest);
     candidates.erase(largest);
-    std::tie(width, levels) = measure(node, expressions);
+    text = expressions.expression(node);
+    std::tie(width, levels) = measure(text.first);
   }
+  texts_.emplace(&node, std::move(text));
 }
 
 /// What the text of a node has twice is a variable.

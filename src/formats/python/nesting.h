@@ -26,6 +26,8 @@ class Nesting {
   bool contains(const Node* node) const { return nested_.contains(node); }
   /// Whether the text of a value is that of the node that makes it, and not the name of a variable.
   bool is_inside(const Value* value) const { return value->producer && nested_.contains(value->producer); }
+  /// The text of a node for which all is chosen, and how tightly it binds; null while it is not, and afterwards.
+  const std::pair<std::string, int>* find_text(const Node* node) const;
   /// Those that begin with the node, which is the first of them in the block.
   const Projections* find_projections(const Node* node) const;
   /// Whether a statement before has the node.
@@ -43,7 +45,8 @@ class Nesting {
   void drop_repeated(const Node& node, std::vector<const Node*>& candidates, const Expressions& expressions);
   void choose_outputs(const Graph& graph, const Expressions& expressions, bool is_forward);
 
-  size_t width_ = 0;  // what a statement may have
+  size_t width_ = 0;                                                    // what a statement may have
+  std::unordered_map<const Node*, std::pair<std::string, int>> texts_;  // while names are not given yet
   std::unordered_set<const Node*> nested_;
   std::unordered_set<const Node*> hidden_;  // nested, and no text has them
   std::unordered_map<const Node*, Projections> projections_;
