@@ -1,12 +1,12 @@
 // graph.h - the graph of a model in static single assignment: values, nodes, subgraphs; one type for ONNX and aten.
 #pragma once
-#include <deque>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/stable_store.h"
 #include "ir/attribute.h"
 #include "ir/symbol.h"
 
@@ -162,8 +162,8 @@ class Graph {
   void unlink_node(Node* node);
   void mark_changed();  // the nodes around it differ from the file
 
-  std::deque<Node> node_storage_;
-  std::deque<Value> value_storage_;
+  StableStore<Node> node_storage_;
+  StableStore<Value> value_storage_;
   Node* first_ = nullptr;
   Node* last_ = nullptr;
   size_t node_count_ = 0;
