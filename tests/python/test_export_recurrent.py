@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -125,6 +126,13 @@ def test_automatic_sizes_leave_time_open() -> None:
     program = tonnx.export(layer, torch.randn(2, 3, 4), dynamic_shapes=({0: Dim.AUTO, 1: Dim.AUTO},))
     sizes = program.model_proto.graph.input[0].type.tensor_type.shape.dim
     assert sizes[0].dim_param and sizes[1].dim_param
+
+
+def test_the_lists_of_weights_of_a_layer_are_nobodys_concern() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tonnx.export(nn.GRU(4, 5), (torch.randn(3, 6, 4),), input_names=["x"], dynamic_axes={"x": {0: "time"}})
+    assert not [warning for warning in caught if "_flat_weights" in str(warning.message)]
 
 
 def test_layers_are_as_before_afterwards() -> None:

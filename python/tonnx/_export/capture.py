@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -196,7 +197,9 @@ class Tracer:
 
     def _traced(self, example: Call, shapes: DynamicShapes, strict: bool = False) -> Program:
         args, kwargs = example
-        with transforms_ended(), nullcontext() if strict else TensorAccessFollowed():
+        with transforms_ended(), nullcontext() if strict else TensorAccessFollowed(), warnings.catch_warnings():
+            # PyTorch's own layers keep a list of their weights, which is set anew while they are traced
+            warnings.filterwarnings("ignore", r"The tensor attributes? self\.(\w+\.)*_flat_weights\[")
             program = torch.export.export(self._module, args, kwargs, dynamic_shapes=shapes.shapes, strict=strict)
         return without_transforms(program)
 
