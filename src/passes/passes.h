@@ -124,6 +124,8 @@ void write_plain_constants(Graph& graph);
 /// aten: what shifted windows may see is computed where the file holds it, in each module that uses it.
 void write_window_masks(Graph& graph);
 
+/// aten: a tensor that is joined with blocks of zeros, or of another number, is padded with it.
+void recognise_pads(Graph& graph);
 /// aten: a concatenation that begins with all of another one is made out of it.
 void share_concats(Graph& graph);
 

@@ -14,6 +14,7 @@
 #include "ops/index/eval.h"
 #include "ops/index/index.h"
 #include "ops/index/raise.h"
+#include "ops/index/slices.h"
 #include "ops/shape/raise.h"
 #include "ops/shape/types.h"
 
@@ -94,9 +95,12 @@ Value* scatter_places(const OnnxNode& n, AtenBuilder& aten, Value* x, Value* upd
 
 Values lower_scatter_nd(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.dtype("data"), kernel = kernel_type(dtype);
+  const std::string reduction = aten_reduction(n);
+  if (reduction.empty() && kernel == dtype) {
+    if (Value* y = put_slices(n, aten)) return y;
+  }
   Value* x = cast(aten, n.input("data"), dtype, kernel);
   Value* updates = cast(aten, n.input("updates"), dtype, kernel);
-  const std::string reduction = aten_reduction(n);
   const bool puts = reduction.empty() || reduction == "sum";
   if (puts && !find_index_depth(n, "indices")) {
     Value* y = aten("tonnx::index_put_each", x, n.input("indices"), updates, reduction == "sum");
