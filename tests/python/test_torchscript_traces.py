@@ -48,3 +48,26 @@ def test_sizes_that_a_factor_gives_are_known(tmp_path: Path, mode: str) -> None:
     """The trace computes them in tensors. Were they not known, the nearest elements of the last would be others."""
     first = nn.Upsample(scale_factor=(4, 4.5), mode=mode, recompute_scale_factor=True)
     check(tmp_path, nn.Sequential(first, nn.Upsample(size=(16, 24), mode=mode)), torch.rand(1, 3, 20, 20))
+
+
+Q, K, V = torch.randn(2, 4, 6, 8), torch.randn(2, 4, 5, 8), torch.randn(2, 4, 5, 3)
+ATTENTION = {
+    "keys of fewer dimensions": (Q, K[0], V[0]),
+    "queries of fewer dimensions": (Q[0], K, V),
+    "one query for all": (Q[0, 0], K, V),
+    "one batch of keys": (Q, K[:1], V[:1]),
+    "one batch of queries": (Q[:1, :1], K, V),
+    "masks of a batch": (Q[0], K, V, torch.randn(2, 1, 6, 5)),
+    "a mask without batch": (Q[0], K, V, torch.randn(6, 5)),
+}
+
+
+@pytest.mark.parametrize("name", list(ATTENTION))
+def test_attention_broadcasts_what_is_before_the_last_two_sizes(tmp_path: Path, name: str) -> None:
+    check(tmp_path, Call(F.scaled_dot_product_attention), *ATTENTION[name])
+
+
+def test_shared_keys_do_not_broadcast(tmp_path: Path) -> None:
+    check(
+        tmp_path, Call(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True)), Q, K[:, :2], V[:, :2]
+    )
