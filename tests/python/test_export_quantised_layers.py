@@ -17,6 +17,7 @@ from torch.ao.nn import quantized as nnq
 from torch.ao.quantization.quantize_fx import convert_fx, prepare_fx
 
 import tonnx
+from tonnx._export import onnx_program
 from tonnx._runtime import open_session
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -148,6 +149,33 @@ def test_a_model_of_many_layers() -> None:
     for layer in ("conv", "point", "fc"):
         assert weights[f"{layer}.weight"] == "INT8"
         assert weights[f"{layer}.weight_scale"] == weights[f"{layer}.bias"] == "FLOAT"
+
+
+class Deep(nn.Module):
+    """Its sums are long, and fall on the other side of half a step here and there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.quant, self.dequant = tq.QuantStub(), tq.DeQuantStub()  # type: ignore[no-untyped-call]
+        self.layers = nn.Sequential(*[nn.Conv2d(32, 32, 3, padding=1) for _ in range(6)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.dequant(self.layers(self.quant(x)))  # type: ignore[no-any-return]
+
+
+def test_verify_allows_for_steps() -> None:
+    x = torch.randn(2, 32, 12, 12)
+    model = quantised(Deep(), x)
+    tonnx.export(model, (x,), "m.onnx", verify=True)
+
+
+def test_verify_sees_what_steps_do_not_explain(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.randn(2, 32, 12, 12)
+    model = quantised(Deep(), x)
+    run = onnx_program.run
+    monkeypatch.setattr(onnx_program, "run", lambda *args, **options: [y * 1.3 for y in run(*args, **options)])
+    with pytest.raises(tonnx.Error, match="differs from PyTorch"):
+        tonnx.export(model, (x,), "m.onnx", verify=True)
 
 
 def test_open_sizes() -> None:
