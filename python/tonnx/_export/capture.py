@@ -25,6 +25,8 @@ from tonnx._export.grouped import experts_by_rows, grouped_products_of_any_type
 from tonnx._export.masks import masks_as_given
 from tonnx._export.open_capture import capture_open
 from tonnx._export.open_sizes import Call
+from tonnx._export.quantised import quantised_layers_opened
+from tonnx._export.quantised_tensor import Refusal
 from tonnx._export.questions import is_own_file
 from tonnx._export.recurrent import recurrent_layers_whole
 from tonnx._export.run_time_axes import axes_kept
@@ -124,7 +126,7 @@ def _register_torchvision_shapes() -> None:
 
 
 @contextmanager
-def _layers_followed() -> Iterator[None]:
+def _layers_followed(module: nn.Module) -> Iterator[None]:
     """Layers that torch.export cannot follow, or not as well, do the same in another way."""
     with (
         recurrent_layers_whole(),
@@ -133,6 +135,7 @@ def _layers_followed() -> Iterator[None]:
         experts_by_rows(),
         masks_as_given(),
         transforms_ended(),
+        quantised_layers_opened(module),
     ):
         yield
 
@@ -147,11 +150,13 @@ def capture(
     """Traces the module; where the first way fails, the other ways that may succeed."""
     _register_torchvision_shapes()
     tracer = Tracer(module, method)
-    with _forward_replaced(module, method), _layers_followed():
+    with _forward_replaced(module, method), _layers_followed(module):
         try:
             if not any(shapes.axes.values()):
                 return tracer.trace((tuple(args), dict(kwargs)), shapes, strict=True)
             return capture_open(tracer.trace, method or module, args, kwargs, shapes)
+        except Refusal:
+            raise
         except Error as failure:
             # what a transform left behind would speak for the model
             own = None if is_of_transforms(failure) else _failure_of_call(module, args, kwargs)
@@ -186,6 +191,8 @@ class Tracer:
         """The first way that succeeds; `strict` is whether torch's slow analysis of the code is one of them."""
         try:
             return self._traced(example, shapes)
+        except Refusal as refusal:
+            raise Refusal(f"{refusal}{_place_in_model(refusal)}", "unsupported") from refusal
         except Exception as first:
             for attempt in self._other_ways(first, example, shapes, strict):
                 try:

@@ -16,7 +16,7 @@ _ROUNDING = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfl
 _TIMES = {"float64": 4.0, "float32": 4.0, "float16": 2.0, "bfloat16": 2.0, "int8": 1.25}
 _SMALLEST = {"float64": 1e-11}  # exp, erf and their like are not exact to the last digit in all runtimes
 _ROUNDING_OF_ONE = 1.2e-7  # a sigmoid whose result is tiny was computed from what is not
-_LARGEST_TOLERANCE = 0.1
+LARGEST_TOLERANCE = 0.1
 _STEPS = 256  # of a type of 8 bits
 _MASK = 1e9  # elements of attention masks say nothing of how large the others are
 
@@ -40,7 +40,7 @@ class Tolerance:
         # weights of fewer bits make the values in between coarser, even where an output is wide
         if dtypes != ("float64", "float64"):
             types.update(self.precisions)
-        fitting = min(max((rounding(name, depth) for name in types), default=0.0), _LARGEST_TOLERANCE)
+        fitting = min(max((rounding(name, depth) for name in types), default=0.0), LARGEST_TOLERANCE)
         return fitting, max(fitting * scale, 0.0 if types <= {"float64"} else _ROUNDING_OF_ONE)
 
 

@@ -299,6 +299,14 @@ void put_in_order(const Node& node, std::vector<std::pair<std::string, const Jso
                    [&](const auto& a, const auto& b) { return place_of(a.first) < place_of(b.first); });
 }
 
+/// A number of a tensor that PyTorch knew while it exported: whoever uses it has the number itself, and the node, which
+/// says that it gives None, is all that is left.
+bool is_answered(const Node& node) {
+  if (node.outputs().size() != 1 || node.output(0) != nullptr) return false;
+  const AtenOpEntry* entry = find_aten_op(node);
+  return entry != nullptr && entry->signature.outputs.size() == 1 && entry->signature.outputs[0].type == "Scalar";
+}
+
 void GraphReader::add_node(const Json& json, std::string_view target) {
   Node& node = *graph_.add_node("", "");
   set_target(node, target, origin_);
@@ -318,6 +326,7 @@ void GraphReader::add_node(const Json& json, std::string_view target) {
   }
   if (node.domain == "tonnx") read_onnx_op(node, archive_);
   add_outputs(node, json);
+  if (is_answered(node)) return graph_.erase(&node);
   if (const Json* metadata = find(json, "metadata")) set_metadata(node, *metadata);
 }
 

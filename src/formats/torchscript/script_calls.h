@@ -28,7 +28,8 @@ struct Place {
 
 /// The next step for whoever has a model that PyTorch has quantised.
 inline constexpr const char* kInFloats =
-    "save the model as it was before torch.ao.quantization.convert, and quantise the .onnx";
+    "tonnx.export takes the live model; or save the model as it was before torch.ao.quantization.convert, and quantise "
+    "the .onnx";
 
 /// That an operator is not known.
 std::string no_operator(std::string_view library, std::string_view op);

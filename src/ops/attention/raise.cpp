@@ -36,12 +36,12 @@ Values raise_attention(const AtenNode& n, OnnxBuilder& onnx) {
   const bool shares_keys = n.flag("enable_gqa");
   Value *q = n.input("query"), *k = n.input("key"), *v = n.input("value");
   const DType dtype = onnx.dtype(q);
-  const int64_t rank = onnx.rank(q);
   Value* mask = mask_of(n, onnx, dtype);
   std::vector<Attribute> attributes;
   if (n.flag("is_causal")) attributes.push_back(attr("is_causal", int64_t{1}));
   if (const auto scale = n.find_f("scale")) attributes.push_back(attr("scale", *scale));
   const Shape& result = n.output_shape();
+  const auto rank = static_cast<int64_t>(result.size());
   if (rank > 2) {
     q = with_batch(onnx, q, result, false);
     k = with_batch(onnx, k, result, shares_keys);

@@ -201,3 +201,13 @@ def test_sizes_at_run_time():
 def test_few_nodes(function, count):
     nodes = [node.op_type for node in exported(function, X).graph.node if node.op_type != "Identity"]
     assert len(nodes) <= count, nodes
+
+
+def test_sizes_that_were_known_while_exporting():
+    """PyTorch asks a tensor for its number, writes the number where it is used, and leaves a question without answer."""
+
+    def function(x):
+        parts = torch.div(x.size(1), 2, rounding_mode="trunc")
+        return x.new_ones((2, parts + 1)), x.reshape(x.size(0), parts, -1)
+
+    check(function, torch.randn(2, 6))
