@@ -1,5 +1,6 @@
 // batch.cpp - normalisation over the batch or over neighbouring channels: BatchNormalization, LRN,
 // LpNormalization.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -13,6 +14,7 @@
 #include "ops/frame/opset_step.h"
 #include "ops/frame/rank_choice.h"
 #include "ops/norm/eval.h"
+#include "ops/norm/idle.h"
 #include "ops/norm/raise.h"
 #include "ops/reduce/raise.h"
 #include "ops/reduce/types.h"
@@ -64,10 +66,21 @@ Values lower_training_batch_norm(const OnnxNode& n, AtenBuilder& aten, const std
   return outputs;
 }
 
+/// Statistics are no parameters. An exporter that keeps one of several equal tensors may have made them one with a
+/// weight, and they are the layer's own again.
+Value* own_statistics(const OnnxNode& n, AtenBuilder& aten, size_t index, const char* name, const char* hint) {
+  const Value& given = *n.node().input(index);
+  const bool is_shared = std::any_of(given.uses.begin(), given.uses.end(), [](const Use& use) {
+    return use.user == nullptr || use.user->op != "BatchNormalization" || use.index < 3;
+  });
+  Value* value = given.constant && is_shared ? aten.constant(given.constant, hint) : n.input(name);
+  value->trainable = false;
+  return value;
+}
+
 Values lower_batch_norm(const OnnxNode& n, AtenBuilder& aten) {
-  std::vector<Value*> weights;
-  for (const char* name : {"scale", "B", "input_mean", "input_var"}) weights.push_back(n.input(name));
-  weights[2]->trainable = weights[3]->trainable = false;
+  std::vector<Value*> weights{n.input("scale"), n.input("B"), own_statistics(n, aten, 3, "input_mean", "running_mean"),
+                              own_statistics(n, aten, 4, "input_var", "running_var")};
   const double epsilon = tidy(n.f("epsilon"));
   // PyTorch takes weights of 32 bits beside an input of 16, and otherwise one type for all
   const DType dtype = n.dtype("X");
@@ -79,6 +92,7 @@ Values lower_batch_norm(const OnnxNode& n, AtenBuilder& aten) {
       weights[i] = aten("to.dtype", weights[i], dtype);
   }
   if (n.flag("training_mode")) return lower_training_batch_norm(n, aten, weights);
+  if (are_idle(weights[0], weights[1])) weights[0] = weights[1] = nullptr;
   Value* x = n.input("X");
   const bool is_flat = n.find_rank("X") == 1;  // one channel for all
   if (is_flat) x = aten("unsqueeze", x, 1);
@@ -147,8 +161,9 @@ constexpr OpsetStep kBatchNormHistory[] = {
 
 /// `F.batch_norm(x, mean, var, weight, bias, eps=0.001)`
 std::string emit_batch_norm(const Emission& e) {
-  std::string text = fmt::format("F.batch_norm({}, {}, {}, {}, {}", e.text("input"), e.text("running_mean"),
-                                 e.text("running_var"), e.text("weight"), e.text("bias"));
+  std::string text =
+      fmt::format("F.batch_norm({}, {}, {}", e.text("input"), e.text("running_mean"), e.text("running_var"));
+  if (e.has("weight") || e.has("bias")) text += fmt::format(", {}, {}", e.text("weight"), e.text("bias"));
   if (e.flag("training")) text += ", training=True";
   const std::string eps = e.text("eps");
   return text + (eps == "1e-05" ? ")" : ", eps=" + eps + ")");
@@ -159,7 +174,9 @@ std::optional<ModuleSpec> module_batch_norm(const Emission& e) {
   if (e.flag("training") || rank < 2 || rank > 5) return std::nullopt;
   ModuleSpec spec{.inputs = {"input"}, .short_name = "bn"};
   std::optional<int64_t> channels;
+  const bool is_affine = e.has("weight") || e.has("bias");
   for (const char* name : {"weight", "bias", "running_mean", "running_var"}) {
+    if (!is_affine && !std::string_view(name).starts_with("running_")) continue;
     Value* value = e.value(name);
     if (value == nullptr || !value->constant || value->constant->dims.size() != 1) return std::nullopt;
     if (channels && *channels != value->constant->dims[0]) return std::nullopt;
@@ -171,6 +188,7 @@ std::optional<ModuleSpec> module_batch_norm(const Emission& e) {
   const std::string eps = e.text("eps"), momentum = e.text("momentum");
   if (eps != "1e-05") spec.arguments += ", eps=" + eps;
   if (momentum != "0.1") spec.arguments += ", momentum=" + momentum;
+  if (!is_affine) spec.arguments += ", affine=False";
   return spec;
 }
 

@@ -11,6 +11,7 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
 #include "ops/norm/eval.h"
+#include "ops/norm/idle.h"
 #include "ops/norm/older.h"
 #include "ops/norm/raise.h"
 
@@ -31,6 +32,7 @@ Values lower_instance_norm(const OnnxNode& n, AtenBuilder& aten) {
     sizes[0] = -1;
     return aten("add.Tensor", aten("zeros_like", x), aten("reshape", bias, sizes));
   }
+  if (are_idle(scale, bias)) scale = bias = nullptr;
   return aten("instance_norm", x, scale, bias, nullptr, nullptr, true, 0.1, epsilon, true);
 }
 
@@ -148,6 +150,8 @@ Values lower_layer_norm(const OnnxNode& n, AtenBuilder& aten) {
   const IntArgs sizes = normalized_sizes(n, "Scale");
   Values outputs{nullptr, nullptr, nullptr};
   if (fits(n, "Scale", "Scale") && (bias == nullptr || fits(n, "B", "Scale"))) {
+    if (is_idle(bias, 0)) bias = nullptr;
+    if (are_idle(scale, bias)) scale = nullptr;
     outputs[0] = aten("layer_norm", x, sizes, scale, bias, epsilon);
   } else {
     Value* y = aten("mul.Tensor", aten("layer_norm", x, sizes, nullptr, nullptr, epsilon), scale);

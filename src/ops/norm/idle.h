@@ -1,0 +1,22 @@
+// idle.h - weights of a normalisation that do nothing, and are there only because ONNX asks for them.
+#pragma once
+#include <algorithm>
+
+#include "ir/graph.h"
+#include "ops/frame/python_names.h"
+
+namespace tonnx {
+
+/// Whether a weight, which may be absent, is a constant of this number that an exporter made: none that has the name of
+/// a weight, which somebody may train.
+inline bool is_idle(const Value* weight, double number) {
+  if (weight == nullptr) return true;
+  const bool is_named = weight->trainable && !python::is_made_up(weight->name) && weight->name != "constant";
+  const auto elements = weight->constant && !is_named ? floats_of(*weight->constant) : std::nullopt;
+  return elements && std::all_of(elements->begin(), elements->end(), [&](double each) { return each == number; });
+}
+
+/// The same of a scale and a bias.
+inline bool are_idle(const Value* scale, const Value* bias) { return is_idle(scale, 1) && is_idle(bias, 0); }
+
+}  // namespace tonnx
