@@ -112,11 +112,21 @@ bool is_sorted_for_layer(const Node& node) {
   return false;
 }
 
+/// Weights that are joined, and then only taken apart again, for layers of which each has its own.
+bool is_taken_apart(const Node& node) {
+  const Value* whole = node.op == "Concat" ? node.output(0) : nullptr;
+  return whole != nullptr && whole->uses.size() > 1 &&
+         std::all_of(whole->uses.begin(), whole->uses.end(), [](const Use& use) {
+           return use.user != nullptr &&
+                  (use.user->op == "Slice" || use.user->op == "Split" || use.user->op == "Shape");
+         });
+}
+
 /// What is computed of the weights of modules, or looked up in them: they are trained as they are, so that the code has
 /// to compute it too.
 bool is_computed_of_weights(const Node& node) {
   return !hands_on_all(node) && std::any_of(node.inputs().begin(), node.inputs().end(), is_weight_of_module) &&
-         !is_sorted_for_layer(node);
+         !is_sorted_for_layer(node) && !is_taken_apart(node);
 }
 
 constexpr int kLongestChain = 8;
