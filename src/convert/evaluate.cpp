@@ -85,22 +85,48 @@ bool has_user(const Value* value) {
          std::any_of(value->uses.begin(), value->uses.end(), [](const Use& use) { return use.user != nullptr; });
 }
 
-/// Rows of an embedding, or one row repeated: the weight is a module's own, and is trained as it is.
-bool is_lookup(const Node& node) {
-  const Value* table = node.input(0);
-  if (table == nullptr || !is_named_weight(*table)) return false;
-  if (node.op == "Expand") return true;
-  const Value* rows = node.input(1);
-  const Attribute* axis = node.find_attribute("axis");
-  if (node.op != "Gather" || table->constant->dims.size() != 2 || rows == nullptr || !rows->constant ||
-      rows->constant->dims.empty() || (axis != nullptr && *axis->value.get<int64_t>() != 0))
-    return false;
-  if (rows->constant->dims.size() > 1) return true;
-  std::set<int64_t> seen;  // each row once is the same weight in another order
-  for (int64_t i = 0; i < rows->constant->count(); ++i) {
-    if (!seen.insert(element_as_int(*rows->constant, i)).second) return true;
+/// A node whose output is all elements of its first input, maybe in another order or of another type.
+bool hands_on_all(const Node& node) {
+  const Value *from = node.input(0), *to = node.output(0);
+  const auto count = from != nullptr && from->constant ? std::optional(from->constant->count()) : std::nullopt;
+  const auto dims = to != nullptr ? static_dims(to) : std::nullopt;
+  return has_trait(node, kMoves) && count && dims && count_of(*dims) == *count;
+}
+
+/// Whether a layer gets what the node gives, turned and joined, that PyTorch has in another order: the exporter sorted
+/// it, and the weights of the layer are what that began with.
+bool is_sorted_for_layer(const Node& node) {
+  constexpr size_t kMostBetween = 64;
+  std::vector<const Node*> todo{&node};
+  for (size_t i = 0; i < todo.size() && i < kMostBetween; ++i) {
+    if (!has_trait(*todo[i], kMoves) && todo[i]->op != "Concat" && todo[i]->op != "Split") continue;
+    for (const Value* output : todo[i]->outputs()) {
+      if (output == nullptr) continue;
+      for (const Use& use : output->uses) {
+        if (use.user != nullptr && has_trait(*use.user, kSortsWeights)) return true;
+        if (use.user != nullptr && std::find(todo.begin(), todo.end(), use.user) == todo.end())
+          todo.push_back(use.user);
+      }
+    }
   }
   return false;
+}
+
+/// Weights that are joined, and then only taken apart again, for layers of which each has its own.
+bool is_taken_apart(const Node& node) {
+  const Value* whole = node.op == "Concat" ? node.output(0) : nullptr;
+  return whole != nullptr && whole->uses.size() > 1 &&
+         std::all_of(whole->uses.begin(), whole->uses.end(), [](const Use& use) {
+           return use.user != nullptr &&
+                  (use.user->op == "Slice" || use.user->op == "Split" || use.user->op == "Shape");
+         });
+}
+
+/// What is computed of the weights of modules, or looked up in them: they are trained as they are, so that the code has
+/// to compute it too.
+bool is_computed_of_weights(const Node& node) {
+  return !hands_on_all(node) && std::any_of(node.inputs().begin(), node.inputs().end(), is_weight_of_module) &&
+         !is_sorted_for_layer(node) && !is_taken_apart(node);
 }
 
 constexpr int kLongestChain = 8;
@@ -174,6 +200,12 @@ bool is_named_weight(const Value& value) {
          python::is_state_key(value.name);
 }
 
+bool is_weight_of_module(const Value* value) {
+  while (value != nullptr && value->producer != nullptr && hands_on_all(*value->producer))
+    value = value->producer->input(0);
+  return value != nullptr && is_named_weight(*value);
+}
+
 void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const FoldLimits& limits) {
   for (Value* output : node.outputs()) {
     if (output && !output->constant && output->known_ints) output->constant = constant_of(*output);
@@ -182,7 +214,7 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const Fol
   // weights that a model holds in few bits stay so: engines know them by the nodes around them
   const bool is_quantised = has_trait(node, kQuantizes);
   if (is_quantised && has_user(node.output(0))) return;
-  if (limits.keeps_weights && is_lookup(node)) return;
+  if (limits.keeps_weights && is_computed_of_weights(node)) return;
   if (node.op == "Where" && node.domain.view().empty()) forget_unchosen(node, fresh, limits);
   const auto may_make = [&](int64_t bytes, int64_t from) {
     const bool is_small = static_cast<double>(bytes) <= limits.times * static_cast<double>(from);

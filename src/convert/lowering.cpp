@@ -11,6 +11,14 @@
 #include "ops/frame/trained_scalar.h"
 
 namespace tonnx {
+namespace {
+
+/// Whether they are the same elements in the same order, maybe in other sizes.
+bool is_same_data(const Tensor& a, const Tensor& b) {
+  return a.dtype == b.dtype && a.data.data() == b.data.data() && a.count() == b.count();
+}
+
+}  // namespace
 
 void ModelLowering::define(const Value* onnx, Value* aten) {
   values_.set(onnx, aten);
@@ -30,6 +38,8 @@ Value* ModelLowering::constant_of(const Value* value) {
   if (tensor->dtype == DType::String) fail_unsupported("PyTorch has no tensors of strings");
   const Value* origin = origin_of_weight(value);
   Value* made = add_constant(origin->name, widened(tensor));
+  if (origin->constant && is_same_data(*origin->constant, *tensor) && origin->constant->dims != tensor->dims)
+    made->file_dims = origin->constant->dims;
   const bool is_trained = value->producer == nullptr || value->trainable;
   made->trainable = is_trained && is_float(tensor->dtype) && !is_result_name(origin->name) &&
                     (!tensor->dims.empty() || is_trained_scalar(*origin));
@@ -44,6 +54,7 @@ Value* ModelLowering::reshaped(Value* constant, std::vector<int64_t> dims) {
     tensor->dims = std::move(dims);
     at->second = add_constant(constant->name, std::move(tensor));
     at->second->trainable = constant->trainable;
+    at->second->file_dims = constant->file_dims.empty() ? constant->constant->dims : constant->file_dims;
     std::swap(at->second->name, constant->name);  // mostly nobody wants the old form
   }
   return at->second;
@@ -237,7 +248,7 @@ void ModelLowering::hand_on_weights(const Node& node) {
     if (input == nullptr || !input->constant) continue;
     const Tensor &from = *input->constant, &to = *output->constant;
     if (&from == &to) return define(output, tensor_of(input));
-    if (from.dtype == to.dtype && from.data.data() == to.data.data() && from.count() == to.count()) {
+    if (is_same_data(from, to)) {
       return define(output, reshaped(tensor_of(input), to.dims));
     }
   }

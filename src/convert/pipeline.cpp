@@ -267,7 +267,7 @@ void set_custom_opsets(Model& model, const std::map<std::string, int64_t>& versi
 Model raised_program(const Program& program, const ExportOptions& options) {
   Model model = raise(program.model, program.output_names, options.raising, options.custom.get());
   set_custom_opsets(model, options.custom_opsets);
-  simplify_raised(*model.graph, options.raising.opset);
+  simplify_raised(*model.graph, options.raising.opset, options.raising.keeps_weights);
   return model;
 }
 

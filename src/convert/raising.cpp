@@ -144,10 +144,14 @@ void ModelRaising::complete(Node& node) {
     InferNode view(node, *entry, fresh_);
     entry->op->infer(view);
   }
-  if (options_->keeps_weights && node.op != "Transpose" &&
-      std::any_of(node.inputs().begin(), node.inputs().end(),
-                  [](const Value* input) { return input && input->trainable; }))
-    return;
+  const bool is_of_weights = std::any_of(node.inputs().begin(), node.inputs().end(),
+                                         [](const Value* input) { return input && input->trainable; });
+  for (Value* output : node.outputs()) {  // what a weight is in other sizes, inference has found out
+    if (output == nullptr || !output->constant || !is_of_weights) continue;
+    if (options_->keeps_weights) output->constant = nullptr;
+    output->trainable = output->constant && is_float(output->constant->dtype);
+  }
+  if (options_->keeps_weights && node.op != "Transpose" && is_of_weights) return;
   if (has_trait(node, kQuantizes)) return;  // engines know quantised weights by the nodes around them
   fold_node(node, *entry, fresh_);
 }

@@ -77,8 +77,8 @@ SimplifyReport simplify(Model& model, const SimplifyOptions& options = {});
 void simplify_for_lowering(Graph& graph, const std::function<bool(const Node&)>& leave_alone);
 
 /// Makes a graph at the newest opset that comes from PyTorch simpler: what ONNX has one operator for is that one, where
-/// the opset that it is to be written in has it.
-void simplify_raised(Graph& graph, int64_t opset);
+/// the opset that it is to be written in has it. Weights stay as they are if asked for.
+void simplify_raised(Graph& graph, int64_t opset, bool keeps_weights = false);
 
 /// Finds out the types of all values, and declares them. Throws InvalidModel where what the file declares cannot be.
 void infer_and_declare(Model& model, const std::map<std::string, std::vector<int64_t>>& input_shapes = {});

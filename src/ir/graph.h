@@ -33,6 +33,7 @@ struct Value {
   std::vector<Use> uses;
   std::optional<Dims> known_ints;  // its elements, where they follow from shapes; filled by inference
   bool trainable = false;          // in aten: a parameter, and not a constant
+  Ints file_dims;                  // in aten: the sizes that the file gives a weight which was reshaped since
 };
 
 /// Whether anybody uses the value, which may be absent.

@@ -25,6 +25,10 @@ MODELS = {
         { least = Constant<value = float {-3.4028234663852886e38}>() a = MatMul(x, w) p = Where(m, least, a) q = Softmax(p) y = MatMul(q, w) }""",
     "a mask of the least number": """g (float[n, 4] x) => (float[n, 4] y) <int64 up = {1}>
         { s = Shape(x) o = ConstantOfShape<value = float[1] {-3.4028234663852886e38}>(s) u = Trilu<upper = 1>(o, up) p = Add(x, u) q = Softmax(p) y = MatMul(q, w) }""",
+    "a choice of two numbers": """g (float[n, 4] x, bool[n, 4] m) => (float[n, 4] y) <float zero = {0}>
+        { least = Constant<value = float {-3.4028234663852886e38}>() c = Where(m, zero, least) a = MatMul(x, w) p = Add(a, c) r = Add(p, c) q = Softmax(r) y = MatMul(q, w) }""",
+    "a choice before any float": """g (int64[n] i, bool[n, 4] m) => (float[n, 4] y) <float one = {1}, float two = {2}>
+        { c = Where(m, one, two) e = Gather(w, i) p = Mul(e, c) y = MatMul(p, w) }""",
     "scores that are masked, twice": """g (float[n, 4] x, bool[n, 4] m) => (float[n, 4] y) <float zero = {0}>
         { never = Constant<value = float {-inf}>() c = Where(m, never, zero) p = Add(c, x) d = MatMul(x, w) e = Add(d, c) a = Softmax(p)
           b = Softmax(e) q = Add(a, b) y = MatMul(q, w) }""",

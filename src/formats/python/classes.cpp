@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "base/join.h"
@@ -115,7 +116,9 @@ class ClassWriter {
   Signature signature_of(const DraftGroup& group) const {
     auto [parameter_of, parameters] = differing(group);
     name_parameters(group[0], parameter_of, parameters);
-    derive_parameters(parameters);
+    std::set<std::string> attributes;
+    for (const Member& member : group[0].part->members) attributes.insert(member.name);
+    derive_parameters(parameters, std::move(attributes));
     return {std::move(parameter_of), std::move(parameters)};
   }
 

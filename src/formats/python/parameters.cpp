@@ -74,8 +74,8 @@ std::string word_of_name(const std::string& name) {
   return line != std::string::npos && is_index(name.substr(line + 1)) ? name.substr(0, line) : name;
 }
 
-void number_names(std::vector<Parameter>& parameters) {
-  std::set<std::string> taken;
+/// Names that are not numbered any more, since those before them follow from others. `taken` are attributes.
+void number_names(std::vector<Parameter>& parameters, std::set<std::string> taken) {
   for (const Parameter& parameter : parameters) {
     if (!parameter.is_derived || parameter.is_kept) taken.insert(parameter.name);
   }
@@ -122,7 +122,7 @@ std::string argument_text(const Parameter& parameter, size_t part) {
   return parameter.standard.empty() ? value : fmt::format("{}={}", parameter.name, value);
 }
 
-void derive_parameters(std::vector<Parameter>& parameters) {
+void derive_parameters(std::vector<Parameter>& parameters, std::set<std::string> attributes) {
   if (parameters.size() > kTooMany) return;
   derive_paddings(parameters);
   std::vector<std::pair<Parameter*, Whole>> order;
@@ -144,7 +144,7 @@ void derive_parameters(std::vector<Parameter>& parameters) {
     }
     if (!parameter->is_derived) given.push_back(&each);
   }
-  number_names(parameters);
+  number_names(parameters, std::move(attributes));
 }
 
 }  // namespace tonnx::python

@@ -1,5 +1,6 @@
 // parameters.h - what the constructor of a class takes: the numbers that are not the same in all of its parts.
 #pragma once
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ std::string signature_text(const Parameter& parameter);
 std::string argument_text(const Parameter& parameter, size_t part);
 
 /// What follows from another in all parts need not be given: `kernel_size // 2` is the padding, `4 * features` the
-/// hidden layer. The others have their names then: `channels_3` is `channels` if no other is.
-void derive_parameters(std::vector<Parameter>& parameters);
+/// hidden layer. The others have their names then: `channels_3` is `channels` if no other is, and no attribute of the class.
+void derive_parameters(std::vector<Parameter>& parameters, std::set<std::string> attributes);
 
 }  // namespace tonnx::python

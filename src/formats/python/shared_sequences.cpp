@@ -122,7 +122,7 @@ class SequenceClass {
       give_name(parameter, taken.add(name_of(first[i])));
       parameters_.push_back(std::move(parameter));
     }
-    derive_parameters(parameters_);
+    derive_parameters(parameters_, {});
     find_activation(taken);
     return given_parameters(parameters_).size() <= kMostArguments;
   }

@@ -37,6 +37,12 @@ std::string_view without_number(std::string_view text) {
   return text;
 }
 
+/// `blocks.0.lifted_tensor_3`: a constant that torch.export found in the code of a module.
+bool is_lifted(std::string_view name) {
+  const std::string_view last = without_number(name.substr(name.rfind('.') + 1));
+  return last == "lifted_tensor" || last == "_lifted_tensor_constant" || last == "_tensor_constant";
+}
+
 }  // namespace
 
 std::string identifier(std::string_view text) {
@@ -83,7 +89,7 @@ bool is_made_up(std::string_view name) {
 
 bool is_state_key(std::string_view name) {
   return name.find('.') != std::string_view::npos && name.find_first_of("/:") == std::string_view::npos &&
-         !is_made_up(name);
+         !is_made_up(name) && !is_lifted(name);
 }
 
 std::string path_of_node(std::string_view node_name) {

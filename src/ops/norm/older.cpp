@@ -72,7 +72,9 @@ Value* beside_planes(Expansion& make, OnnxEdit& edit, Value* weight, int64_t ran
   sizes[0] = column->count();
   column->dims = sizes;
   column->source = {};
-  return edit.constant(column, weight->name);
+  Value* made = edit.constant(column, weight->name);
+  if (weight->uses.size() == 1) std::swap(made->name, weight->name);  // nobody wants it as it was
+  return made;
 }
 
 /// Each group as one channel, normalised; and the scales and biases of the channels beside it.

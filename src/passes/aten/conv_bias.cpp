@@ -1,4 +1,5 @@
 // conv_bias.cpp - aten: what is added to each channel of a convolution becomes its bias.
+#include "ops/frame/python_names.h"
 #include "passes/aten/match.h"
 #include "passes/passes.h"
 
@@ -17,6 +18,12 @@ std::optional<int64_t> find_channels(const Node* node) {
   const auto* count = groups ? groups->value.get<int64_t>() : nullptr;
   if (groups && !count) return std::nullopt;
   return is_plain ? weight->constant->dims[0] : weight->constant->dims[1] * (count ? *count : 1);
+}
+
+/// Whether two weights are of different modules, as their names say: `pointwise.weight` and `bias`.
+bool are_of_different_modules(const Value& a, const Value& b) {
+  const auto module_of = [](const Value& value) { return value.name.substr(0, value.name.rfind('.')); };
+  return python::is_state_key(a.name) && python::is_state_key(b.name) && module_of(a) != module_of(b);
 }
 
 /// Whether the constant holds one number for each channel: [1, C, 1, 1] or [C, 1, 1] for two spatial dimensions.
@@ -50,7 +57,9 @@ void fold_conv_bias(Graph& graph) {
         conv = made_for_one(a, graph);
       }
       const auto channels = find_channels(conv);
-      if (channels && is_per_channel(b, *channels, operand(*conv, "weight")->constant->dims.size() - 2)) {
+      const Value* weight = channels ? operand(*conv, "weight") : nullptr;
+      if (channels && is_per_channel(b, *channels, weight->constant->dims.size() - 2) &&
+          !are_of_different_modules(*weight, *b)) {
         auto tensor = std::make_shared<Tensor>(*b->constant);
         tensor->dims = {*channels};
         Graph& root = root_of(graph);

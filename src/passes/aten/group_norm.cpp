@@ -79,7 +79,7 @@ Value* per_channel(const Value* value, std::string_view op, const Grouped& found
   return is_one_each ? other : nullptr;
 }
 
-/// The same numbers as a vector.
+/// The same numbers as a vector, which has the name: nobody else uses what exporters reshaped for this.
 Value* as_vector(Graph& graph, Value* value) {
   auto tensor = std::make_shared<Tensor>(*value->constant);
   tensor->dims = {tensor->count()};
@@ -87,6 +87,7 @@ Value* as_vector(Graph& graph, Value* value) {
   while (root->owner != nullptr) root = root->owner->graph;
   Value* vector = root->add_initializer(value->name, tensor);
   vector->trainable = value->trainable;
+  if (value->uses.size() == 1) std::swap(vector->name, value->name);
   return vector;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/frame/emission.h"
+#include "ops/frame/python_names.h"
 #include "passes/aten/match.h"
 #include "passes/passes.h"
 
@@ -9,6 +10,11 @@ namespace tonnx {
 namespace {
 
 bool is_matrix(const Value* value) { return value && value->constant && value->constant->dims.size() == 2; }
+
+/// A constant that a layer is not given: both sides of the product are numbers, and none of them is a layer's weight.
+bool is_plain_constant(const Value* x, const Value* matrix) {
+  return x->constant && (!matrix->trainable || !python::is_state_key(matrix->name));
+}
 
 /// The constant vector that a node adds to `product`, of that many elements; null where it adds something else.
 Value* added_bias(const Node& sum, const Value* product, int64_t count) {
@@ -37,7 +43,7 @@ void replace_product(Graph& graph, Node& node) {
   if (!has_bias && !is_aten(node, "mm")) return;
   if (node.attributes.size() != (has_bias ? 3U : 2U)) return;
   Value *x = operand(node, has_bias ? "mat1" : "self"), *matrix = operand(node, "mat2");
-  if (x == nullptr || matrix == nullptr || x->constant) return;
+  if (x == nullptr || matrix == nullptr || is_plain_constant(x, matrix)) return;
   Value* weight = transposed_operand(matrix->producer);
   const bool is_transposed = weight == nullptr;
   if (is_transposed) weight = is_matrix(matrix) ? matrix : nullptr;
@@ -63,7 +69,7 @@ void recognise_linear(Graph& graph) {
     Node* next = node->next;
     for (const GraphPtr& subgraph : subgraphs_of(*node)) recognise_linear(*subgraph);
     // 1. matmul(x, W) with a constant matrix W, x of at least two dimensions -> linear(x, W.t())
-    if (is_aten(*node, "matmul") && is_matrix(node->input(1)) && !node->input(0)->constant &&
+    if (is_aten(*node, "matmul") && is_matrix(node->input(1)) && !is_plain_constant(node->input(0), node->input(1)) &&
         node->input(0)->type.rank().value_or(0) >= 2) {
       Value* product = node->output(0);
       Value* weight = node->input(1);
