@@ -122,9 +122,24 @@ bool is_taken_apart(const Node& node) {
          });
 }
 
+/// Whether a constant was made of as many integers of a few bits: `(weight_quantized - zero_point) * scale`, in nodes
+/// of their own. Nobody trains those, and the scales are no weights of the model's.
+bool is_dequantised(const Value* value, int depth = 4) {
+  if (value == nullptr || !value->constant || depth == 0) return false;
+  const DTypeInfo& type = info(value->constant->dtype);
+  if (type.kind != 'f') return (type.kind == 'i' || type.kind == 'u') && type.bits <= 8;
+  return value->producer != nullptr &&
+         std::any_of(value->producer->inputs().begin(), value->producer->inputs().end(), [&](const Value* input) {
+           return input && input->constant && input->constant->count() == value->constant->count() &&
+                  is_dequantised(input, depth - 1);
+         });
+}
+
 /// What is computed of the weights of modules, or looked up in them: they are trained as they are, so that the code has
 /// to compute it too.
 bool is_computed_of_weights(const Node& node) {
+  if (std::any_of(node.inputs().begin(), node.inputs().end(), [](const Value* each) { return is_dequantised(each); }))
+    return false;
   return !hands_on_all(node) && std::any_of(node.inputs().begin(), node.inputs().end(), is_weight_of_module) &&
          !is_sorted_for_layer(node) && !is_taken_apart(node);
 }

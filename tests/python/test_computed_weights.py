@@ -6,9 +6,12 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnxruntime
 import pytest
 import torch
 import torch.nn.functional as F
+from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
 import tonnx
@@ -202,3 +205,31 @@ def test_what_is_computed_of_weights_is_trained(name: str, tmp_path: Path) -> No
     converted = tonnx.convert(tmp_path / "model.onnx")
     converted(x).square().sum().backward()
     assert all(p.grad is not None for p in converted.parameters())
+
+
+def test_integers_that_nodes_make_floats_of_are_the_weights_of_a_layer() -> None:
+    """A file that quantised its weights by itself: its scales have names, and are no weights of the model."""
+    generator = np.random.default_rng(0)
+    weight = generator.integers(-90, 90, (6, 3, 4)).astype(np.int8)
+    graph = helper.make_graph(
+        [
+            helper.make_node("Cast", ["conv.weight_quantized"], ["conv.weight_cast"], to=TensorProto.FLOAT),
+            helper.make_node("Mul", ["conv.weight_cast", "conv.weight_scale"], ["conv.weight_mul"]),
+            helper.make_node("Add", ["conv.weight_mul", "conv.weight_shift"], ["conv.weight_add"]),
+            helper.make_node("Conv", ["x", "conv.weight_add"], ["y"], "/conv/Conv"),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, 9])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [
+            numpy_helper.from_array(weight, "conv.weight_quantized"),
+            numpy_helper.from_array(np.array([0.02], np.float32), "conv.weight_scale"),
+            numpy_helper.from_array(np.array([0.1], np.float32), "conv.weight_shift"),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    module, x = tonnx.convert(model), generator.normal(size=(2, 3, 9)).astype(np.float32)
+    want = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
+    np.testing.assert_allclose(module(torch.from_numpy(x)).detach().numpy(), want, atol=1e-5)
+    assert [tuple(p.shape) for p in module.parameters()] == [(6, 3, 4)]
+    assert not list(module.buffers())

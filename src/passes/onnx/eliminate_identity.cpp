@@ -26,6 +26,11 @@ bool eliminate_identity(Node& node, Rewriter& rewriter) {
   Value* output = node.output(0);
   Value* same = entry->op->same(node);
   if (same == nullptr || same == output) return skip_relu(node, rewriter);
+  // a weight that does nothing yet, for nobody has trained it, is there to be trained
+  if (std::any_of(node.inputs().begin(), node.inputs().end(), [&](const Value* input) {
+        return input != nullptr && input != same && rewriter.keeps_weight(*input);
+      }))
+    return false;
   const size_t uses = output->uses.size();
   return rewriter.replace(output, same) || output->uses.size() < uses;
 }
