@@ -40,7 +40,8 @@ void roll_loops(Graph& graph);
 /// aten: a matrix product with a constant, and the sum with a constant vector behind it, become linear.
 void recognise_linear(Graph& graph);
 
-/// aten: weights that the file reshapes before it computes with them have the sizes of the file, and are reshaped there.
+/// aten: weights that the file reshapes before it computes with them have the sizes of the file, and are reshaped
+/// there.
 void restore_weight_shapes(Graph& graph);
 
 /// aten: products and sums that are an activation, such as x * sigmoid(x), become it.

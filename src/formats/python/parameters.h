@@ -27,7 +27,8 @@ std::string signature_text(const Parameter& parameter);
 std::string argument_text(const Parameter& parameter, size_t part);
 
 /// What follows from another in all parts need not be given: `kernel_size // 2` is the padding, `4 * features` the
-/// hidden layer. The others have their names then: `channels_3` is `channels` if no other is, and no attribute of the class.
+/// hidden layer. The others have their names then: `channels_3` is `channels` if no other is, and no attribute of the
+/// class.
 void derive_parameters(std::vector<Parameter>& parameters, std::set<std::string> attributes);
 
 }  // namespace tonnx::python
