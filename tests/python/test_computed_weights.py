@@ -233,3 +233,33 @@ def test_integers_that_nodes_make_floats_of_are_the_weights_of_a_layer() -> None
     np.testing.assert_allclose(module(torch.from_numpy(x)).detach().numpy(), want, atol=1e-5)
     assert [tuple(p.shape) for p in module.parameters()] == [(6, 3, 4)]
     assert not list(module.buffers())
+
+
+class AtTheTop(nn.Module):
+    """Parameters of the model itself, whose names have no dots."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cls_token = nn.Parameter(torch.rand(1, 1, 8))
+        self.logit_scale = nn.Parameter(torch.tensor(0.7))
+        self.A_log = nn.Parameter(torch.rand(8))
+        self.dense = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.cat([self.cls_token.expand(x.shape[0], -1, -1), self.dense(x)], 1)
+        return x * -torch.exp(self.A_log) * self.logit_scale.exp()
+
+
+@pytest.mark.parametrize("exporter", ["torchscript", "tonnx"])
+def test_parameters_of_the_model_itself(exporter: str, tmp_path: Path) -> None:
+    original, path = AtTheTop().eval(), tmp_path / "net.onnx"
+    if exporter == "tonnx":
+        tonnx.export(original, (ROWS,), path, do_constant_folding=False)
+    else:
+        torch.onnx.export(original, (ROWS,), path, dynamo=False, do_constant_folding=False)
+    module = tonnx.convert(path)
+    torch.testing.assert_close(module(ROWS), original(ROWS))
+    state = module.state_dict()
+    assert set(state) == set(original.state_dict())
+    for key, value in original.state_dict().items():
+        assert torch.equal(state[key], value)
