@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 import torch
@@ -257,6 +258,32 @@ def test_parameters_of_the_model_itself(exporter: str, tmp_path: Path) -> None:
         tonnx.export(original, (ROWS,), path, do_constant_folding=False)
     else:
         torch.onnx.export(original, (ROWS,), path, dynamo=False, do_constant_folding=False)
+    module = tonnx.convert(path)
+    torch.testing.assert_close(module(ROWS), original(ROWS))
+    state = module.state_dict()
+    assert set(state) == set(original.state_dict())
+    for key, value in original.state_dict().items():
+        assert torch.equal(state[key], value)
+
+
+class JoinedBiases(nn.Module):
+    """Three layers whose biases go to an attention as one, which takes them apart again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q_proj, self.k_proj, self.v_proj, self.out_proj = (nn.Linear(8, 8) for _ in range(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        bias = torch.cat([self.q_proj.bias, self.k_proj.bias, self.v_proj.bias])
+        weights = (self.q_proj.weight, self.k_proj.weight, self.v_proj.weight)
+        q, k, v = (F.linear(x, weight, part) for weight, part in zip(weights, bias.chunk(3), strict=True))
+        return self.out_proj(F.scaled_dot_product_attention(q, k, v))
+
+
+def test_biases_that_are_joined_and_taken_apart(tmp_path: Path) -> None:
+    original, path = JoinedBiases().eval(), tmp_path / "net.onnx"
+    torch.onnx.export(original, (ROWS,), path, dynamo=False, do_constant_folding=False)
+    assert "Concat" in {node.op_type for node in onnx.load(path).graph.node}
     module = tonnx.convert(path)
     torch.testing.assert_close(module(ROWS), original(ROWS))
     state = module.state_dict()
