@@ -117,8 +117,9 @@ bool is_sorted_for_layer(const Node& node) {
 /// Weights that are joined, and then only taken apart again, for layers of which each has its own.
 bool is_taken_apart(const Node& node) {
   const Value* whole = node.op == "Concat" ? node.output(0) : nullptr;
-  return whole != nullptr && whole->uses.size() > 1 &&
-         std::all_of(whole->uses.begin(), whole->uses.end(), [](const Use& use) {
+  const bool has_parts = whole != nullptr && !whole->uses.empty() &&
+                         (whole->uses.size() > 1 || (whole->uses[0].user && whole->uses[0].user->op == "Split"));
+  return has_parts && std::all_of(whole->uses.begin(), whole->uses.end(), [](const Use& use) {
            return use.user != nullptr &&
                   (use.user->op == "Slice" || use.user->op == "Split" || use.user->op == "Shape");
          });

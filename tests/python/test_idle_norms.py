@@ -50,6 +50,22 @@ def test_the_original_takes_the_weights(name: str, affine: bool, exporter: str, 
     original.load_state_dict(module.state_dict(), strict=True)
 
 
+@pytest.mark.parametrize("exporter", ["torchscript", "tonnx"])
+def test_as_many_groups_as_channels(exporter: str, tmp_path: Path) -> None:
+    """Nothing has to be reshaped for the instance norm that stands for it."""
+    original, x = Around(nn.GroupNorm(4, 4)).eval(), torch.randn(2, 4, 7)
+    nn.init.uniform_(original.norm.weight)
+    if exporter == "tonnx":
+        tonnx.export(original, (x,), tmp_path / "norm.onnx", do_constant_folding=False)
+    else:
+        torch.onnx.export(original, (x,), tmp_path / "norm.onnx", dynamo=False, do_constant_folding=False)
+    module = tonnx.convert(tmp_path / "norm.onnx")
+    torch.testing.assert_close(module(x), original(x))
+    assert {key: value.tolist() for key, value in module.state_dict().items()} == {
+        key: value.tolist() for key, value in original.state_dict().items()
+    }
+
+
 def test_weights_with_names_stay_though_they_do_nothing_yet() -> None:
     text = """<ir_version: 10, opset_import: ["" : 18]> g (float[2, 4, 3] x) => (float[2, 4, 3] y) {
         y = InstanceNormalization(x, gain, shift) }"""

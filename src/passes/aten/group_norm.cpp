@@ -45,17 +45,31 @@ struct Grouped {
   double eps = 0;
 };
 
+/// Whether a node normalises each channel, and does nothing else.
+bool is_plain_norm(const Node* norm) {
+  if (!is_aten(norm, "instance_norm") || !is_all(*norm, "weight", 1) || !is_all(*norm, "bias", 0)) return false;
+  const Attribute* own = norm->find_attribute("use_input_stats");
+  const auto* uses_own = own ? own->value.get<bool>() : nullptr;
+  return uses_own && *uses_own && number_of(*norm, "eps");
+}
+
+/// instance_norm(x) is one of as many groups as there are channels.
+std::optional<Grouped> find_channels(const Node& norm) {
+  Value* x = is_plain_norm(&norm) ? operand(norm, "input") : nullptr;
+  const auto channels = x && x->type.shape && x->type.shape->size() > 2 ? (*x->type.shape)[1].constant() : std::nullopt;
+  if (!channels) return std::nullopt;
+  return Grouped{x, x, norm.output(0), *channels, *channels, *number_of(norm, "eps")};
+}
+
 /// reshape(instance_norm(reshape(x, [n, groups, -1])), sizes of x), without weights of its own.
 std::optional<Grouped> find_grouped(const Node& last, const Graph& graph) {
   const Node* norm = is_reshape(&last) ? made_for_rows(operand(last, "self"), graph) : nullptr;
-  if (!is_aten(norm, "instance_norm") || !is_all(*norm, "weight", 1) || !is_all(*norm, "bias", 0)) return std::nullopt;
-  const Attribute* own = norm->find_attribute("use_input_stats");
-  const auto* uses_own = own ? own->value.get<bool>() : nullptr;
+  if (!is_plain_norm(norm)) return std::nullopt;
   const auto eps = number_of(*norm, "eps");
   const Value* rows = operand(*norm, "input");
   const Node* first = made_for_rows(rows, graph);
   Value* x = is_reshape(first) ? operand(*first, "self") : nullptr;
-  if (x == nullptr || !x->type.shape || !rows->type.shape || !uses_own || !*uses_own || !eps) return std::nullopt;
+  if (x == nullptr || !x->type.shape || !rows->type.shape) return std::nullopt;
   const Shape &from = *x->type.shape, &grouped = *rows->type.shape;
   if (from.size() < 3 || grouped.size() != 3 || !(grouped[0] == from[0])) return std::nullopt;
   const auto channels = from[1].constant(), groups = grouped[1].constant();
@@ -98,7 +112,8 @@ void recognise_group_norm(Graph& graph) {
   for (Node* node = graph.first(); node != nullptr;) {
     Node* next = node->next;
     for (const GraphPtr& subgraph : subgraphs_of(*node)) recognise_group_norm(*subgraph);
-    if (const auto found = find_grouped(*node, graph)) {
+    const auto channels = find_channels(*node);
+    if (const auto found = channels ? channels : find_grouped(*node, graph)) {
       ask_for_rows(*found->rows, found->of);
       ask_for_rows(*found->normalised, found->of);
       Node* last = node;
@@ -106,6 +121,10 @@ void recognise_group_norm(Graph& graph) {
       Node* scaling = weight ? last->output(0)->uses[0].user : nullptr;
       Value* bias = scaling ? per_channel(scaling->output(0), "add", *found, graph) : nullptr;
       if (bias != nullptr) last = scaling->output(0)->uses[0].user;  // nn.GroupNorm has both, or none
+      if (channels && bias == nullptr) {
+        node = next;
+        continue;
+      }
       Node* norm = graph.add_node("aten", "group_norm", last);
       norm->name = last->name;
       norm->metadata = last->metadata;
