@@ -236,6 +236,15 @@ def test_integers_that_nodes_make_floats_of_are_the_weights_of_a_layer() -> None
     assert not list(module.buffers())
 
 
+def assert_the_same(module: nn.Module, original: nn.Module, x: torch.Tensor) -> None:
+    """In what it computes, and in each weight under its own name."""
+    torch.testing.assert_close(module(x), original(x))
+    state = module.state_dict()
+    assert set(state) == set(original.state_dict())
+    for key, value in original.state_dict().items():
+        assert torch.equal(state[key], value)
+
+
 class AtTheTop(nn.Module):
     """Parameters of the model itself, whose names have no dots."""
 
@@ -258,12 +267,7 @@ def test_parameters_of_the_model_itself(exporter: str, tmp_path: Path) -> None:
         tonnx.export(original, (ROWS,), path, do_constant_folding=False)
     else:
         torch.onnx.export(original, (ROWS,), path, dynamo=False, do_constant_folding=False)
-    module = tonnx.convert(path)
-    torch.testing.assert_close(module(ROWS), original(ROWS))
-    state = module.state_dict()
-    assert set(state) == set(original.state_dict())
-    for key, value in original.state_dict().items():
-        assert torch.equal(state[key], value)
+    assert_the_same(tonnx.convert(path), original, ROWS)
 
 
 class JoinedBiases(nn.Module):
@@ -284,9 +288,4 @@ def test_biases_that_are_joined_and_taken_apart(tmp_path: Path) -> None:
     original, path = JoinedBiases().eval(), tmp_path / "net.onnx"
     torch.onnx.export(original, (ROWS,), path, dynamo=False, do_constant_folding=False)
     assert "Concat" in {node.op_type for node in onnx.load(path).graph.node}
-    module = tonnx.convert(path)
-    torch.testing.assert_close(module(ROWS), original(ROWS))
-    state = module.state_dict()
-    assert set(state) == set(original.state_dict())
-    for key, value in original.state_dict().items():
-        assert torch.equal(state[key], value)
+    assert_the_same(tonnx.convert(path), original, ROWS)
