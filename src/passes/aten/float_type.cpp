@@ -13,7 +13,7 @@ namespace tonnx {
 namespace {
 
 constexpr size_t kFarthest = 16;        // so many values are asked whether they are still needed
-constexpr size_t kFarthestShared = 64;  // and so many whether they are known outside of a module
+constexpr size_t kFarthestShared = 64;  // and so many, by as many uses, whether they are known outside of a module
 
 bool is_model_float(const Value* value) {
   return value != nullptr && value->type.is_tensor() && value->type.dtype == DType::Float32 &&
@@ -125,7 +125,8 @@ class FloatTypes {
     for (const Use& use : node.output(0)->uses) place = common_place(place, path_of(use.user));
     const auto is_known_there = [&](const Value* value) {
       const std::string from = path_of(value->producer);
-      return std::any_of(value->uses.begin(), value->uses.end(), [&](const Use& use) {
+      const auto most = value->uses.begin() + static_cast<ptrdiff_t>(std::min(value->uses.size(), kFarthestShared));
+      return std::any_of(value->uses.begin(), most, [&](const Use& use) {
         return use.user != nullptr && is_inside(place, common_place(from, path_of(use.user)));
       });
     };
