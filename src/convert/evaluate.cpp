@@ -100,13 +100,14 @@ bool hands_on_all(const Node& node) {
 bool is_sorted_for_layer(const Node& node) {
   constexpr size_t kMostBetween = 64;
   std::vector<const Node*> todo{&node};
-  for (size_t i = 0; i < todo.size() && i < kMostBetween; ++i) {
+  for (size_t i = 0; i < todo.size(); ++i) {
     if (!has_trait(*todo[i], kMoves) && todo[i]->op != "Concat" && todo[i]->op != "Split") continue;
     for (const Value* output : todo[i]->outputs()) {
       if (output == nullptr) continue;
       for (const Use& use : output->uses) {
         if (use.user != nullptr && has_trait(*use.user, kSortsWeights)) return true;
-        if (use.user != nullptr && std::find(todo.begin(), todo.end(), use.user) == todo.end())
+        if (use.user != nullptr && todo.size() < kMostBetween &&
+            std::find(todo.begin(), todo.end(), use.user) == todo.end())
           todo.push_back(use.user);
       }
     }
