@@ -7,11 +7,9 @@
 
 #include "base/budget.h"
 #include "base/computed.h"
-#include "base/identifier.h"
 #include "ir/cast_numbers.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/python_names.h"
-#include "ops/frame/trained_scalar.h"
 
 namespace tonnx {
 namespace {
@@ -139,20 +137,13 @@ bool is_dequantised(const Value* value, int depth = 4) {
          });
 }
 
-/// `cls_token`, and not `val_12`, `arange` or `constant_3`.
-bool is_plain_key(std::string_view name) {
-  return is_identifier(name) && !python::is_made_up(name) && !is_result_name(name) && !is_operator_word(name) &&
-         !name.starts_with("constant") && !name.starts_with("lifted_tensor");
-}
-
 /// What is computed of the weights of modules, or looked up in them: they are trained as they are, so that the code has
 /// to compute it too.
-bool is_computed_of_weights(const Node& node, const FoldLimits& limits) {
-  const auto& inputs = node.inputs();
-  if (std::any_of(inputs.begin(), inputs.end(), [](const Value* input) { return is_dequantised(input); })) return false;
-  return std::any_of(inputs.begin(), inputs.end(),
-                     [&](const Value* input) { return is_weight_of_module(input, limits); }) &&
-         !hands_on_all(node) && !is_sorted_for_layer(node) && !is_taken_apart(node);
+bool is_computed_of_weights(const Node& node) {
+  if (std::any_of(node.inputs().begin(), node.inputs().end(), [](const Value* each) { return is_dequantised(each); }))
+    return false;
+  return !hands_on_all(node) && std::any_of(node.inputs().begin(), node.inputs().end(), is_weight_of_module) &&
+         !is_sorted_for_layer(node) && !is_taken_apart(node);
 }
 
 constexpr int kLongestChain = 8;
@@ -221,11 +212,15 @@ void forget_unchosen(Node& choice, FreshDims& fresh, const FoldLimits& limits) {
 
 }  // namespace
 
-bool is_weight_of_module(const Value* value, const FoldLimits& limits) {
+bool is_named_weight(const Value& value) {
+  return value.producer == nullptr && value.constant && is_float(value.constant->dtype) &&
+         python::is_state_key(value.name);
+}
+
+bool is_weight_of_module(const Value* value) {
   while (value != nullptr && value->producer != nullptr && hands_on_all(*value->producer))
     value = value->producer->input(0);
-  return value != nullptr && value->producer == nullptr && value->constant && is_float(value->constant->dtype) &&
-         (python::is_state_key(value->name) || (limits.plain_names && is_plain_key(value->name)));
+  return value != nullptr && is_named_weight(*value);
 }
 
 void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const FoldLimits& limits) {
@@ -236,7 +231,7 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const Fol
   // weights that a model holds in few bits stay so: engines know them by the nodes around them
   const bool is_quantised = has_trait(node, kQuantizes);
   if (is_quantised && has_user(node.output(0))) return;
-  if (limits.keeps_weights && is_computed_of_weights(node, limits)) return;
+  if (limits.keeps_weights && is_computed_of_weights(node)) return;
   if (node.op == "Where" && node.domain.view().empty()) forget_unchosen(node, fresh, limits);
   const auto may_make = [&](int64_t bytes, int64_t from) {
     const bool is_small = static_cast<double>(bytes) <= limits.times * static_cast<double>(from);

@@ -9,12 +9,13 @@ struct FoldLimits {
   double times = 8;                  // as much as the inputs
   int64_t bytes = int64_t{1} << 20;  // or so many bytes
   bool keeps_weights = false;  // what is computed of weights of modules is not: each keeps its name, shape and values
-  bool plain_names = false;    // `cls_token` is a weight as well, of the model itself: PyTorch wrote the file
 };
 
-/// `layer.0.gamma`: a weight of the file that is called as one of a module in PyTorch, or that was one and was only
-/// turned, reshaped or brought to another type since.
-bool is_weight_of_module(const Value* value, const FoldLimits& limits);
+/// `layer.0.gamma`: a weight of the file that is called as one of a module in PyTorch.
+bool is_named_weight(const Value& value);
+
+/// The same, or one that was only turned, reshaped or brought to another type since.
+bool is_weight_of_module(const Value* value);
 
 /// Gives the outputs of a node that was inferred their constants, where all its inputs are constants. What is made of
 /// weights stays trainable. A small file does not become a large one.

@@ -139,11 +139,10 @@ void prepare(Model& model, const LoweringOptions& options) {
   share_nonzero(*model.graph);
   part_weights(*model.graph);
   const auto leave_alone = [&](const Node& node) { return is_external(node, options); };
-  const bool is_of_pytorch = model.producer_name == "pytorch" || model.producer_name == "tonnx";
-  const FoldLimits fold{.keeps_weights = true, .plain_names = is_of_pytorch};
-  upgrade_and_infer(*model.graph, leave_alone, fold, [&](Node& node) { infer_custom(node, options); });
+  upgrade_and_infer(*model.graph, leave_alone, {.keeps_weights = true},
+                    [&](Node& node) { infer_custom(node, options); });
   remove_dead_code(*model.graph);
-  simplify_for_lowering(*model.graph, leave_alone, fold);
+  simplify_for_lowering(*model.graph, leave_alone);
   remove_dead_code(*model.graph);
   expect_dialect(*model.graph, Dialect::Onnx);
 }

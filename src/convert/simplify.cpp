@@ -264,11 +264,10 @@ void run_passes(Graph& graph, int64_t opset, bool Pass::*is_wanted, const std::f
   constexpr int kRounds = 3;
   OnnxInference inference({.rewrites = false, .leave_alone = leave_alone, .fold = fold});
   Rewriter rewriter(
-      opset,
-      {.bring_down = [](Node&) { return true; },
-       .infer = [&](Node& node) { inference.visit(node); },
-       .may_grow = [](int64_t added, int64_t removed) { return added <= removed; },
-       .keeps_weight = [&](const Value& value) { return fold.keeps_weights && is_weight_of_module(&value, fold); }});
+      opset, {.bring_down = [](Node&) { return true; },
+              .infer = [&](Node& node) { inference.visit(node); },
+              .may_grow = [](int64_t added, int64_t removed) { return added <= removed; },
+              .keeps_weight = [&](const Value& value) { return fold.keeps_weights && is_weight_of_module(&value); }});
   for (int round = 0; round < kRounds; ++round) {
     bool is_changed = false;
     for (const Pass& pass : simplify_passes()) {
@@ -281,12 +280,12 @@ void run_passes(Graph& graph, int64_t opset, bool Pass::*is_wanted, const std::f
 
 }  // namespace
 
-void simplify_for_lowering(Graph& graph, const std::function<bool(const Node&)>& leave_alone, const FoldLimits& fold) {
-  run_passes(graph, kNewestOpset, &Pass::before_lowering, leave_alone, fold);
+void simplify_for_lowering(Graph& graph, const std::function<bool(const Node&)>& leave_alone) {
+  run_passes(graph, kNewestOpset, &Pass::before_lowering, leave_alone, {.keeps_weights = true});
 }
 
 void simplify_raised(Graph& graph, int64_t opset, bool keeps_weights) {
-  run_passes(graph, opset, &Pass::after_raising, {}, {.keeps_weights = keeps_weights, .plain_names = keeps_weights});
+  run_passes(graph, opset, &Pass::after_raising, {}, {.keeps_weights = keeps_weights});
 }
 
 void require_known_passes(const SimplifyOptions& options) { chosen_passes(options); }

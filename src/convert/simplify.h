@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "convert/evaluate.h"
 #include "ir/model.h"
 
 namespace tonnx {
@@ -75,7 +74,7 @@ SimplifyReport simplify(Model& model, const SimplifyOptions& options = {});
 
 /// Makes a graph at the newest opset, whose types are known, simpler before it is lowered: what nodes do in vain goes
 /// away, and layers stay as they are. Nodes that `leave_alone` accepts are not looked into.
-void simplify_for_lowering(Graph& graph, const std::function<bool(const Node&)>& leave_alone, const FoldLimits& fold);
+void simplify_for_lowering(Graph& graph, const std::function<bool(const Node&)>& leave_alone);
 
 /// Makes a graph at the newest opset that comes from PyTorch simpler: what ONNX has one operator for is that one, where
 /// the opset that it is to be written in has it. Weights stay as they are if asked for.

@@ -245,31 +245,6 @@ def assert_the_same(module: nn.Module, original: nn.Module, x: torch.Tensor) -> 
         assert torch.equal(state[key], value)
 
 
-class AtTheTop(nn.Module):
-    """Parameters of the model itself, whose names have no dots."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.cls_token = nn.Parameter(torch.rand(1, 1, 8))
-        self.logit_scale = nn.Parameter(torch.tensor(0.7))
-        self.A_log = nn.Parameter(torch.rand(8))
-        self.dense = nn.Linear(8, 8)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = torch.cat([self.cls_token.expand(x.shape[0], -1, -1), self.dense(x)], 1)
-        return x * -torch.exp(self.A_log) * self.logit_scale.exp()
-
-
-@pytest.mark.parametrize("exporter", ["torchscript", "tonnx"])
-def test_parameters_of_the_model_itself(exporter: str, tmp_path: Path) -> None:
-    original, path = AtTheTop().eval(), tmp_path / "net.onnx"
-    if exporter == "tonnx":
-        tonnx.export(original, (ROWS,), path, do_constant_folding=False)
-    else:
-        torch.onnx.export(original, (ROWS,), path, dynamo=False, do_constant_folding=False)
-    assert_the_same(tonnx.convert(path), original, ROWS)
-
-
 class JoinedBiases(nn.Module):
     """Three layers whose biases go to an attention as one, which takes them apart again."""
 
