@@ -95,6 +95,12 @@ void OnnxInference::name_unknown_dims(Graph& graph) {
 }
 
 void OnnxInference::visit(Node& node) {
+  if (options_.before && !options_.rewrites) options_.before(node);
+  visit_node(node);
+  if (options_.after && !options_.rewrites) options_.after(node);
+}
+
+void OnnxInference::visit_node(Node& node) {
   const OnnxOpEntry* entry = find_onnx_op(node.domain.view(), node.op.view());
   if (entry == nullptr || has_references(node) || (options_.leave_alone && options_.leave_alone(node))) {
     for (const GraphPtr& subgraph : subgraphs_of(node)) walk(*subgraph);

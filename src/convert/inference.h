@@ -20,6 +20,8 @@ struct InferenceOptions {
   FoldLimits fold;
   /// Says what is known of the outputs of such nodes, and of those whose operators the tables do not have.
   std::function<void(Node&)> infer_other;
+  /// Called before and after a node is looked at, where nothing is rewritten; with those of copies that are tried too.
+  std::function<void(Node&)> before, after;
 };
 
 class OnnxInference {
@@ -34,6 +36,7 @@ class OnnxInference {
   FreshDims& fresh() { return fresh_; }
 
  private:
+  void visit_node(Node& node);
   void name_unknown_dims(Graph& graph);
   void visit_at_newest(Node& node, const OnnxOpEntry& entry);
   void visit_as_is(Node& node, const OnnxOpEntry& entry);

@@ -8,6 +8,7 @@
 #include "base/nearest.h"
 #include "base/output_file.h"
 #include "convert/inference.h"
+#include "convert/open_sizes.h"
 #include "convert/opset.h"
 #include "convert/raising.h"
 #include "convert/scope_names.h"
@@ -30,9 +31,6 @@
 namespace tonnx {
 namespace fs = std::filesystem;
 
-namespace {
-
-/// Where an input of the model is among all.
 size_t require_input(const Model& model, const std::string& name) {
   Names known;
   for (const Value* value : inputs_without_values(*model.graph)) known.emplace_back(value->name);
@@ -44,8 +42,7 @@ size_t require_input(const Model& model, const std::string& name) {
   return static_cast<size_t>(at - inputs.begin());
 }
 
-/// What the file says of other values held for the old shapes of inputs.
-void forget_shapes(Model& model) {
+void forget_declared_shapes(Model& model) {
   model.graph->value_declarations.clear();
   for (const Node& node : *model.graph) {
     for (Value* output : node.outputs()) {
@@ -54,8 +51,6 @@ void forget_shapes(Model& model) {
   }
   for (size_t i = 0; i < model.graph->outputs().size(); ++i) model.graph->output_declarations[i] = {};
 }
-
-}  // namespace
 
 void set_input_shapes(Model& model, const std::map<std::string, std::vector<int64_t>>& shapes) {
   for (const auto& [name, dims] : shapes) {
@@ -70,23 +65,11 @@ void set_input_shapes(Model& model, const std::map<std::string, std::vector<int6
     }
     model.graph->input_declarations[at] = {};
   }
-  if (!shapes.empty()) forget_shapes(model);
+  if (!shapes.empty()) forget_declared_shapes(model);
 }
 
 void set_dynamic_dims(Model& model, const std::vector<DynamicDim>& dims) {
-  for (const DynamicDim& dim : dims) {
-    const size_t at = require_input(model, dim.input);
-    Value& input = *model.graph->inputs()[at];
-    if (!input.type.shape) fail_invalid("input '{}' has no shape", dim.input);
-    const auto rank = static_cast<int64_t>(input.type.shape->size());
-    require(dim.axis >= -rank && dim.axis < rank, "input '{}' has {} dimensions, and none of number {}", dim.input,
-            rank, dim.axis);
-    require(dim.low >= 0 && (!dim.high || *dim.high >= dim.low), "the sizes from {} to {} are none", dim.low,
-            dim.high.value_or(0));
-    (*input.type.shape)[static_cast<size_t>(dim.axis < 0 ? dim.axis + rank : dim.axis)] = Dim::symbol(dim.name);
-    model.graph->input_declarations[at] = {};
-  }
-  if (!dims.empty()) forget_shapes(model);
+  if (!dims.empty()) open_sizes(model, dims);
 }
 
 namespace {

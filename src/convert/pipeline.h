@@ -80,6 +80,11 @@ void convert_program(Program& program, const std::string& target, const ConvertO
 Program read_script(const std::string& path, const ConvertOptions& options);
 Program read_script(const std::string& path, const ScriptCall& call);
 
+/// Where an input of the model is among all; throws InvalidModel where there is none of that name.
+size_t require_input(const Model& model, const std::string& name);
+/// What the file says of values other than inputs held for shapes that these had.
+void forget_declared_shapes(Model& model);
+
 /// Gives inputs other shapes than the file does.
 void set_input_shapes(Model& model, const std::map<std::string, std::vector<int64_t>>& shapes);
 

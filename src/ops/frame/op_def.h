@@ -17,6 +17,7 @@ struct Value;
 class OnnxNode;     // a node that is lowered, seen through its signature (lowering.h)
 class InferNode;    // a node whose outputs are inferred (infer.h)
 class NodeView;     // a node seen through its signature (node_view.h)
+class OpenNode;     // a node that follows sizes that become open (open_node.h)
 class OnnxEdit;     // a node that takes one opset step, or is written in other operators (opset_step.h)
 class Results;      // what an evaluation gives (eval.h)
 class AtenBuilder;  // appends aten nodes (lowering.h)
@@ -43,6 +44,7 @@ using LowerFn = Values (*)(const OnnxNode&, AtenBuilder&);
 using EvalFn = Results (*)(const NodeView&);
 using SameFn = Value* (*)(const Node&);
 using StepFn = void (*)(OnnxEdit&);
+using OpenFn = void (*)(OpenNode&);
 using ExpandFn = bool (*)(const NodeView&, OnnxEdit&);
 using RaiseFn = Values (*)(const AtenNode&, OnnxBuilder&);
 using TypeFn = void (*)(TypeNode&);
@@ -98,6 +100,7 @@ struct OnnxOp {
   ZeroInputs zeros = {};                    // inputs that are zeros where they are absent
   std::span<const OpsetStep> history = {};  // every later version of it
   InferFn infer = nullptr;                  // null: nothing is known of the outputs
+  OpenFn open = nullptr;                    // how its constant sizes follow one that becomes open; null: it has none
   EvalFn eval = nullptr;                    // the outputs where all inputs are constants; null: left to the run
   SameFn same = nullptr;                    // the value that output 0 is, where the node changes nothing, at any opset
   LowerFn lower = nullptr;                  // null: only what `expand` rewrites is supported

@@ -8,6 +8,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/onnx_to_aten.h"
+#include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/linalg/raise.h"
 #include "ops/linalg/types.h"
@@ -299,6 +300,7 @@ constexpr OnnxOp kMatMulOnnx[] = {
      .runtime = {kWideInts},
      .history = kMatMulHistory,
      .infer = infer_mat_mul,
+     .open = open_matrices,
      .eval = eval_matmul,
      .lower = lower_mat_mul},
     {.sig = "Gemm(T A, T B, T? C, *, float alpha=1.0, float beta=1.0, int transA=0, int transB=0) -> T Y",

@@ -9,6 +9,7 @@
 #include "ops/frame/opset_step.h"
 #include "ops/frame/same_value.h"
 #include "ops/move/eval.h"
+#include "ops/move/open.h"
 #include "ops/move/raise.h"
 #include "ops/move/types.h"
 
@@ -216,6 +217,7 @@ constexpr OnnxOp kJoinOnnx[] = {
      .traits = kTakesStrings,
      .history = kConcatHistory,
      .infer = infer_concat,
+     .open = open_concat,
      .eval = eval_concat,
      .same = same_of_one,
      .lower = lower_concat},
@@ -224,6 +226,7 @@ constexpr OnnxOp kJoinOnnx[] = {
      .traits = kTakesStrings,
      .history = kSplitHistory,
      .infer = infer_split,
+     .open = open_split,
      .eval = eval_split,
      .same = same_where_shape_stays,
      .lower = lower_split},

@@ -13,6 +13,7 @@
 #include "ops/index/index.h"
 #include "ops/linalg/raise.h"
 #include "ops/move/eval.h"
+#include "ops/move/open.h"
 #include "ops/move/raise.h"
 #include "ops/move/types.h"
 
@@ -379,6 +380,7 @@ constexpr OnnxOp kSliceOnnx[] = {
      .traits = kTakesStrings | kMoves,
      .history = kSliceHistory,
      .infer = infer_slice,
+     .open = open_slice,
      .eval = eval_slice,
      .same = same_of_slice,
      .lower = lower_slice,

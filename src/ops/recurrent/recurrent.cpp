@@ -1,4 +1,5 @@
 // recurrent.cpp - RNN, GRU and LSTM as PyTorch's own: nn.RNN, nn.GRU and nn.LSTM, whose gates stand in another order.
+#include "ops/recurrent/open.h"
 #include "ops/recurrent/recurrent.h"
 
 #include "base/error.h"
@@ -297,6 +298,7 @@ constexpr OnnxOp kRecurrentOnnx[] = {
      .zeros = {1 << 3 | 1 << 5},
      .history = kRecurrentHistory,
      .infer = infer_recurrent,
+     .open = open_recurrent,
      .eval = eval_recurrent,
      .lower = lower_recurrent,
      .expand = expand_recurrent},
@@ -308,6 +310,7 @@ constexpr OnnxOp kRecurrentOnnx[] = {
      .zeros = {1 << 3 | 1 << 5},
      .history = kGruHistory,
      .infer = infer_recurrent,
+     .open = open_recurrent,
      .eval = eval_recurrent,
      .lower = lower_recurrent,
      .expand = expand_recurrent},
@@ -326,6 +329,7 @@ constexpr OnnxOp kRecurrentOnnx[] = {
      .zeros = {1 << 3 | 1 << 5 | 1 << 6 | 1 << 7},
      .history = kRecurrentHistory,
      .infer = infer_recurrent,
+     .open = open_recurrent,
      .eval = eval_recurrent,
      .lower = lower_recurrent,
      .expand = expand_recurrent},

@@ -1,4 +1,5 @@
 // resize.cpp - images made larger and smaller: Resize, and Upsample which it came from.
+#include "ops/resize/open.h"
 #include "ops/resize/resize.h"
 
 #include <algorithm>
@@ -469,6 +470,7 @@ constexpr OnnxOp kResizeOnnx[] = {
      .traits = kTakesStrings,
      .history = kResizeHistory,
      .infer = infer_resize,
+     .open = open_resize,
      .eval = eval_resize,
      .same = same_of_resize,
      .lower = lower_resize,

@@ -16,6 +16,7 @@
 #include "ops/move/eval.h"
 #include "ops/search/raise.h"
 #include "ops/search/types.h"
+#include "ops/shape/open.h"
 #include "ops/shape/raise.h"
 #include "ops/shape/types.h"
 
@@ -260,6 +261,7 @@ constexpr OnnxOp kAxesOnnx[] = {
      .traits = kTakesStrings | kMoves,
      .history = kSqueezeHistory,
      .infer = infer_squeeze,
+     .open = open_squeeze,
      .eval = eval_same_elements,
      .same = same_where_shape_stays,
      .lower = lower_squeeze},

@@ -11,6 +11,7 @@
 #include "ops/frame/opset_step.h"
 #include "ops/frame/same_value.h"
 #include "ops/move/eval.h"
+#include "ops/shape/open.h"
 #include "ops/shape/raise.h"
 #include "ops/shape/types.h"
 
@@ -382,6 +383,7 @@ constexpr OnnxOp kShapeOnnx[] = {
      .traits = kTakesStrings | kMoves,
      .history = kReshapeHistory,
      .infer = infer_reshape,
+     .open = open_reshape,
      .eval = eval_same_elements,
      .same = same_where_shape_stays,
      .lower = lower_reshape},
@@ -390,6 +392,7 @@ constexpr OnnxOp kShapeOnnx[] = {
      .traits = kTakesStrings | kMoves,
      .history = kFlattenHistory,
      .infer = infer_flatten,
+     .open = open_flatten,
      .eval = eval_same_elements,
      .same = same_where_shape_stays,
      .lower = lower_flatten},
@@ -399,6 +402,7 @@ constexpr OnnxOp kShapeOnnx[] = {
      .runtime = {kAllInts | kBool},
      .history = kExpandHistory,
      .infer = infer_expand,
+     .open = open_expand,
      .eval = eval_expand,
      .same = same_where_shape_stays,
      .lower = lower_expand},

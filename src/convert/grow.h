@@ -1,0 +1,32 @@
+// grow.h - values that a model computes of constants alone, made as long as a size that became open.
+#pragma once
+#include <functional>
+
+#include "convert/size_values.h"
+
+namespace tonnx {
+
+class Grower {
+ public:
+  /// `is_fixed`: whether a value depends on no data of an opened input.
+  Grower(SizeValues& sizes, std::function<bool(const Value*)> is_fixed)
+      : sizes_(sizes), is_fixed_(std::move(is_fixed)) {}
+
+  /// What stands for the value, which has a fixed size along that axis, where it has to be as long as `size`; made in
+  /// front of `before`. Null where nothing tells what the further elements are.
+  Value* grown(Value* value, size_t axis, const Dim& size, Node& before, int depth = 0);
+
+ private:
+  Value* repeated(Value* value, size_t axis, const Dim& size, Node& before);
+  Value* longer_constant(const Value& value, size_t axis, const Dim& size, Node& before);
+  Value* longer_count(const Value& value, size_t axis, const Dim& size, Node& before);
+  Value* longer_triangle(const Value& value, size_t axis, const Dim& size, Node& before, int depth);
+  Value* longer_part(Node& slice, size_t axis, const Dim& size, Node& before, int depth);
+  Value* longer_lookup(Node& gather, size_t axis, const Dim& size, Node& before, int depth);
+  Value* copied(Node& node, size_t input, Value* by, Node& before);
+
+  SizeValues& sizes_;
+  std::function<bool(const Value*)> is_fixed_;
+};
+
+}  // namespace tonnx

@@ -1,0 +1,9 @@
+// open.h - how the nodes of this family follow a size that becomes open.
+#pragma once
+#include "ops/frame/open_node.h"
+
+namespace tonnx {
+
+void open_recurrent(OpenNode& n);
+
+}  // namespace tonnx
