@@ -37,7 +37,7 @@ struct ReadOptions {
 
 /// A size of an input that may vary from call to call.
 struct DynamicDim {
-  std::string input = {};
+  std::string input = {};  ///< empty: all inputs whose first size is as large as the first one's
   int64_t axis = 0;
   std::string name = {};  ///< sizes of one name are equal
   int64_t low = 0;
@@ -53,6 +53,9 @@ struct ExportOptions {
   std::vector<std::pair<std::string, int64_t>> custom_opsets = {};  ///< versions of other domains than ONNX's own
 };
 
+/// Compares two files of models; empty where they agree, otherwise what differs, or "not judged: " and why.
+using CompareFiles = Callback<std::string(const std::string& source, const std::string& result)>;
+
 struct WriteOptions {
   std::optional<Format> format = {};  ///< of a model of ONNX that is written as such: whatever the ending says
   std::optional<int64_t> opset = {};  ///< of ONNX; nothing: that of the model, or 20 for a program of PyTorch
@@ -60,6 +63,8 @@ struct WriteOptions {
   std::optional<bool> external_data = {};
   std::optional<bool> source_lines = {};  ///< of ONNX made of a .pt2: whether nodes say which line they come from
   std::vector<DynamicDim> dynamic = {};   ///< of ONNX to .onnx, .pt2 or .pt
+  /// Runs a model whose sizes were opened beside the original; without it small models are computed by tonnx itself.
+  CompareFiles compare = {};
   /// library::name of operators of a program that are not known, and may be called.
   std::vector<std::string> allow_ops = {};
   ExportOptions exporting = {};        ///< of ONNX made of a .pt2 or a .pt
@@ -69,15 +74,14 @@ struct WriteOptions {
   Callback<bool(double)> on_progress = {};
   /// The same in bytes of weights, those written and all of them; nothing is asked.
   Callback<void(uint64_t, uint64_t)> on_bytes = {};
+  /// Told in a sentence what does no harm and should be known all the same.
+  Callback<void(const std::string&)> on_warning = {};
 };
 
 struct ConvertOptions {
   ReadOptions read = {};
   WriteOptions write = {};
 };
-
-/// Compares two files of models; empty where they agree, otherwise what differs, or "not judged: " and why.
-using CompareFiles = Callback<std::string(const std::string& source, const std::string& result)>;
 
 struct SimplifyOptions {
   InputShapes input_shapes = {};

@@ -92,8 +92,8 @@ TONNX_API Tensor dense_value(ValueView initializer);
 // Texts.
 /// `name:1,?,224`: what parses as shapes of inputs.
 TONNX_API std::vector<std::string> texts_of(const InputShapes& shapes);
-/// `x:0=batch:1..64`
-TONNX_API DynamicDim parse_dynamic(const std::string& text);
+/// `x:0=batch:1..64,2=height`, or `auto`
+TONNX_API std::vector<DynamicDim> parse_dynamic(const std::string& text);
 /// `1MB`, `4096`
 TONNX_API int64_t parse_bytes(const std::string& text);
 /// `memory=1G`

@@ -153,10 +153,12 @@ std::vector<std::string> texts_of(const InputShapes& shapes) {
   return texts;
 }
 
-DynamicDim parse_dynamic(const std::string& text) {
+std::vector<DynamicDim> parse_dynamic(const std::string& text) {
   return translated([&] {
-    const core::DynamicDim dim = core::parse_dynamic(text);
-    return DynamicDim{dim.input, dim.axis, dim.name, dim.low, dim.high};
+    std::vector<DynamicDim> result;
+    for (const core::DynamicDim& dim : core::parse_dynamic(text))
+      result.push_back({dim.input, dim.axis, dim.name, dim.low, dim.high});
+    return result;
   });
 }
 int64_t parse_bytes(const std::string& text) {

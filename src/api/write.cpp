@@ -28,6 +28,13 @@ core::ConvertOptions core_of(const WriteOptions& options) {
   result.exporting.raising.keeps_weights = !exporting.folds;
   result.exporting.custom_opsets.insert(exporting.custom_opsets.begin(), exporting.custom_opsets.end());
   if (options.registry != nullptr) result.custom = custom_of(*options.registry);
+  if (options.compare) {
+    result.compare = [compare = options.compare](const std::string& source, const std::string& target) {
+      return callers([&] { return compare(source, target); });
+    };
+  }
+  if (options.on_warning)
+    result.warn = [warn = options.on_warning](const std::string& text) { callers([&] { warn(text); }); };
   return result;
 }
 
@@ -191,7 +198,7 @@ Model Model::to_onnx(const WriteOptions& options) const {
     }
     core::Program program = copy_of(*content_);
     if (content_->is_onnx()) {
-      core::set_dynamic_dims(program.model, inner.dynamic);
+      core::set_dynamic_dims(program.model, inner);
       if (inner.opset) core::change_opset(program.model, *inner.opset);
       result->model() = std::move(program.model);
     } else {

@@ -2,6 +2,7 @@
 #include "base/budget.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/limit_error.h"
 #include "base/nearest.h"
@@ -90,5 +91,9 @@ BudgetScope::BudgetScope(const Limits& limits, uint64_t input_bytes) : own_(limi
 BudgetScope::~BudgetScope() {
   if (is_outermost_) current = nullptr;
 }
+
+OtherBudgetScope::OtherBudgetScope(const Limits& limits) : own_(limits), outer_(std::exchange(current, &own_)) {}
+
+OtherBudgetScope::~OtherBudgetScope() { current = outer_; }
 
 }  // namespace tonnx

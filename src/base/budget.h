@@ -79,6 +79,19 @@ class BudgetScope {
   bool is_outermost_;
 };
 
+/// A budget beside that of the conversion, for work that is no part of it, such as a check of what it made.
+class OtherBudgetScope {
+ public:
+  explicit OtherBudgetScope(const Limits& limits);
+  ~OtherBudgetScope();
+  OtherBudgetScope(const OtherBudgetScope&) = delete;
+  OtherBudgetScope& operator=(const OtherBudgetScope&) = delete;
+
+ private:
+  Budget own_;
+  Budget* outer_;
+};
+
 /// How many elements a list of these sizes has; its room is taken from the budget before anybody builds it. Throws
 /// InvalidModel where a size is negative or the product is beyond 64 bits.
 template <class T>

@@ -145,7 +145,7 @@ class Job {
     Model model = read_onnx(job_.source);
     for (FileStamp& file : external_files(model)) sources_.push_back(std::move(file));
     set_input_shapes(model, job_.convert.input_shapes);
-    set_dynamic_dims(model, job_.convert.dynamic);
+    set_dynamic_dims(model, job_.convert);
     if (job_.verify) shapes_ = test_shapes(model, job_);
     ConvertOptions rest = job_.convert;
     rest.input_shapes.clear();
@@ -159,7 +159,7 @@ class Job {
     result.nodes = {total_of(report.ops_before), total_of(report.ops_after)};
     if (stays_onnx) return write_simplified(model, target, report, simplifying);
     std::erase_if(rest.dynamic, [&](const DynamicDim& dim) {  // an input that nobody used may be gone
-      return std::none_of(model.graph->inputs().begin(), model.graph->inputs().end(),
+      return !dim.input.empty() && std::none_of(model.graph->inputs().begin(), model.graph->inputs().end(),
                           [&](const Value* input) { return input->name == dim.input; });
     });
     convert_model(model, target, rest);

@@ -232,6 +232,9 @@ class Expansion {
 
   void take_sizes(const std::vector<Located<DynamicDim>>& dynamic, const Value& input, BatchJob& job) {
     for (const Located<DynamicDim>& dim : dynamic) {
+      const bool is_noted = std::any_of(job.convert.dynamic.begin(), job.convert.dynamic.end(),
+                                        [](const DynamicDim& each) { return each.input.empty(); });
+      if (dim.value.input.empty() && !is_noted) job.convert.dynamic.push_back(dim.value);
       if (dim.value.input != input.name) continue;
       const auto given = job.convert.input_shapes.find(input.name);
       const bool has_rank = input.type.shape || given != job.convert.input_shapes.end();
@@ -259,7 +262,9 @@ class Expansion {
     };
     for (const auto& [name, shape] : entry.input_shapes) check(name, shape.line);
     if (!entry.dynamic) return;
-    for (const Located<DynamicDim>& dim : *entry.dynamic) check(dim.value.input, dim.line);
+    for (const Located<DynamicDim>& dim : *entry.dynamic) {
+      if (!dim.value.input.empty()) check(dim.value.input, dim.line);
+    }
   }
 
   void add_job(BatchJob job, const Located<std::string>& target) {

@@ -57,7 +57,7 @@ std::string steps_of(const BatchJob& job) {
   for (const auto& [name, dims] : job.convert.input_shapes)
     steps.push_back(fmt::format("{}: [{}]", name, joined(dims, ", ")));
   for (const DynamicDim& dim : job.convert.dynamic)
-    steps.push_back(fmt::format("{}:{} = {}", dim.input, dim.axis, dim.name));
+    steps.push_back(fmt::format("{}:{} = {}", dim.input.empty() ? "all" : dim.input, dim.axis, dim.name));
   if (job.verify) steps.emplace_back("verify");
   return joined(steps, ", ");
 }

@@ -267,7 +267,7 @@ class Parser {
       }
       for (const Located<std::string>& text : texts(node, "dynamic")) {
         try {
-          result.push_back({parse_dynamic(text.value), text.line});
+          for (DynamicDim& dim : parse_dynamic(text.value)) result.push_back({std::move(dim), text.line});
         } catch (const Error& e) {
           mistakes_.add(text.line, e.text());
         }

@@ -33,7 +33,7 @@ int run(int argc, const char* const* argv, const JudgeMaker& make_judge = {});
 
 using Run = std::function<void()>;
 
-void add_convert(CLI::App& app, Run& run);
+void add_convert(CLI::App& app, Run& run, const JudgeMaker& make_judge);
 void add_check(CLI::App& app, Run& run);
 void add_print(CLI::App& app, Run& run);
 void add_simplify(CLI::App& app, Run& run, const JudgeMaker& make_judge);

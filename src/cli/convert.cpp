@@ -26,16 +26,22 @@ struct ConvertArguments {
   bool no_source_lines = false;
   bool flat = false;
   bool is_quiet = false;
+  bool is_unchecked = false;
 };
 
-ConvertOptions options_of(const ConvertArguments& a) {
+ConvertOptions options_of(const ConvertArguments& a, const JudgeMaker& make_judge) {
   ConvertOptions options;
   ReadOptions& read = options.read;
   WriteOptions& write = options.write;
   if (a.opset != 0) write.opset = a.opset;
   read.input_shapes = parse_shapes(a.input_shapes);
   read.input_types = parse_types(a.input_types);
-  for (const std::string& text : a.dynamic) write.dynamic.push_back(parse_dynamic(text));
+  for (const std::string& text : a.dynamic) {
+    const std::vector<DynamicDim> dims = parse_dynamic(text);
+    write.dynamic.insert(write.dynamic.end(), dims.begin(), dims.end());
+  }
+  if (make_judge && !a.is_unchecked && !a.dynamic.empty()) write.compare = make_judge({});
+  write.on_warning = [](const std::string& text) { std::fprintf(stderr, "warning: %s\n", shown(text).c_str()); };
   require_operator_names(a.allow_ops);
   write.allow_ops = a.allow_ops;
   read.limits = parse_limits(a.limits);
@@ -50,8 +56,8 @@ ConvertOptions options_of(const ConvertArguments& a) {
 
 /// `source<TAB>target` on each line. A failure is written to TARGET.err, and the others are still converted; the first
 /// one's kind is what the program ends with.
-void convert_list(const ConvertArguments& a) {
-  const ConvertOptions options = options_of(a);
+void convert_list(const ConvertArguments& a, const JudgeMaker& make_judge) {
+  const ConvertOptions options = options_of(a, make_judge);
   const std::string text = read_text(a.list);
   size_t count = 0, failed = 0, line_number = 0;
   std::optional<Error::Kind> worst;
@@ -101,14 +107,14 @@ bool is_weights_file(const std::string& path) {
   return format == Format::Pth || format == Format::SafeTensors;
 }
 
-void convert(const ConvertArguments& a) {
+void convert(const ConvertArguments& a, const JudgeMaker& make_judge) {
   if (!a.list.empty()) {
     require(a.source.empty(), "--list names the files; none is given beside it");
-    return convert_list(a);
+    return convert_list(a, make_judge);
   }
   require(!a.source.empty() && !a.target.empty(),
           "convert needs a source and a target: tonnx convert model.onnx model.py; or --list with many");
-  ConvertOptions options = options_of(a);
+  ConvertOptions options = options_of(a, make_judge);
   WeightsBar bar;
   options.write.on_bytes = [&](uint64_t done, uint64_t total) { bar.show(done, total); };
   const Written written(a.is_quiet);
@@ -127,7 +133,7 @@ void convert(const ConvertArguments& a) {
 
 }  // namespace
 
-void add_convert(CLI::App& app, Run& run) {
+void add_convert(CLI::App& app, Run& run, const JudgeMaker& make_judge) {
   CLI::App* command =
       app.add_subcommand("convert", "Convert a model; the endings of the two names say from what and to what");
   auto a = std::make_shared<ConvertArguments>();
@@ -156,7 +162,8 @@ void add_convert(CLI::App& app, Run& run) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command
       ->add_option("--dynamic", a->dynamic,
-                   "name:0=batch:1..64 makes a size of an input one that varies, in that range where one is given")
+                   "name:0=batch,2=height:1..64 makes sizes of an input open, in a range where one is given; auto: the first size of "
+                   "every input, as batch")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command
@@ -181,7 +188,9 @@ void add_convert(CLI::App& app, Run& run) {
   name_of_other("--pytorch-path", a->target, "the target");
   name_of_other("--simplify-path", a->simplified,
                 "simple.onnx: the source is made simpler first, written there, and converted from there");
-  command->callback([a, &run] { run = [a] { convert(*a); }; });
+  command->add_flag("--no-verify", a->is_unchecked,
+                    "do not run a model whose sizes were opened beside the original");
+  command->callback([a, &run, make_judge] { run = [a, make_judge] { convert(*a, make_judge); }; });
 }
 
 }  // namespace tonnx::cli

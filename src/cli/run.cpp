@@ -81,7 +81,7 @@ int tonnx::cli::run(int argc, const char* const* argv, const JudgeMaker& make_ju
   app.require_subcommand(1);
   app.footer("Exit codes: 0 done, 1 bad input, 2 not supported, 3 outputs differ, 70 internal error.");
   Run command;
-  add_convert(app, command);
+  add_convert(app, command, make_judge);
   add_simplify(app, command, make_judge);
   add_infer(app, command);
   add_verify(app, command);

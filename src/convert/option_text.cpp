@@ -34,16 +34,25 @@ void parse_dynamic_size(std::string_view text, DynamicDim& dim) {
           dim.high.value_or(0));
 }
 
-DynamicDim parse_dynamic(const std::string& text) {
-  const size_t equals = text.rfind('=');
-  const size_t colon = equals == std::string::npos ? equals : text.rfind(':', equals);
-  require(colon != std::string::npos && colon > 0 && equals + 1 < text.size(),
-          "'{}' is not of the form name:0=batch or name:0=batch:1..64", text);
-  DynamicDim dim;
-  dim.input = text.substr(0, colon);
-  dim.axis = parse_size(std::string_view(text).substr(colon + 1, equals - colon - 1), text);
-  parse_dynamic_size(std::string_view(text).substr(equals + 1), dim);
-  return dim;
+std::vector<DynamicDim> parse_dynamic(const std::string& text) {
+  if (text == "auto") return {DynamicDim{.input = "", .axis = 0, .name = "batch", .low = 0, .high = std::nullopt}};
+  const size_t first = text.find('=');
+  const size_t colon = first == std::string::npos ? first : text.rfind(':', first);
+  require(colon != std::string::npos && colon > 0,
+          "'{}' is not of the form name:0=batch, name:0=batch:1..64 or name:0=batch,2=height", text);
+  std::vector<DynamicDim> result;
+  for (std::string_view rest = std::string_view(text).substr(colon + 1); !rest.empty();) {
+    const std::string_view item = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(item.size() + 1, rest.size()));
+    const size_t equals = item.find('=');
+    require(equals != std::string_view::npos && equals + 1 < item.size(), "'{}' in '{}' is not of the form 0=batch",
+            item, text);
+    DynamicDim& dim = result.emplace_back();
+    dim.input = text.substr(0, colon);
+    dim.axis = parse_size(item.substr(0, equals), text);
+    parse_dynamic_size(item.substr(equals + 1), dim);
+  }
+  return result;
 }
 
 void parse_limit(const std::string& text, Limits& limits) {

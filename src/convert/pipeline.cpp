@@ -8,7 +8,7 @@
 #include "base/nearest.h"
 #include "base/output_file.h"
 #include "convert/inference.h"
-#include "convert/open_sizes.h"
+#include "convert/opening/open_sizes.h"
 #include "convert/opset.h"
 #include "convert/raising.h"
 #include "convert/scope_names.h"
@@ -68,8 +68,8 @@ void set_input_shapes(Model& model, const std::map<std::string, std::vector<int6
   if (!shapes.empty()) forget_declared_shapes(model);
 }
 
-void set_dynamic_dims(Model& model, const std::vector<DynamicDim>& dims) {
-  if (!dims.empty()) open_sizes(model, dims);
+void set_dynamic_dims(Model& model, const ConvertOptions& options) {
+  if (!options.dynamic.empty()) open_sizes(model, options.dynamic, {.judge = options.compare, .warn = options.warn});
 }
 
 namespace {
@@ -191,7 +191,7 @@ void convert_model(Model& model, const std::string& target, const ConvertOptions
   if (!options.weights.empty())
     replace_weights(*model.graph, read_weights(options.weights, options.part), options.weights);
   set_input_shapes(model, options.input_shapes);
-  set_dynamic_dims(model, options.dynamic);
+  set_dynamic_dims(model, options);
   if (way.target == Format::Onnx) {
     if (options.opset) change_opset(model, *options.opset);
     return write_onnx(model, target, onnx_options(options));

@@ -8,6 +8,7 @@
 #include "base/budget.h"
 #include "convert/lowering.h"
 #include "convert/raising.h"
+#include "convert/judge.h"
 #include "convert/route.h"
 #include "convert/support.h"
 #include "formats/onnx/onnx.h"
@@ -19,7 +20,7 @@ namespace tonnx {
 
 /// A size of an input that may vary from call to call.
 struct DynamicDim {
-  std::string input;
+  std::string input;  // empty: all that have a first size as large as that of the first input
   int64_t axis;
   std::string name;
   int64_t low = 0;
@@ -42,6 +43,8 @@ struct ConvertOptions {
   std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
   std::map<std::string, DType> input_types;                  // by input, of a .pt
   std::vector<DynamicDim> dynamic;
+  Judge compare;                                 // runs a model with open sizes and the original; null: neither is run
+  std::function<void(const std::string&)> warn;  // told what the user should know of the result
   std::optional<bool> external_data;
   bool flat = false;                 // code is one class, without modules inside modules
   std::optional<bool> source_lines;  // whether the nodes of ONNX say which line of a .pt2's model they come from
@@ -89,7 +92,7 @@ void forget_declared_shapes(Model& model);
 void set_input_shapes(Model& model, const std::map<std::string, std::vector<int64_t>>& shapes);
 
 /// Makes sizes of inputs symbols; those of one name are equal.
-void set_dynamic_dims(Model& model, const std::vector<DynamicDim>& dims);
+void set_dynamic_dims(Model& model, const ConvertOptions& options);
 
 /// What keeps a model from becoming PyTorch code; its functions are inlined on the way.
 std::vector<UnsupportedOp> find_unsupported(Model& model, const LoweringOptions& options = {});

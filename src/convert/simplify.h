@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "convert/judge.h"
 #include "ir/model.h"
 
 namespace tonnx {
@@ -41,13 +42,6 @@ struct SimplifyReport {
   std::string difference;               // what the judge said where they did not
   std::string not_judged;               // why nothing was compared, where that was asked for
 };
-
-/// What a judge's answer begins with where it could not run the models: nothing is known then, and nothing is wrong.
-inline constexpr std::string_view kNotJudged = "not judged: ";
-
-/// Compares the outputs of two models, given as files, on inputs of its own. Empty where they agree, otherwise what
-/// differs, or why that is not judged.
-using Judge = std::function<std::string(const std::string& source, const std::string& result)>;
 
 struct SimplifyFileOptions {
   SimplifyOptions simplify;

@@ -44,7 +44,7 @@ TEST(ApiTools, LimitsOfAModelAreForAllThatIsDoneWithIt) {
 }
 
 TEST(ApiTools, ReadsTexts) {
-  const tonnx::DynamicDim dim = tonnx::parse_dynamic("x:0=batch:1..64");
+  const tonnx::DynamicDim dim = tonnx::parse_dynamic("x:0=batch:1..64").at(0);
   EXPECT_EQ(dim.input, "x");
   EXPECT_EQ(dim.high, 64);
   EXPECT_EQ(tonnx::parse_bytes("1.5KB"), 1536);

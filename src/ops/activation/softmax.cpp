@@ -9,6 +9,7 @@
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
+#include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 
 namespace tonnx {
@@ -91,24 +92,35 @@ constexpr OpsetStep kHistory[] = {
     {.to = 13, .up = up_flattened, .down = down_flattened, .adds = kBFloat16},
 };
 
+/// Up to opset 12 it computed over its axis, 1 by default, and all axes after it.
+void open_softmax(OpenNode& n) {
+  constexpr int64_t kOneAxis = 13;
+  if (n.node().version >= kOneAxis) return open_along_axis(n);
+  if (n.node().find_attribute("axis") != nullptr) return open_from_axis(n);
+  open_samples(n);
+}
+
 constexpr OnnxOp kSoftmaxOnnx[] = {
     {.sig = "Softmax(T input, *, int axis=-1) -> T output",
      .since = 1,
      .traits = kNotNegative,
      .history = kHistory,
      .infer = infer_softmax,
+     .open = open_softmax,
      .eval = eval_softmax,
      .lower = lower_softmax},
     {.sig = "LogSoftmax(T input, *, int axis=-1) -> T output",
      .since = 1,
      .history = kHistory,
      .infer = infer_softmax,
+     .open = open_softmax,
      .eval = eval_log_softmax,
      .lower = lower_log_softmax},
     {.sig = "Hardmax(T input, *, int axis=-1) -> T output",
      .since = 1,
      .history = kHistory,
      .infer = infer_softmax,
+     .open = open_softmax,
      .eval = eval_hardmax,
      .lower = lower_hardmax},
 };

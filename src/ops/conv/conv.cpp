@@ -11,6 +11,7 @@
 #include "ops/frame/emission.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
+#include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/rank_choice.h"
 #include "ops/window/window.h"
@@ -303,6 +304,7 @@ constexpr OnnxOp kConvOnnx[] = {
      .zeros = {1 << 2},
      .history = kConvHistory,
      .infer = infer_conv,
+     .open = open_samples,
      .eval = eval_conv,
      .lower = lower_conv,
      .note = kRankNote,
@@ -314,6 +316,7 @@ constexpr OnnxOp kConvOnnx[] = {
      .zeros = {1 << 2},
      .history = kConvHistory,
      .infer = infer_conv_transpose,
+     .open = open_samples,
      .eval = eval_conv_transpose,
      .lower = lower_conv_transpose,
      .note = kRankNote,

@@ -80,4 +80,30 @@ void open_matrices(OpenNode& n) {
   follow_broadcast(n, kMatrix);
 }
 
+namespace {
+
+void keep_apart_from(const OpenNode& n, size_t first) {
+  const Shape* shape = n.shape(0);
+  for (size_t axis = first; shape != nullptr && axis < shape->size(); ++axis) n.keep_apart(0, axis);
+}
+
+std::optional<size_t> axis_of(const OpenNode& n) {
+  const Shape* shape = n.shape(0);
+  if (shape == nullptr || (has(n.node(), "axis") && !int_of(n.node(), "axis"))) return std::nullopt;
+  const auto axis = from_front(int_of(n.node(), "axis").value_or(-1), static_cast<int64_t>(shape->size()));
+  return axis ? std::optional(static_cast<size_t>(*axis)) : std::nullopt;
+}
+
+}  // namespace
+
+void open_along_axis(OpenNode& n) {
+  if (const auto axis = axis_of(n)) n.keep_apart(0, *axis);
+}
+
+void open_from_axis(OpenNode& n) {
+  if (const auto axis = axis_of(n)) keep_apart_from(n, *axis);
+}
+
+void open_samples(OpenNode& n) { keep_apart_from(n, 1); }
+
 }  // namespace tonnx

@@ -57,6 +57,19 @@ class OpenNode {
   /// Puts a Transpose in front of an input.
   virtual void transpose(size_t input, const std::vector<int64_t>& permutation) = 0;
 
+  /// Which of several ways to open the node is meant, where its own sizes do not tell: the first way at first, and the
+  /// next one where the model cannot be opened so. Nodes of the same `key` are likely to mean the same.
+  virtual size_t choose(std::string_view key, size_t ways) = 0;
+  /// Refuses where the axis holds samples, which do not depend on each other: the node computes across it.
+  virtual void keep_apart(size_t input, size_t axis) const = 0;
+  /// Whether the elements of the input follow the open sizes already, as those of a Range do whose end is a size.
+  virtual bool follows_sizes(const Value* value) const = 0;
+  /// A new node in front of this one, and what it gives.
+  virtual Value* add(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes = {}) = 0;
+  virtual Value* ints(std::vector<int64_t> elements, std::vector<int64_t> dims) = 0;
+  /// The numbers from 0 to below `count` times `step`, in steps of `step`.
+  virtual Value* count_up(const Dim& count, const Dim& step) = 0;
+
   /// Throws Unsupported: this node cannot follow.
   [[noreturn]] void refuse(const std::string& why) const;
 
@@ -73,5 +86,11 @@ class OpenNode {
 void open_broadcast(OpenNode& n);
 /// The same, but for the last two dimensions, which are those of matrices.
 void open_matrices(OpenNode& n);
+/// A layer that computes along the axis that `axis` names.
+void open_along_axis(OpenNode& n);
+/// A layer that computes over that axis and all after it.
+void open_from_axis(OpenNode& n);
+/// A layer whose first input has a sample in each element of its first dimension.
+void open_samples(OpenNode& n);
 
 }  // namespace tonnx

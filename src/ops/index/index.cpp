@@ -14,6 +14,7 @@
 #include "ops/frame/rank_choice.h"
 #include "ops/frame/same_value.h"
 #include "ops/index/eval.h"
+#include "ops/index/open.h"
 #include "ops/index/raise.h"
 #include "ops/index/types.h"
 #include "ops/move/eval.h"
@@ -376,6 +377,7 @@ constexpr OnnxOp kIndexOnnx[] = {
      .traits = kTakesStrings | kMoves,
      .history = kGatherHistory,
      .infer = infer_gather,
+     .open = open_gather,
      .eval = eval_gather,
      .same = same_of_gather,
      .lower = lower_gather,
@@ -385,6 +387,7 @@ constexpr OnnxOp kIndexOnnx[] = {
      .traits = kTakesStrings,
      .history = kTypesHistory,
      .infer = infer_gather_elements,
+     .open = open_gather_elements,
      .eval = eval_gather_elements,
      .lower = lower_gather_elements},
     {.sig = "GatherND(T data, tensor(int64) indices, *, int batch_dims=0) -> T output",
@@ -392,6 +395,7 @@ constexpr OnnxOp kIndexOnnx[] = {
      .traits = kTakesStrings,
      .history = kGatherNdHistory,
      .infer = infer_gather_nd,
+     .open = open_gather_nd,
      .eval = eval_gather_nd,
      .lower = lower_gather_nd},
     {.sig = "NonZero(T X) -> tensor(int64) Y",

@@ -13,6 +13,7 @@
 #include "ops/frame/same_value.h"
 #include "ops/index/eval.h"
 #include "ops/index/index.h"
+#include "ops/index/open.h"
 #include "ops/index/raise.h"
 #include "ops/index/slices.h"
 #include "ops/shape/raise.h"
@@ -203,6 +204,7 @@ constexpr OnnxOp kScatterOnnx[] = {
      .traits = kTakesStrings,
      .history = kHistory,
      .infer = infer_same_as_first,
+     .open = open_scatter_elements,
      .eval = eval_scatter_elements,
      .same = same_of_scatter,
      .lower = lower_scatter_elements},
@@ -211,6 +213,7 @@ constexpr OnnxOp kScatterOnnx[] = {
      .traits = kTakesStrings,
      .history = kHistory,
      .infer = infer_same_as_first,
+     .open = open_scatter_nd,
      .eval = eval_scatter_nd,
      .same = same_of_scatter,
      .lower = lower_scatter_nd},

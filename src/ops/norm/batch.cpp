@@ -11,6 +11,7 @@
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
+#include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/rank_choice.h"
 #include "ops/norm/eval.h"
@@ -239,6 +240,7 @@ constexpr OnnxOp kNormBatchOnnx[] = {
      .since = 1,
      .history = kBatchNormHistory,
      .infer = infer_batch_norm,
+     .open = open_samples,
      .eval = eval_batch_normalization,
      .lower = lower_batch_norm,
      .expand = expand_batch_norm},
@@ -246,12 +248,14 @@ constexpr OnnxOp kNormBatchOnnx[] = {
      .since = 1,
      .history = kBFloat16In13,
      .infer = infer_same_as_first,
+     .open = open_samples,
      .eval = eval_lrn,
      .lower = lower_lrn},
     {.sig = "LpNormalization(T input, *, int axis=-1, int p=2) -> T output",
      .since = 1,
      .history = kBFloat16In22,
      .infer = infer_along_axis,
+     .open = open_along_axis,
      .eval = eval_lp_normalization,
      .lower = lower_lp_normalization},
 };

@@ -9,6 +9,7 @@
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
+#include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/norm/eval.h"
 #include "ops/norm/idle.h"
@@ -329,12 +330,14 @@ constexpr OnnxOp kNormLayerOnnx[] = {
      .since = 1,
      .history = kInstanceNormHistory,
      .infer = infer_same_as_first,
+     .open = open_samples,
      .eval = eval_instance_normalization,
      .lower = lower_instance_norm},
     {.sig = "LayerNormalization(T X, T Scale, T? B, *, int axis=-1, float epsilon=1e-05, int stash_type=1) "
             "-> (T Y, U? Mean, U? InvStdDev)",
      .since = 17,
      .infer = infer_layer_norm,
+     .open = open_from_axis,
      .eval = eval_layer_normalization,
      .lower = lower_layer_norm,
      .in_older = layer_norm_in_older},
@@ -342,12 +345,14 @@ constexpr OnnxOp kNormLayerOnnx[] = {
      .since = 18,
      .history = kGroupNormHistory,
      .infer = infer_group_norm,
+     .open = open_samples,
      .eval = eval_group_normalization,
      .lower = lower_group_norm,
      .in_older = group_norm_in_older},
     {.sig = "RMSNormalization(T X, V scale, *, int axis=-1, float epsilon=1e-05, int stash_type=1) -> V Y",
      .since = 23,
      .infer = infer_rms_norm,
+     .open = open_from_axis,
      .eval = eval_rms_normalization,
      .lower = lower_rms_norm,
      .in_older = rms_norm_in_older},

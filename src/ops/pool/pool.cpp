@@ -9,6 +9,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/onnx_to_aten.h"
+#include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/same_value.h"
 #include "ops/pool/eval.h"
@@ -383,6 +384,7 @@ constexpr OnnxOp kPoolOnnx[] = {
      .since = 1,
      .history = kMaxPoolHistory,
      .infer = infer_pool,
+     .open = open_samples,
      .eval = eval_max_pool,
      .same = same_of_pool,
      .lower = lower_max_pool},
@@ -391,6 +393,7 @@ constexpr OnnxOp kPoolOnnx[] = {
      .since = 1,
      .history = kAveragePoolHistory,
      .infer = infer_pool,
+     .open = open_samples,
      .eval = eval_average_pool,
      .same = same_of_pool,
      .lower = lower_average_pool},
@@ -399,6 +402,7 @@ constexpr OnnxOp kPoolOnnx[] = {
      .since = 1,
      .history = kLpPoolHistory,
      .infer = infer_pool,
+     .open = open_samples,
      .eval = eval_lp_pool,
      .lower = lower_lp_pool},
     {.sig = "GlobalAveragePool(T X) -> T Y",

@@ -9,6 +9,7 @@
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
+#include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/rank_choice.h"
 #include "ops/matmul/eval.h"
@@ -249,6 +250,7 @@ constexpr OnnxOp kQLinearOnnx[] = {
      .since = 10,
      .traits = kSumsProducts,
      .infer = infer_conv_integer,
+     .open = open_samples,
      .eval = eval_conv_integer,
      .lower = lower_conv_integer,
      .note = "over one to three spatial dimensions, as in PyTorch",
@@ -268,6 +270,7 @@ constexpr OnnxOp kQLinearOnnx[] = {
      .since = 10,
      .traits = kSumsProducts,
      .infer = infer_qlinear_conv,
+     .open = open_samples,
      .eval = eval_qlinear_conv,
      .lower = lower_qlinear_conv,
      .note = "over one to three spatial dimensions, as in PyTorch",

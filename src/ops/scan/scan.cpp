@@ -5,6 +5,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/onnx_to_aten.h"
+#include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/move/raise.h"
 #include "ops/move/types.h"
@@ -64,6 +65,7 @@ constexpr OnnxOp kScanOnnx[] = {
      .runtime = {kWideInts},
      .history = kCumSumHistory,
      .infer = infer_same_as_first,
+     .open = open_along_axis,
      .eval = eval_cum_sum,
      .lower = lower_cum_sum,
      .expand = expand_cumulative},
@@ -71,6 +73,7 @@ constexpr OnnxOp kScanOnnx[] = {
      .since = 26,
      .runtime = {kWideInts},
      .infer = infer_same_as_first,
+     .open = open_along_axis,
      .eval = eval_cum_prod,
      .lower = lower_cum_prod,
      .expand = expand_cumulative},

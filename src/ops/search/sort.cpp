@@ -3,6 +3,7 @@
 #include "ops/frame/emission.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
+#include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/reduce/raise.h"
 #include "ops/reduce/types.h"
@@ -87,6 +88,7 @@ constexpr OnnxOp kSortOnnx[] = {
      .runtime = {kByteInts | dtype_set(DType::Int16)},
      .history = kTopKHistory,
      .infer = infer_top_k,
+     .open = open_along_axis,
      .eval = eval_top_k,
      .lower = lower_top_k},
 };

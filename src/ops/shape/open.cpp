@@ -13,7 +13,8 @@ namespace {
 /// Deals out the parts of the input's dimensions, in their order, to the dimensions of the output.
 class Dealer {
  public:
-  Dealer(OpenNode& n, const std::vector<SizeParts>& from, const Shape& to) : n_(n), to_(to), dealt_(to.size()) {
+  Dealer(OpenNode& n, const std::vector<SizeParts>& from, const Shape& to)
+      : n_(n), to_(to), case_(text_of(*n.fixed_shape(0)) + text_of(to)), dealt_(to.size()) {
     for (const SizeParts& parts : from) {
       for (const SizePart& part : parts) {
         if (!(part.now.is(1) && part.fixed.is(1))) left_.push_back(part);
@@ -49,8 +50,10 @@ class Dealer {
     if (at_ == left_.size()) fail();
     SizePart& part = left_[at_];
     if (part.fixed.is(1)) {
-      // an open dimension that was 1 and that the output has no place for: it stays behind what it was behind
-      const bool joins_previous = dealt_[j].empty() && j > 0 && !dealt_[j - 1].empty();
+      // An open dimension that was 1 and that has no place of its own in the output belongs to the dimension before it,
+      // or to the one after it: [9, 1, 32] as [9, 4, 8] may be [9, batch * 4, 8].
+      const bool is_between = dealt_[j].empty() && j > 0 && !dealt_[j - 1].empty();
+      const bool joins_previous = is_between && n_.choose("join " + case_, 2) == 0;
       dealt_[joins_previous ? j - 1 : j].push_back(part);
       ++at_;
       return need;
@@ -75,6 +78,7 @@ class Dealer {
 
   OpenNode& n_;
   const Shape& to_;
+  std::string case_;
   std::vector<SizeParts> dealt_;
   std::vector<SizePart> left_;
   size_t at_ = 0;
@@ -119,7 +123,6 @@ std::optional<Shape> asked_shape(const Shape& from, const Dims& list, bool zero_
   return result;
 }
 
-/// Whether the shape has the open sizes in the order in which the parts have them.
 bool is_constant_list(const Dims& list) {
   return std::all_of(list.begin(), list.end(), [](const Dim& size) { return size.is_constant(); });
 }
@@ -199,7 +202,8 @@ void open_reshape(OpenNode& n) {
   const auto asked = asked_shape(*now, *list, zero_is_zero);
   // sizes that the model computes are those that its author meant
   const bool is_meant = asked && !is_constant_list(*list);
-  if (const auto permutation = is_meant ? std::nullopt : find_hidden_transpose(n, *now, *fixed, *to)) {
+  const auto permutation = is_meant ? std::nullopt : find_hidden_transpose(n, *now, *fixed, *to);
+  if (permutation && n.choose("move " + text_of(*fixed) + text_of(*to), 2) == 0) {
     n.transpose(0, *permutation);
     return open_reshape(n);
   }

@@ -5,6 +5,7 @@
 #include "ops/conv/eval.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
+#include "ops/frame/open_node.h"
 #include "ops/frame/rank_choice.h"
 #include "ops/vision/eval.h"
 #include "ops/vision/raise.h"
@@ -393,6 +394,7 @@ constexpr OnnxOp kGridOnnx[] = {
      .traits = kSumsProducts,
      .history = kGridTypes22,
      .infer = infer_deform_conv,
+     .open = open_samples,
      .eval = eval_deform_conv,
      .lower = lower_deform_conv,
      .note = "over two or three dimensions"},

@@ -1,34 +1,13 @@
-// open_sizes.cpp - makes fixed sizes of a model's inputs open, and everything in the model that follows from them.
-#include "convert/open_sizes.h"
+// opener.cpp - walks through a model whose inputs have open sizes, and lets the sizes that the file fixes follow them.
+#include "convert/opening/opener.h"
 
 #include <algorithm>
-#include <set>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "base/error.h"
-#include "base/join.h"
-#include "convert/grow.h"
-#include "convert/inference.h"
-#include "convert/size_values.h"
-#include "ir/dim_map.h"
 #include "ops/frame/node_facts.h"
-#include "ops/frame/open_node.h"
-#include "passes/passes.h"
 
 namespace tonnx {
 namespace {
-
-template <class Visit>
-void for_each_value(const Graph& graph, Visit&& visit) {
-  for (Value* input : graph.inputs()) visit(*input);
-  for (const Node& node : graph) {
-    for (const GraphPtr& subgraph : subgraphs_of(node)) for_each_value(*subgraph, visit);
-    for (Value* output : node.outputs()) {
-      if (output != nullptr) visit(*output);
-    }
-  }
-}
 
 bool has_symbol_of(const Dim& size, const DimMap& names) {
   for (const auto& [product, coefficient] : size.terms()) {
@@ -41,149 +20,76 @@ bool has_symbol_of(const Dim& size, const DimMap& names) {
   return false;
 }
 
-/// What inference finds out where the sizes are those of the file, by the names of values: copies of the bodies of
-/// loops have the names of the originals.
-class FixedTypes {
- public:
-  explicit FixedTypes(Model& model) {
-    Graph& graph = *model.graph;
-    const std::vector<const Value*> known = constants(graph);
-    OnnxInference inference({.rewrites = false, .leave_alone = {}, .fold = {}});
-    inference.walk(graph);
-    for_each_value(graph, [&](const Value& value) {
-      const auto [at, is_new] = types_.emplace(value.name, value.type);
-      if (!is_new) at->second = {};
-    });
-    forget_found(graph, known);
+bool has_symbol(const Dim& size, const std::string& name) { return has_symbol_of(size, {{name, Dim(1)}}); }
+
+}  // namespace
+
+Opener::Opener(Model& model, FixedTypes types, Choices& choices, const std::map<std::string, int64_t>& opened,
+               std::set<std::string> samples)
+    : model_(model),
+      fixed_types_(std::move(types)),
+      choices_(choices),
+      samples_(std::move(samples)),
+      inference_({.rewrites = false,
+                  .leave_alone = {},
+                  .fold = {},
+                  .infer_other = {},
+                  .before = [this](Node& node) { before(node); },
+                  .after = [this](Node& node) { after(node); }}),
+      sizes_(
+          model, [this](const std::string& symbol) { return source_of(symbol); },
+          [this](Node& node) { infer_made(node); }),
+      grower_(sizes_, [this](const Value* value) { return !depends_on_data(value); }) {
+  for (const auto& [name, fixed] : opened) fixed_.emplace(name, Dim(fixed));
+}
+
+std::set<std::string> Opener::open() {
+  Graph& graph = *model_.graph;
+  for (Value* input : graph.inputs()) note_sources(*input);
+  const std::vector<const Value*> known = FixedTypes::constants(graph);
+  inference_.walk(graph);
+  sizes_.remove_unused();
+  const std::vector<Value*> outputs = graph.outputs();
+  std::vector<Type> types;
+  for (const Value* output : outputs) types.push_back(output->type);
+  FixedTypes::forget_found(graph, known);
+  for (size_t i = 0; i < outputs.size(); ++i) outputs[i]->type = types[i];
+  return samples_;
+}
+
+bool Opener::is_open(const Dim& size) const { return !size.is_constant() && has_symbol_of(size, fixed_); }
+
+bool Opener::depends_on_data(const Value* value) const {
+  if (value == nullptr || value->constant || value->known_ints) return false;
+  if (data_.contains(value)) return true;
+  if (value->producer != nullptr) return false;
+  if (value->graph == nullptr || value->graph->owner == nullptr) {  // an input of the model
+    return value->type.shape && std::any_of(value->type.shape->begin(), value->type.shape->end(),
+                                            [&](const Dim& size) { return is_open(size); });
   }
+  const std::vector<Value*>& outer = value->graph->owner->inputs();
+  return std::any_of(outer.begin(), outer.end(), [&](const Value* each) { return depends_on_data(each); });
+}
 
-  const Type* find(const Value* value) const {
-    if (value == nullptr) return nullptr;
-    if (value->producer == nullptr && value->constant) return &value->type;
-    const auto at = types_.find(value->name);
-    return at == types_.end() || at->second.kind == Type::Kind::Unknown ? nullptr : &at->second;
+std::optional<SizeValues::Source> Opener::source_of(const std::string& symbol) const {
+  const auto at = sources_.find(symbol);
+  return at == sources_.end() ? std::nullopt : std::optional(at->second);
+}
+
+void Opener::note_sources(Value& value) {
+  if (value.graph != model_.graph.get() || !value.type.is_tensor() || !value.type.shape) return;
+  for (size_t i = 0; i < value.type.shape->size(); ++i) {
+    if (const auto name = (*value.type.shape)[i].symbol_name())
+      sources_.emplace(*name, std::pair(&value, static_cast<int64_t>(i)));
   }
+}
 
-  void learn(const std::string& name, Type type) { types_[name] = std::move(type); }
-
-  /// Values of nodes that have a constant although nothing was inferred yet.
-  static std::vector<const Value*> constants(const Graph& graph) {
-    std::vector<const Value*> result;
-    for_each_value(graph, [&](const Value& value) {
-      if (value.constant) result.push_back(&value);
-    });
-    return result;
-  }
-
-  /// What was found out of values, but not of the inputs of the model.
-  static void forget_found(Graph& graph, const std::vector<const Value*>& known) {
-    const std::set<const Value*> kept(known.begin(), known.end());
-    for_each_value(graph, [&](Value& value) {
-      const bool is_input = value.producer == nullptr && value.graph == &graph;
-      value.known_ints.reset();
-      if (!kept.contains(&value)) value.constant.reset();
-      if (!is_input) value.type.shape.reset();
-    });
-  }
-
- private:
-  std::unordered_map<std::string, Type> types_;
-};
-
-class Opener {
- public:
-  Opener(Model& model, const std::map<std::string, int64_t>& opened, std::set<std::string> first)
-      : model_(model),
-        fixed_types_(model),
-        samples_(std::move(first)),
-        inference_({.rewrites = false,
-                    .leave_alone = {},
-                    .fold = {},
-                    .infer_other = {},
-                    .before = [this](Node& node) { before(node); },
-                    .after = [this](Node& node) { after(node); }}),
-        sizes_(
-            model, [this](const std::string& symbol) { return source_of(symbol); },
-            [this](Node& node) { infer_made(node); }),
-        grower_(sizes_, [this](const Value* value) { return !depends_on_data(value); }) {
-    for (const auto& [name, fixed] : opened) fixed_.emplace(name, Dim(fixed));
-  }
-
-  /// Of the names, those that count samples.
-  std::set<std::string> open() {
-    Graph& graph = *model_.graph;
-    for (Value* input : graph.inputs()) note_sources(*input);
-    const std::vector<const Value*> known = FixedTypes::constants(graph);
-    inference_.walk(graph);
-    sizes_.remove_unused();
-    const std::vector<Value*> outputs = graph.outputs();
-    std::vector<Type> types;
-    for (const Value* output : outputs) types.push_back(output->type);
-    FixedTypes::forget_found(graph, known);
-    for (size_t i = 0; i < outputs.size(); ++i) outputs[i]->type = types[i];
-    return samples_;
-  }
-
- private:
-  class View;
-
-  bool is_open(const Dim& size) const { return !size.is_constant() && has_symbol_of(size, fixed_); }
-  Dim fixed(const Dim& size) const { return substituted(size, fixed_); }
-
-  bool depends_on_data(const Value* value) const {
-    if (value == nullptr || value->constant || value->known_ints) return false;
-    if (data_.contains(value)) return true;
-    if (value->producer != nullptr) return false;
-    if (value->graph == nullptr || value->graph->owner == nullptr) {  // an input of the model
-      return value->type.shape && std::any_of(value->type.shape->begin(), value->type.shape->end(),
-                                              [&](const Dim& size) { return is_open(size); });
-    }
-    const std::vector<Value*>& outer = value->graph->owner->inputs();
-    return std::any_of(outer.begin(), outer.end(), [&](const Value* each) { return depends_on_data(each); });
-  }
-
-  std::optional<SizeValues::Source> source_of(const std::string& symbol) const {
-    const auto at = sources_.find(symbol);
-    return at == sources_.end() ? std::nullopt : std::optional(at->second);
-  }
-
-  void note_sources(Value& value) {
-    if (value.graph != model_.graph.get() || !value.type.is_tensor() || !value.type.shape) return;
-    for (size_t i = 0; i < value.type.shape->size(); ++i) {
-      if (const auto name = (*value.type.shape)[i].symbol_name())
-        sources_.emplace(*name, std::pair(&value, static_cast<int64_t>(i)));
-    }
-  }
-
-  void infer_made(Node& node) {
-    const bool was_busy = std::exchange(is_busy_, true);
-    inference_.visit(node);
-    is_busy_ = was_busy;
-  }
-
-  void before(Node& node);
-  void after(Node& node);
-  void check_sizes(const Node& node, Value& output);
-  void check_equal(const Node& node);
-  void check_samples(const Node& node);
-  void note_data(const Node& node);
-  void hand_on_parts(const Node& node);
-  void follow_states(Node& loop);
-  bool agree(const Dim& a, const Dim& b) const;
-
-  Model& model_;
-  FixedTypes fixed_types_;
-  DimMap fixed_;                   // what each open size is in the file: those that were asked for, and what follows
-  std::set<std::string> samples_;  // names of first dimensions over which nothing was summed so far
-  OnnxInference inference_;
-  SizeValues sizes_;
-  Grower grower_;
-  std::map<std::string, SizeValues::Source> sources_;
-  std::unordered_set<const Value*> data_;
-  std::unordered_map<const Value*, std::vector<SizeParts>> parts_;
-  std::unordered_set<const Value*> has_parts_;  // of the node at hand
-  bool is_busy_ = false;
-};
+void Opener::infer_made(Node& node) {
+  const bool was_busy = std::exchange(is_busy_, true);
+  inference_.visit(node);
+  is_busy_ = was_busy;
+  note_size_values(node);
+}
 
 class Opener::View final : public OpenNode {
  public:
@@ -276,6 +182,40 @@ class Opener::View final : public OpenNode {
     node().set_input(input, made);
   }
 
+  size_t choose(std::string_view key, size_t ways) override { return o_.choices_.choose(key, ways); }
+
+  void keep_apart(size_t input, size_t axis) const override {
+    const Value* value = node().input(input);
+    if (!o_.depends_on_data(value) || !value->type.shape) return;
+    for (const std::string& name : o_.samples_) {
+      if (has_symbol((*value->type.shape)[axis], name))
+        refuse(fmt::format("it computes across axis {} of '{}', which holds all {}", axis, value->name, name));
+    }
+  }
+
+  bool follows_sizes(const Value* value) const override { return o_.size_values_.contains(value); }
+
+  Value* add(std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes) override {
+    const std::string hint = node().output(0) != nullptr ? node().output(0)->name : node().name;
+    return o_.sizes_.add(node(), op, std::move(inputs), std::move(attributes), hint + "_" + std::string(op));
+  }
+
+  Value* ints(std::vector<int64_t> elements, std::vector<int64_t> dims) override {
+    auto tensor = std::make_shared<Tensor>(*make_ints(std::move(elements)));
+    tensor->dims = std::move(dims);
+    return o_.sizes_.constant(*node().graph, std::move(tensor), "places");
+  }
+
+  Value* count_up(const Dim& count, const Dim& step) override {
+    constexpr int64_t kRange = 11;
+    if (o_.sizes_.opset() < kRange)
+      refuse("its indices cannot follow in the model's opset; tonnx convert --opset 13 first");
+    Value* end = o_.sizes_.scalar(count * step, node(), "end");
+    Value* each = o_.sizes_.scalar(step, node(), "step");
+    if (end == nullptr || each == nullptr) refuse("its indices depend on sizes that nothing in the model gives");
+    return add("Range", {ints({0}, {}), end, each}, {});
+  }
+
  protected:
   const Type* fixed_type(const Value* value) const override { return o_.fixed_types_.find(value); }
 
@@ -306,17 +246,18 @@ void Opener::after(Node& node) {
                note_data(node);
                for (Value* output : node.outputs()) {
                  if (output == nullptr) continue;
-                 check_sizes(node, *output);
+                 check_sizes(*output);
                  note_sources(*output);
                }
-               check_equal(node);
+               note_size_values(node);
+               check_equal();
                check_samples(node);
                hand_on_parts(node);
              });
 }
 
 /// What the node gives is, at the sizes of the file, what it gave there.
-void Opener::check_sizes(const Node& node, Value& output) {
+void Opener::check_sizes(Value& output) {
   const Type* was = fixed_types_.find(&output);
   if (was == nullptr || !was->shape || !output.type.shape) return;
   const Shape& now = *output.type.shape;
@@ -354,7 +295,7 @@ bool Opener::agree(const Dim& a, const Dim& b) const {
   return true;
 }
 
-void Opener::check_equal(const Node& node) {
+void Opener::check_equal() {
   for (const auto& [a, b] : inference_.fresh().take_equal()) {
     if (!is_open(a) && !is_open(b)) continue;
     if (agree(a, b)) continue;
@@ -362,30 +303,44 @@ void Opener::check_equal(const Node& node) {
     fail_unsupported("it takes tensors with a size of {} alone, and gets one of {}", (is_a ? b : a).text(),
                      (is_a ? a : b).text());
   }
-  (void)node;
 }
 
-/// A node that has no dimension any more which counts samples has chosen one of them, or has summed over them.
+/// Whether the output has as many elements for each sample, whatever their number is, as far as the sizes tell.
+bool Opener::is_one_per_sample(const Value& output, const std::string& name) const {
+  if (!output.type.shape) return true;
+  const Dim count = count_of(*output.type.shape);
+  const auto at = [&](int64_t times) {
+    DimMap sizes = fixed_;
+    sizes[name] = fixed_.at(name) * Dim(times);
+    return substituted(count, sizes);
+  };
+  const Dim once = at(1);
+  if (!once.is_constant()) return true;
+  return at(2) == once * Dim(2) && at(3) == once * Dim(3);
+}
+
+/// A node that gets one element for each sample gives one for each, or it has chosen one, or joined them.
 void Opener::check_samples(const Node& node) {
   const auto has = [&](const Value* value, const std::string& name) {
-    if (value == nullptr || !value->type.shape) return false;
-    return std::any_of(value->type.shape->begin(), value->type.shape->end(),
-                       [&](const Dim& size) { return has_symbol_of(size, {{name, Dim(1)}}); });
+    return value != nullptr && value->type.shape &&
+           std::any_of(value->type.shape->begin(), value->type.shape->end(),
+                       [&](const Dim& size) { return has_symbol(size, name); });
   };
   for (auto at = samples_.begin(); at != samples_.end();) {
     const std::string& name = *at;
     const bool comes_in = std::any_of(node.inputs().begin(), node.inputs().end(), [&](const Value* value) {
       return has(value, name) && depends_on_data(value);
     });
-    const bool stays = std::any_of(node.outputs().begin(), node.outputs().end(), [&](const Value* value) {
-      return value != nullptr && (!value->type.shape || has(value, name) || !depends_on_data(value));
-    });
-    if (!comes_in || stays) {
+    const bool stays =
+        !comes_in || std::all_of(node.outputs().begin(), node.outputs().end(), [&](const Value* value) {
+          return value == nullptr || !is_used(value) || !depends_on_data(value) || is_one_per_sample(*value, name);
+        });
+    if (stays) {
       ++at;
       continue;
     }
     if (fixed_.at(name).is(1))
-      fail_unsupported("it makes one of all {}, or takes one of them: what it gives has no such size any more", name);
+      fail_unsupported("it joins all {}, or takes one of them: what it gives is not one for each any more", name);
     at = samples_.erase(at);
   }
 }
@@ -402,6 +357,28 @@ void Opener::note_data(const Node& node) {
       data_.insert(output);
     else
       data_.erase(output);
+  }
+}
+
+/// A size is an element of the shape of an open tensor, and what is computed of sizes follows them. A tensor that only
+/// has the size follows nothing.
+void Opener::note_size_values(const Node& node) {
+  const auto follows = [&](const Value* value) { return value != nullptr && size_values_.contains(value); };
+  bool result = false;
+  if (node.op == "Shape" || node.op == "Size") {
+    const Value* input = node.input(0);
+    result = input != nullptr && (!input->type.shape || std::any_of(input->type.shape->begin(), input->type.shape->end(),
+                                                                    [&](const Dim& size) { return is_open(size); }));
+  } else if (node.op == "Reshape" || node.op == "Expand" || node.op == "Tile") {
+    result = follows(node.input(0));
+  } else if (node.op != "ConstantOfShape") {
+    result = std::any_of(node.inputs().begin(), node.inputs().end(), follows);
+  }
+  for (const Value* output : node.outputs()) {
+    if (output == nullptr || !result || output->constant) continue;
+    const bool is_fixed = output->known_ints && std::none_of(output->known_ints->begin(), output->known_ints->end(),
+                                                             [&](const Dim& element) { return is_open(element); });
+    if (!is_fixed) size_values_.insert(output);
   }
 }
 
@@ -462,68 +439,6 @@ void Opener::follow_states(Node& loop) {
     }
   }
   if (changes) inference_.visit(loop);
-}
-
-/// Sizes that are open already get another name, wherever they stand.
-void rename_sizes(Graph& graph, const DimMap& names) {
-  if (names.empty()) return;
-  for (size_t i = 0; i < graph.inputs().size(); ++i) {
-    Value& input = *graph.inputs()[i];
-    const Type renamed = substituted(input.type, names);
-    if (renamed == input.type) continue;
-    input.type = renamed;
-    graph.input_declarations[i] = {};
-  }
-}
-
-}  // namespace
-
-std::vector<OpenedSize> open_sizes(Model& model, const std::vector<DynamicDim>& dims) {
-  Graph& graph = *model.graph;
-  std::map<std::string, int64_t> opened;
-  std::set<std::string> first;
-  std::vector<OpenedSize> result;
-  DimMap names;
-  std::vector<std::tuple<size_t, size_t, std::string>> places;
-  for (const DynamicDim& dim : dims) {
-    const size_t place = require_input(model, dim.input);
-    const Value& input = *graph.inputs()[place];
-    if (!input.type.shape) fail_invalid("input '{}' has no shape", dim.input);
-    const auto rank = static_cast<int64_t>(input.type.shape->size());
-    require(dim.axis >= -rank && dim.axis < rank, "input '{}' has {} dimensions, and none of number {}", dim.input,
-            rank, dim.axis);
-    require(dim.low >= 0 && (!dim.high || *dim.high >= dim.low), "the sizes from {} to {} are none", dim.low,
-            dim.high.value_or(0));
-    const auto axis = static_cast<size_t>(dim.axis < 0 ? dim.axis + rank : dim.axis);
-    const Dim& size = (*input.type.shape)[axis];
-    const auto fixed = size.constant();
-    if (!fixed) {
-      const auto name = size.symbol_name();
-      if (name && !name->empty() && *name != dim.name)
-        names.emplace(*name, Dim::symbol(dim.name));
-      else
-        places.emplace_back(place, axis, dim.name);
-      continue;
-    }
-    const auto [at, is_new] = opened.emplace(dim.name, *fixed);
-    require(at->second == *fixed, "'{}' is to be the name of a size that is {} and of one that is {}", dim.name,
-            at->second, *fixed);
-    if (axis == 0) first.insert(dim.name);
-    places.emplace_back(place, axis, dim.name);
-  }
-  if (!opened.empty()) inline_functions(model);
-  rename_sizes(graph, names);
-  std::optional<Opener> opener;
-  if (!opened.empty()) opener.emplace(model, opened, first);
-  for (const auto& [place, axis, name] : places) {
-    (*graph.inputs()[place]->type.shape)[axis] = Dim::symbol(name);
-    graph.input_declarations[place] = {};
-  }
-  forget_declared_shapes(model);
-  if (!opener) return {};
-  const std::set<std::string> samples = opener->open();
-  for (const auto& [name, fixed] : opened) result.push_back({name, fixed, samples.contains(name)});
-  return result;
 }
 
 }  // namespace tonnx

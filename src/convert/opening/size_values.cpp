@@ -1,5 +1,5 @@
 // size_values.cpp - expressions over sizes as nodes of ONNX that compute them.
-#include "convert/size_values.h"
+#include "convert/opening/size_values.h"
 
 #include "base/budget.h"
 
@@ -21,11 +21,24 @@ SizeValues::SizeValues(Model& model, FindSource find_source, Visit infer)
       opset_(model.opset("")),
       start_(model.graph->first()) {}
 
-Value* SizeValues::ints(Graph& graph, std::vector<int64_t> values, std::string_view hint) {
-  budget().take(Resource::Memory, static_cast<int64_t>(values.size() * sizeof(int64_t)));
-  Value* made = graph.add_initializer(graph.unique_name(hint), make_ints(std::move(values)));
+Value* SizeValues::constant(Graph& graph, TensorPtr tensor, std::string_view hint) {
+  budget().take(Resource::Memory, static_cast<int64_t>(tensor->data.size()));
+  Value* made = graph.add_initializer(graph.unique_name(hint), std::move(tensor));
   if (is_in_model(graph, *model_.graph)) constants_.push_back(made);
   return made;
+}
+
+Value* SizeValues::ints(Graph& graph, std::vector<int64_t> values, std::string_view hint) {
+  return constant(graph, make_ints(std::move(values)), hint);
+}
+
+Value* SizeValues::scalar(const Dim& size, Node& before, std::string_view hint) {
+  Graph& graph = *before.graph;
+  if (const auto number = size.constant())
+    return constant(graph, make_scalar(DType::Int64, static_cast<double>(*number)), hint);
+  Value* one = list({size}, before, hint);
+  if (one == nullptr) return nullptr;
+  return add(before, "Reshape", {one, ints(graph, {}, "no_sizes")}, {}, hint);
 }
 
 void SizeValues::remove_unused() {

@@ -30,6 +30,9 @@ class SizeValues {
   Value* add(Node& before, std::string_view op, std::vector<Value*> inputs, std::vector<Attribute> attributes = {},
              std::string_view hint = {});
   Value* ints(Graph& graph, std::vector<int64_t> values, std::string_view hint);
+  Value* constant(Graph& graph, TensorPtr tensor, std::string_view hint);
+  /// A size as a tensor of no dimensions; null as for `list`.
+  Value* scalar(const Dim& size, Node& before, std::string_view hint);
   int64_t opset() const { return opset_; }
   /// Removes what was made and is not used after all.
   void remove_unused();

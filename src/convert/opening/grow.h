@@ -2,7 +2,7 @@
 #pragma once
 #include <functional>
 
-#include "convert/size_values.h"
+#include "convert/opening/size_values.h"
 
 namespace tonnx {
 

@@ -1,5 +1,5 @@
 // grow.cpp - values that a model computes of constants alone, made as long as a size that became open.
-#include "convert/grow.h"
+#include "convert/opening/grow.h"
 
 #include <algorithm>
 #include <cstring>
@@ -92,14 +92,11 @@ Value* Grower::longer_count(const Value& value, size_t axis, const Dim& size, No
   const auto count = counted(tensor);
   if (!count || count->second == 0) return nullptr;
   Graph& graph = *before.graph;
-  const auto scalar = [&](int64_t number, std::string_view hint) {
-    return graph.add_initializer(graph.unique_name(hint), make_scalar(DType::Int64, static_cast<double>(number)));
-  };
-  Value* end = sizes_.list({size * count->second + count->first}, before, "end");
+  const auto scalar = [&](int64_t number, std::string_view hint) { return sizes_.scalar(number, before, hint); };
+  Value* end = sizes_.scalar(size * count->second + count->first, before, "end");
   if (end == nullptr) return nullptr;
-  Value* limit = sizes_.add(before, "Gather", {end, scalar(0, "zero")}, {Attribute("axis", int64_t{0})}, "limit");
   Value* result =
-      sizes_.add(before, "Range", {scalar(count->first, "start"), limit, scalar(count->second, "step")}, {}, "count");
+      sizes_.add(before, "Range", {scalar(count->first, "start"), end, scalar(count->second, "step")}, {}, "count");
   if (tensor.dtype != DType::Int64)
     result = sizes_.add(before, "Cast", {result}, {Attribute("to", static_cast<int64_t>(tensor.dtype))},
                         "count");
