@@ -160,7 +160,7 @@ class Job {
     if (stays_onnx) return write_simplified(model, target, report, simplifying);
     std::erase_if(rest.dynamic, [&](const DynamicDim& dim) {  // an input that nobody used may be gone
       return !dim.input.empty() && std::none_of(model.graph->inputs().begin(), model.graph->inputs().end(),
-                          [&](const Value* input) { return input->name == dim.input; });
+                                                [&](const Value* input) { return input->name == dim.input; });
     });
     convert_model(model, target, rest);
   }

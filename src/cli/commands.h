@@ -17,6 +17,7 @@ struct JudgeOptions {
   double relative = 1e-4, absolute = 1e-5;
   std::string library;                 // of operators for ONNX Runtime
   std::vector<std::string> allow_ops;  // operators of other libraries that a .pt2 may call
+  bool outputs_only = false;           // what no output shows is not looked for, and a judge without a runtime says so
 };
 /// Compares two files, and says what differs; empty where nothing does. Only the Python package can make one.
 using CompareFiles = std::function<std::string(const std::string& source, const std::string& result)>;

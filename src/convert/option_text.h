@@ -7,8 +7,9 @@
 
 namespace tonnx {
 
-/// `x:0=batch:1..64,2=height`: the sizes of axes 0 and 2 of the input x vary, and are called batch and height. The range
-/// may be left out, and so may either end of it. `auto`: the first sizes of all inputs, as batch. Throws InvalidModel.
+/// `x:0=batch:1..64,2=height`: the sizes of axes 0 and 2 of the input x vary, and are called batch and height. The
+/// range may be left out, and so may either end of it. `auto`: the first sizes of all inputs, as batch. Throws
+/// InvalidModel.
 std::vector<DynamicDim> parse_dynamic(const std::string& text);
 /// `batch:1..64`, into the name and the range.
 void parse_dynamic_size(std::string_view text, DynamicDim& dim);

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/budget.h"
+#include "convert/judge.h"
 #include "convert/lowering.h"
 #include "convert/raising.h"
-#include "convert/judge.h"
 #include "convert/route.h"
 #include "convert/support.h"
 #include "formats/onnx/onnx.h"

@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
               "  line 4: 'opset' must be a number from 1 to 28, not '0'\n"
               "  line 5: 'simplify' must be true, false or a map, not 'perhaps'\n"
               "  line 6: 'verify' must be true, false or a map, not a list\n"
-              "  line 7: '3' is not of the form name:0=batch or name:0=batch:1..64\n"
+              "  line 7: '3' is not of the form name:0=batch, name:0=batch:1..64 or name:0=batch,2=height\n"
               "  line 8: 'input_shapes' must be a map from inputs to shapes such as [1, 3, 224, 224], not '3'\n"
               "  line 9: 'external_data' must be true or false, not '3'\n"
               "  line 10: the key 'target' is there twice"},

@@ -10,7 +10,8 @@ namespace tonnx {
 FixedTypes::FixedTypes(Model& model) {
   Graph& graph = *model.graph;
   const std::vector<const Value*> known = constants(graph);
-  OnnxInference inference({.rewrites = false, .leave_alone = {}, .fold = {}, .infer_other = {}, .before = {}, .after = {}});
+  OnnxInference inference(
+      {.rewrites = false, .leave_alone = {}, .fold = {}, .infer_other = {}, .before = {}, .after = {}});
   inference.walk(graph);
   for_each_value(graph, [&](const Value& value) {
     const auto [at, is_new] = types_.emplace(value.name, value.type);

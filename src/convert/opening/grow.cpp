@@ -98,8 +98,7 @@ Value* Grower::longer_count(const Value& value, size_t axis, const Dim& size, No
   Value* result =
       sizes_.add(before, "Range", {scalar(count->first, "start"), end, scalar(count->second, "step")}, {}, "count");
   if (tensor.dtype != DType::Int64)
-    result = sizes_.add(before, "Cast", {result}, {Attribute("to", static_cast<int64_t>(tensor.dtype))},
-                        "count");
+    result = sizes_.add(before, "Cast", {result}, {Attribute("to", static_cast<int64_t>(tensor.dtype))}, "count");
   if (tensor.dims.size() == 1) return result;
   std::vector<int64_t> dims(tensor.dims.size(), 1);
   dims[axis] = -1;
@@ -107,13 +106,12 @@ Value* Grower::longer_count(const Value& value, size_t axis, const Dim& size, No
 }
 
 /// A square whose elements only tell whether the column is past the row: the mask of a decoder.
-Value* Grower::longer_triangle(const Value& value, size_t axis, const Dim& size, Node& before, int depth) {
+Value* Grower::longer_triangle(const Value& value, size_t axis, const Dim& size, Node& before) {
   const Tensor& tensor = *value.constant;
   const size_t rank = tensor.dims.size();
   if (rank < 2 || axis + 2 < rank || tensor.dims[rank - 1] != tensor.dims[rank - 2] || tensor.dims[rank - 1] < 2 ||
       tensor.count() != tensor.dims[rank - 1] * tensor.dims[rank - 1] || info(tensor.dtype).bits < 8 ||
-      tensor.dtype == DType::String || is_computed(tensor.data) ||
-      !budget().try_take(Resource::Steps, tensor.count()))
+      tensor.dtype == DType::String || is_computed(tensor.data) || !budget().try_take(Resource::Steps, tensor.count()))
     return nullptr;
   const int64_t n = tensor.dims[rank - 1];
   const auto element = [&](int64_t row, int64_t column) { return element_bits(tensor, row * n + column); };
@@ -153,9 +151,9 @@ Value* Grower::longer_triangle(const Value& value, size_t axis, const Dim& size,
     (each == rows ? rows : columns) = longer;
     break;
   }
-  Value* is_past = less_or_equal ? sizes_.add(before, "Less", {rows, columns}, {}, "is_past")
-                                 : sizes_.add(before, "Not", {sizes_.add(before, "Less", {columns, rows})}, {}, "is_past");
-  (void)depth;
+  Value* is_past = less_or_equal
+                       ? sizes_.add(before, "Less", {rows, columns}, {}, "is_past")
+                       : sizes_.add(before, "Not", {sizes_.add(before, "Less", {columns, rows})}, {}, "is_past");
   return sizes_.add(before, "Where", {is_past, one(0, 1), one(1, 0)}, {}, hint_of(value));
 }
 
@@ -166,7 +164,7 @@ Value* Grower::longer_constant(const Value& value, size_t axis, const Dim& size,
     return repeated(one, axis, size, before);
   }
   if (Value* count = longer_count(value, axis, size, before)) return count;
-  return longer_triangle(value, axis, size, before, 0);
+  return longer_triangle(value, axis, size, before);
 }
 
 /// The node once more, with another input.
@@ -185,7 +183,8 @@ Value* Grower::longer_part(Node& slice, size_t axis, const Dim& size, Node& befo
   if (!starts || !ends || sizes_.opset() < kInputs || whole == nullptr || !whole->type.shape) return nullptr;
   const Shape& shape = *whole->type.shape;
   for (size_t i = 0; i < starts->size(); ++i) {
-    const auto at = axes ? from_front((*axes)[i], static_cast<int64_t>(shape.size())) : std::optional(static_cast<int64_t>(i));
+    const auto at =
+        axes ? from_front((*axes)[i], static_cast<int64_t>(shape.size())) : std::optional(static_cast<int64_t>(i));
     if (!at || static_cast<size_t>(*at) != axis) continue;
     if (steps && (*steps)[i] != 1) return nullptr;
     const auto length = shape[axis].constant();
@@ -209,8 +208,8 @@ Value* Grower::longer_lookup(Node& gather, size_t axis, const Dim& size, Node& b
   const auto first = static_cast<size_t>(*of), count = indices->type.shape->size();
   const bool is_index = axis >= first && axis < first + count;
   const size_t in_data = axis < first ? axis : axis + 1 - count;
-  Value* longer = is_index ? grown(indices, axis - first, size, before, depth + 1)
-                           : grown(data, in_data, size, before, depth + 1);
+  Value* longer =
+      is_index ? grown(indices, axis - first, size, before, depth + 1) : grown(data, in_data, size, before, depth + 1);
   return longer == nullptr ? nullptr : copied(gather, is_index ? 1 : 0, longer, before);
 }
 

@@ -20,7 +20,7 @@ class Grower {
   Value* repeated(Value* value, size_t axis, const Dim& size, Node& before);
   Value* longer_constant(const Value& value, size_t axis, const Dim& size, Node& before);
   Value* longer_count(const Value& value, size_t axis, const Dim& size, Node& before);
-  Value* longer_triangle(const Value& value, size_t axis, const Dim& size, Node& before, int depth);
+  Value* longer_triangle(const Value& value, size_t axis, const Dim& size, Node& before);
   Value* longer_part(Node& slice, size_t axis, const Dim& size, Node& before, int depth);
   Value* longer_lookup(Node& gather, size_t axis, const Dim& size, Node& before, int depth);
   Value* copied(Node& node, size_t input, Value* by, Node& before);

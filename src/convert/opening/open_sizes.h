@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "convert/pipeline.h"
 #include "convert/judge.h"
+#include "convert/pipeline.h"
 
 namespace tonnx {
 

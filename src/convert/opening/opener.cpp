@@ -135,20 +135,22 @@ class Opener::View final : public OpenNode {
     for (const Dim& size : elements) numbers.push_back(size.constant().value_or(0));
     const OnnxOpEntry* entry = find_onnx_op(node().domain.view(), node().op.view());
     const int version = entry ? schema_version(node().op.view(), node().version) : 0;
-    const bool is_attribute = node().find_attribute(name) != nullptr || (name == "axes" && version < 13 && input == 1) ||
-                              (name == "split" && version < 13);
+    const bool is_attribute = node().find_attribute(name) != nullptr ||
+                              (name == "axes" && version < 13 && input == 1) || (name == "split" && version < 13);
     if (is_attribute) {
       if (!is_constant)
-        refuse(fmt::format("its sizes are an attribute, which holds numbers alone; tonnx convert --opset 13 first "
-                           "makes it an input"));
+        refuse(
+            fmt::format("its sizes are an attribute, which holds numbers alone; tonnx convert --opset 13 first "
+                        "makes it an input"));
       node().set_attribute(name, std::move(numbers), AttrType::Ints);
       node().mark_changed();
       return;
     }
     const std::string hint = fmt::format("{}_{}", node().output(0) ? node().output(0)->name : node().name, name);
-    Value* list = is_constant ? o_.sizes_.ints(*node().graph, std::move(numbers), hint)
-                              : o_.sizes_.list(elements, node(), hint);
-    if (list == nullptr) refuse("what it needs cannot be computed in the model's opset; tonnx convert --opset 13 first");
+    Value* list =
+        is_constant ? o_.sizes_.ints(*node().graph, std::move(numbers), hint) : o_.sizes_.list(elements, node(), hint);
+    if (list == nullptr)
+      refuse("what it needs cannot be computed in the model's opset; tonnx convert --opset 13 first");
     const Value* old = node().input(input);
     if (old != nullptr && old->type.dtype == DType::Int32)
       list = o_.sizes_.add(node(), "Cast", {list}, {Attribute("to", static_cast<int64_t>(DType::Int32))}, hint);
@@ -175,7 +177,8 @@ class Opener::View final : public OpenNode {
       now.push_back(old[static_cast<size_t>(axis)]);
       turned.push_back((*fixed)[static_cast<size_t>(axis)]);
     }
-    Value* made = o_.sizes_.add(node(), "Transpose", {value}, {Attribute("perm", permutation)}, value->name + "_turned");
+    Value* made =
+        o_.sizes_.add(node(), "Transpose", {value}, {Attribute("perm", permutation)}, value->name + "_turned");
     o_.fixed_types_.learn(made->name, Type::tensor(value->type.dtype, turned));
     o_.parts_[made] = std::move(now);
     if (o_.depends_on_data(value)) o_.data_.insert(made);
@@ -328,13 +331,11 @@ void Opener::check_samples(const Node& node) {
   };
   for (auto at = samples_.begin(); at != samples_.end();) {
     const std::string& name = *at;
-    const bool comes_in = std::any_of(node.inputs().begin(), node.inputs().end(), [&](const Value* value) {
-      return has(value, name) && depends_on_data(value);
+    const bool comes_in = std::any_of(node.inputs().begin(), node.inputs().end(),
+                                      [&](const Value* value) { return has(value, name) && depends_on_data(value); });
+    const bool stays = !comes_in || std::all_of(node.outputs().begin(), node.outputs().end(), [&](const Value* value) {
+      return value == nullptr || !is_used(value) || !depends_on_data(value) || is_one_per_sample(*value, name);
     });
-    const bool stays =
-        !comes_in || std::all_of(node.outputs().begin(), node.outputs().end(), [&](const Value* value) {
-          return value == nullptr || !is_used(value) || !depends_on_data(value) || is_one_per_sample(*value, name);
-        });
     if (stays) {
       ++at;
       continue;
@@ -367,8 +368,9 @@ void Opener::note_size_values(const Node& node) {
   bool result = false;
   if (node.op == "Shape" || node.op == "Size") {
     const Value* input = node.input(0);
-    result = input != nullptr && (!input->type.shape || std::any_of(input->type.shape->begin(), input->type.shape->end(),
-                                                                    [&](const Dim& size) { return is_open(size); }));
+    result =
+        input != nullptr && (!input->type.shape || std::any_of(input->type.shape->begin(), input->type.shape->end(),
+                                                               [&](const Dim& size) { return is_open(size); }));
   } else if (node.op == "Reshape" || node.op == "Expand" || node.op == "Tile") {
     result = follows(node.input(0));
   } else if (node.op != "ConstantOfShape") {

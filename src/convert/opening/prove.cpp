@@ -153,7 +153,8 @@ class Comparison {
     for (int64_t i = 0; i < kMostSamples; ++i) samples.push_back(sample());
     for (const int64_t count : {int64_t{1}, int64_t{2}, kMostSamples}) {
       const std::string answer = compare_at(
-          count, std::vector<std::vector<TensorPtr>>(samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(count)));
+          count,
+          std::vector<std::vector<TensorPtr>>(samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(count)));
       if (!answer.empty()) return answer;
     }
     return "";

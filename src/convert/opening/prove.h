@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 
-#include "convert/opening/request.h"
 #include "convert/judge.h"
+#include "convert/opening/request.h"
 
 namespace tonnx {
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "convert/opening/steady_sizes.h"
 #include "ir/clone.h"
 
 namespace tonnx {
@@ -17,12 +18,12 @@ class SampleLoop {
 
   bool can_loop() {
     if (opset_ < kScan || !request_.is_one_sample() || from_.outputs().empty()) return false;
+    const SteadySizes steady(from_, types_);
     for (const Value* output : from_.outputs()) {
       const Type* type = types_.find(output);
       if (type == nullptr || !type->is_tensor() || !type->shape) return false;
-      // what all samples give has the same sizes, where these follow from those of the inputs
-      const bool is_same = std::all_of(type->shape->begin(), type->shape->end(),
-                                       [&](const Dim& size) { return is_of_inputs(size); });
+      const bool is_same =
+          std::all_of(type->shape->begin(), type->shape->end(), [&](const Dim& size) { return steady.contains(size); });
       const auto one = std::find(type->shape->begin(), type->shape->end(), Dim(1));
       if (!is_same || one == type->shape->end()) return false;
       axes_out_.push_back(one - type->shape->begin());
@@ -68,24 +69,6 @@ class SampleLoop {
   }
 
  private:
-  bool is_of_inputs(const Dim& size) const {
-    for (const auto& [product, coefficient] : size.terms()) {
-      for (const Dim::AtomPtr& atom : product) {
-        if (atom->kind != 's' ? !is_of_inputs(atom->a) || !is_of_inputs(atom->b) : !is_input_size(atom->text))
-          return false;
-      }
-    }
-    return true;
-  }
-
-  bool is_input_size(const std::string& name) const {
-    return std::any_of(from_.inputs().begin(), from_.inputs().end(), [&](const Value* input) {
-      return input->type.shape &&
-             std::any_of(input->type.shape->begin(), input->type.shape->end(),
-                         [&](const Dim& size) { return size.symbol_name() == name; });
-    });
-  }
-
   /// Takes an axis of size 1 away, or puts one in.
   Value* with_axis(Graph& graph, Graph& body, std::string_view op, Value* value, size_t axis, Shape shape) {
     Node* node = body.add_node("", op);

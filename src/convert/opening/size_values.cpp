@@ -104,8 +104,7 @@ Value* SizeValues::atom(const Dim::Atom& atom, Node& before) {
   switch (atom.kind) {
     case '/': return add(before, "Div", {a, b}, {}, "quotient");
     case '%': return opset_ >= kMod ? add(before, "Mod", {a, b}, {}, "rest") : nullptr;
-    default:
-      return opset_ >= kIntegerMax ? add(before, atom.kind == '>' ? "Max" : "Min", {a, b}, {}, "size") : nullptr;
+    default: return opset_ >= kIntegerMax ? add(before, atom.kind == '>' ? "Max" : "Min", {a, b}, {}, "size") : nullptr;
   }
 }
 

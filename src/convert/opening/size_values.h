@@ -45,7 +45,7 @@ class SizeValues {
   FindSource find_source_;
   Visit infer_;
   int64_t opset_;
-  Node* start_;  // the first node of the file's own
+  Node* start_;                          // the first node of the file's own
   std::map<std::string, Value*> known_;  // by text, at the start of the model
   std::vector<Node*> made_;
   std::vector<Value*> constants_;

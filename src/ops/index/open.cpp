@@ -1,4 +1,5 @@
-// open.cpp - Gather, Scatter and their kin where the axis that is indexed holds samples: each sample has its own places.
+// open.cpp - Gather, Scatter and their kin where the axis that is indexed holds samples: each sample has its own
+// places.
 #include "ops/index/open.h"
 
 #include <algorithm>
@@ -26,8 +27,8 @@ std::optional<SampleAxis> find_samples(const OpenNode& n, size_t axis) {
   return result;
 }
 
-/// The dimension of indices along which the samples lie: the one that is as long as there are samples, or else the first
-/// of size 1.
+/// The dimension of indices along which the samples lie: the one that is as long as there are samples, or else the
+/// first of size 1.
 std::optional<size_t> sample_dim(const OpenNode& n, size_t input, size_t rank, const Dim& count) {
   const Shape *now = n.shape(input), *fixed = n.fixed_shape(input);
   if (now == nullptr || fixed == nullptr || now->size() != fixed->size()) return std::nullopt;
@@ -44,8 +45,7 @@ std::optional<size_t> sample_dim(const OpenNode& n, size_t input, size_t rank, c
 Value* first_elements(OpenNode& n, const SampleAxis& samples, size_t dim, size_t rank) {
   std::vector<int64_t> dims(rank, 1);
   dims[dim] = -1;
-  return n.add("Reshape", {n.count_up(samples.count, samples.stride),
-                           n.ints(dims, {static_cast<int64_t>(rank)})});
+  return n.add("Reshape", {n.count_up(samples.count, samples.stride), n.ints(dims, {static_cast<int64_t>(rank)})});
 }
 
 bool may_be_negative(const Value& indices) {
@@ -105,7 +105,8 @@ const Value* source_of_column(const Value* indices, int64_t column) {
   const auto axis = join && rank ? from_front(int_of(*join, "axis").value_or(0), *rank) : std::nullopt;
   if (!axis || *axis != *rank - 1) return indices;
   for (const Value* part : join->inputs()) {
-    const auto width = part->type.shape && !part->type.shape->empty() ? part->type.shape->back().constant() : std::nullopt;
+    const auto width =
+        part->type.shape && !part->type.shape->empty() ? part->type.shape->back().constant() : std::nullopt;
     if (!width) return indices;
     if (column < *width) return part;
     column -= *width;

@@ -56,8 +56,7 @@ void open_split(OpenNode& n) {
   const bool is_even = std::all_of(parts->begin(), parts->end(), [&](const Dim& part) { return part == (*parts)[0]; });
   if (!is_even)
     n.refuse(fmt::format("axis {} is split in parts of fixed sizes, and its size {} is open", *axis, size.text()));
-  n.set_list(1, "split",
-             Dims(parts->size(), each ? *each : floor_div(size, static_cast<int64_t>(parts->size()))));
+  n.set_list(1, "split", Dims(parts->size(), each ? *each : floor_div(size, static_cast<int64_t>(parts->size()))));
 }
 
 /// An end that was the end of the axis is its end still.
@@ -80,7 +79,7 @@ void open_slice(OpenNode& n) {
         (*starts)[i] = INT64_MAX;
         changes_starts = true;
       }
-      if (*end < -*size && *end > INT32_MIN) {
+      if (*end<-*size&& * end> INT32_MIN) {
         (*ends)[i] = INT64_MIN + 1;
         changes_ends = true;
       }

@@ -1,5 +1,4 @@
 // resize.cpp - images made larger and smaller: Resize, and Upsample which it came from.
-#include "ops/resize/open.h"
 #include "ops/resize/resize.h"
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "ops/frame/rank_choice.h"
 #include "ops/frame/same_value.h"
 #include "ops/resize/eval.h"
+#include "ops/resize/open.h"
 #include "ops/resize/raise.h"
 #include "ops/resize/types.h"
 

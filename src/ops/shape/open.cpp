@@ -133,8 +133,8 @@ Dims list_for(const Shape& from, const Shape& to, bool zero_is_zero) {
   const auto stays = [&](size_t i) { return !zero_is_zero && i < from.size() && from[i] == to[i]; };
   size_t others = 0;
   for (size_t i = 0; i < to.size(); ++i) others += to[i].is_constant() || stays(i) ? 0 : 1;
-  const auto open = static_cast<size_t>(
-      std::count_if(to.begin(), to.end(), [](const Dim& size) { return !size.is_constant(); }));
+  const auto open =
+      static_cast<size_t>(std::count_if(to.begin(), to.end(), [](const Dim& size) { return !size.is_constant(); }));
   const bool has_zero = std::any_of(to.begin(), to.end(), [](const Dim& size) { return size.is(0); });
   if (open == 1 && !has_zero) {
     for (Dim& size : list) size = size.is_constant() ? size : Dim(-1);
@@ -275,9 +275,9 @@ void open_squeeze(OpenNode& n) {
   std::vector<int64_t> axes;
   for (int64_t i = 0; i < rank; ++i) {
     const auto at = static_cast<size_t>(i);
-    const bool is_asked = list ? std::any_of(list->begin(), list->end(),
-                                             [&](const Dim& axis) { return axis.is(i) || axis.is(i - rank); })
-                               : (*fixed)[at].is(1);
+    const bool is_asked =
+        list ? std::any_of(list->begin(), list->end(), [&](const Dim& axis) { return axis.is(i) || axis.is(i - rank); })
+             : (*fixed)[at].is(1);
     if (!is_asked) continue;
     if (n.is_open((*now)[at]))
       n.refuse(fmt::format("axis {} is taken away, and its size {} is open", i, (*now)[at].text()));
