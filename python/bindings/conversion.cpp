@@ -69,11 +69,18 @@ void write_python(ModuleConversion& self, const std::string& path, const Names& 
 using DynamicRows = std::vector<std::tuple<std::string, int64_t, std::string, int64_t, std::optional<int64_t>>>;
 
 void write_model(const ModuleConversion& self, const std::string& path, std::optional<int64_t> opset,
-                 std::optional<bool> external_data, const DynamicRows& dynamic) {
+                 std::optional<bool> external_data, const DynamicRows& dynamic, const nb::object& compare,
+                 const nb::object& warn) {
   WriteOptions options;
   options.opset = opset;
   options.external_data = external_data;
   for (const auto& [input, axis, name, low, high] : dynamic) options.dynamic.push_back({input, axis, name, low, high});
+  if (!compare.is_none()) {
+    options.compare = [&compare](const std::string& a, const std::string& b) {
+      return nb::cast<std::string>(compare(a, b));
+    };
+  }
+  if (!warn.is_none()) options.on_warning = [&warn](const std::string& text) { warn(text_object(text)); };
   self.model().write(path, options);
 }
 
@@ -107,7 +114,8 @@ void bind_conversion(nb::module_& m) {
       .def("source_and_state", source_and_state)
       .def("write_python", write_python)
       .def("write", write_model, nb::arg("path"), nb::arg("opset").none() = nb::none(),
-           nb::arg("external_data").none() = nb::none(), nb::arg("dynamic") = nb::list())
+           nb::arg("external_data").none() = nb::none(), nb::arg("dynamic") = nb::list(),
+           nb::arg("compare").none() = nb::none(), nb::arg("warn").none() = nb::none())
       .def("text", [](const ModuleConversion& self) { return self.model().text(); });
   m.def(
       "write_module",

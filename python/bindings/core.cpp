@@ -33,7 +33,7 @@ int run_cli(const std::vector<std::string>& arguments, const nb::object& compare
     make_judge = [function = nb::handle(compare)](const tonnx::cli::JudgeOptions& options) -> tonnx::cli::CompareFiles {
       return [function, options](const std::string& source, const std::string& result) {
         return call_for_text(function, source, result, options.times, options.shapes, options.data, options.relative,
-                             options.absolute, options.allow_ops, options.library);
+                             options.absolute, options.allow_ops, options.library, options.outputs_only);
       };
     };
   }

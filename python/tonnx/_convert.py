@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, overload
 
 from tonnx import _core, _registry
+from tonnx._compare import compare_opened
 from tonnx._error import Error, translated
 from tonnx._limits import Limits, budget
 
@@ -24,6 +26,7 @@ class SerializableModel(Protocol):
 
 # the name of a size, or its name and the range that it is in
 Dynamic = str | tuple[str, int, int | None]
+Opened = Mapping[str, Mapping[int, Dynamic]] | Literal["auto"]
 Source = str | os.PathLike[str] | bytes | SerializableModel
 
 
@@ -52,7 +55,8 @@ def convert(
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     input_types: Mapping[str, str] | None = None,
     external_data: bool | None = None,
-    dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
+    dynamic: Opened | None = None,
+    verify: bool = True,
     allow_ops: Sequence[str] = (),
     source_lines: bool | None = None,
     flat: bool = False,
@@ -70,7 +74,8 @@ def convert(
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     input_types: Mapping[str, str] | None = None,
     external_data: bool | None = None,
-    dynamic: Mapping[str, Mapping[int, Dynamic]] | None = None,
+    dynamic: Opened | None = None,
+    verify: bool = True,
     allow_ops: Sequence[str] = (),
     mmap: bool = False,
     source_lines: bool | None = None,
@@ -93,7 +98,9 @@ def convert(
     the inputs of an ONNX model; -1 leaves a size as it is. A `.pt` file has no shapes: `input_shapes` and `input_types`
     (`{"ids": "int64"}`, float32 where nothing is said) give them, by names or by places ("0"); -1 is an open size.
     `dynamic` is for an ONNX model that becomes `.pt2`, `.pt` or `.onnx`: `{"x": {0: "batch"}}` makes a size of an input
-    one that varies, and `{"x": {0: ("batch", 1, 64)}}` says in which range.
+    one that varies, and `{"x": {0: ("batch", 1, 64)}}` says in which range; "auto" opens the first size of every input.
+    Sizes inside that follow from it follow. The result is compared with the original, at its own size and sample by
+    sample, by ONNX Runtime where that is installed; `verify=False` leaves that out.
     `allow_ops` is for a `.pt2` source: operators that tonnx does not know are refused, unless they are named here as
     `library::name`; the code then calls them through torch.ops.
     `mmap` is for a module made of a file: its weights are then views of the mapped file, and take neither time nor
@@ -161,12 +168,21 @@ def convert(
         elif Path(path).suffix.lower() in (".pt2", ".pt") and conversion.has_external(_registry.registered()):
             _to_traced(conversion, title, path, dynamic or {})
         else:
-            conversion.write(path, opset, external_data, _dynamic_list(dynamic or {}))
+            judge = compare_opened if dynamic and verify else None
+            conversion.write(path, opset, external_data, _dynamic_list(dynamic or {}), judge, _warn)
     return None
 
 
-def _dynamic_list(dynamic: Mapping[str, Mapping[int, Dynamic]]) -> list[tuple[str, int, str, int, int | None]]:
-    rows = []
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=4)
+
+
+def _dynamic_list(dynamic: Opened) -> list[tuple[str, int, str, int, int | None]]:
+    if dynamic == "auto":
+        return [("", 0, "batch", 0, None)]
+    if isinstance(dynamic, str):
+        raise TypeError(f'dynamic is "auto" or a dict such as {{"x": {{0: "batch"}}}}, not {dynamic!r}')
+    rows: list[tuple[str, int, str, int, int | None]] = []
     for name, axes in dynamic.items():
         for axis, size in axes.items():
             rows.append((name, axis, size, 0, None) if isinstance(size, str) else (name, axis, *size))
@@ -241,9 +257,7 @@ def _built(
     return model
 
 
-def _to_traced(
-    conversion: _core.Conversion, title: str, path: str, dynamic: Mapping[str, Mapping[int, Dynamic]]
-) -> None:
+def _to_traced(conversion: _core.Conversion, title: str, path: str, dynamic: Opened) -> None:
     from tonnx._traced_program import write_traced
 
     if dynamic:

@@ -65,6 +65,8 @@ class Conversion:
         opset: int | None = None,
         external_data: bool | None = None,
         dynamic: list[tuple[str, int, str, int, int | None]] = ...,
+        compare: Callable[[str, str], str] | None = ...,
+        warn: Callable[[str], object] | None = ...,
     ) -> None: ...
     def text(self) -> str: ...
 

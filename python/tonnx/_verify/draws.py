@@ -113,5 +113,15 @@ def _mask(rng: np.random.Generator, shape: Shape, draw: int) -> np.ndarray:
     return np.asarray(np.arange(shape[-1]) < ends)
 
 
+def spread(array: np.ndarray, shape: Shape) -> np.ndarray:
+    """The array at another shape: repeated along each axis, or cut off."""
+    import numpy as np
+
+    for axis, size in enumerate(shape):
+        if size != array.shape[axis]:
+            array = np.take(array, np.arange(size) % max(array.shape[axis], 1), axis)
+    return array
+
+
 def title(draw: int) -> str:
     return FLOATS[draw % len(FLOATS)][0]

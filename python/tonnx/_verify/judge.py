@@ -15,6 +15,7 @@ from tonnx._verify.measure import Tolerance, measure
 from tonnx._verify.plan import Feeds, Plan
 from tonnx._verify.report import LayerComparison, OutputComparison, VerifyReport
 from tonnx._verify.runners import Depth, Runner, Tolerances, Value, identifier
+from tonnx._verify.samples import Samples
 from tonnx._verify.work import Work
 
 if TYPE_CHECKING:
@@ -72,8 +73,17 @@ class Judge:
         least = draws if self.plan.is_random else 1
         self._compare_draws(least, least if outputs_only or not self.plan.is_random else max(least, DRAWS))
         report = self.report
+        if report.is_same_outside and self._draws:
+            samples = Samples(self.a, self.b, self.plan, self.tolerance, self._pairs)
+            report.sizes = list(samples.checks(self._depth))
         is_hidden = report.coverage is None or not report.coverage.is_complete
-        looks_inside = report.is_same_outside and is_hidden and not outputs_only and not self.tolerance.is_given
+        looks_inside = (
+            report.is_same_outside
+            and report.is_same_at_other_sizes
+            and is_hidden
+            and not outputs_only
+            and not self.tolerance.is_given
+        )
         if layers or looks_inside:
             self._compare_inside(is_asked=layers)
 

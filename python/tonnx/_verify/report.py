@@ -70,6 +70,32 @@ class LayerComparison(OutputComparison):
 
 
 @dataclass
+class SizeCheck:
+    """A size that one model fixes and the other leaves open: what the open model does at other sizes."""
+
+    name: str
+    is_compared: bool = True  # with the fixed model, run once for each sample; otherwise it only has to run
+    sizes: list[int] = field(default_factory=list)  # at which it ran
+    ok: bool = True
+    why: str = ""
+    note: str = ""
+
+    def fail(self, size: int, why: str) -> None:
+        self.ok, self.why = False, f"at {self.name} = {size}: {why}"
+
+    def __str__(self) -> str:
+        if not self.ok:
+            return f"{self.name} is open in one model alone. DIFFERS {self.why}"
+        at = " and ".join(str(size) for size in self.sizes)
+        if not at:
+            return f"{self.name} is open in one model alone, and was not tried at another size" + (
+                f": {self.why}" if self.why else ""
+            )
+        done = "compared sample by sample" if self.is_compared else "runs"
+        return f"{self.name} is open in one model alone: {done} at {at}" + (f"; {self.note}" if self.note else "")
+
+
+@dataclass
 class VerifyReport:
     """What verify found. It is true where the outputs are the same."""
 
@@ -87,14 +113,19 @@ class VerifyReport:
     inside: int = 0  # values inside that were compared
     coverage: Coverage | None = None  # None where no model can be differentiated
     is_hidden_difference: bool = False  # the first difference is one that no output shows
+    sizes: list[SizeCheck] = field(default_factory=list)  # those that only one of the models fixes
 
     @property
     def is_same_outside(self) -> bool:
         return not self.missing and all(output.ok for output in self.outputs)
 
     @property
+    def is_same_at_other_sizes(self) -> bool:
+        return all(check.ok for check in self.sizes)
+
+    @property
     def ok(self) -> bool:
-        return self.is_same_outside and not self.is_hidden_difference
+        return self.is_same_outside and self.is_same_at_other_sizes and not self.is_hidden_difference
 
     def __bool__(self) -> bool:
         return self.ok
@@ -106,6 +137,7 @@ class VerifyReport:
         lines.append(f"inputs   {data}{kinds}")
         lines += [f"{'output' if i == 0 else '':<9}{output}" for i, output in enumerate(self.outputs)]
         lines += [f"output   {text}" for text in self.missing]
+        lines += [f"{'size' if i == 0 else '':<9}{check}" for i, check in enumerate(self.sizes)]
         if self.steps is not None:
             wrong = sum(not layer.ok for layer in self.layers)
             lines.append(
@@ -127,11 +159,14 @@ class VerifyReport:
         """The last line."""
         if self.is_hidden_difference:
             return "DIFFERENT inside, where the outputs do not show it at these inputs"
+        if self.is_same_outside and not self.is_same_at_other_sizes:
+            return "DIFFERENT at other sizes"
         return "same" if self.ok else "DIFFERENT"
 
     def difference(self) -> str:
         """What differs, in one line."""
         if self.is_hidden_difference and self.first_difference is not None:
             return f"inside, where no output shows it: {OutputComparison.__str__(self.first_difference)}"
-        wrong = next((str(output) for output in self.outputs if not output.ok), "")
-        return wrong or ", ".join(self.missing)
+        wrong: list[object] = [output for output in self.outputs if not output.ok]
+        wrong += [check for check in self.sizes if not check.ok]
+        return str(wrong[0]) if wrong else ", ".join(self.missing)
