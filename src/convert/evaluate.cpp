@@ -87,9 +87,9 @@ bool has_user(const Value* value) {
 /// A node whose output is all elements of its first input, maybe in another order or of another type.
 bool hands_on_all(const Node& node) {
   const Value *from = node.input(0), *to = node.output(0);
-  const auto count = from != nullptr && from->constant ? std::optional(from->constant->count()) : std::nullopt;
+  const Tensor* constant = from != nullptr ? from->constant.get() : nullptr;
   const auto dims = to != nullptr ? static_dims(to) : std::nullopt;
-  return has_trait(node, kMoves) && count && dims && count_of(*dims) == *count;
+  return has_trait(node, kMoves) && constant != nullptr && dims && count_of(*dims) == constant->count();
 }
 
 /// Whether a layer gets what the node gives, turned and joined, that PyTorch has in another order: the exporter sorted

@@ -34,12 +34,6 @@ void see_through_invariants(const Node& node, Graph& body) {
   }
 }
 
-Type without_sizes(Type type) {
-  type.shape.reset();
-  for (Type& element : type.elements) element = without_sizes(element);
-  return type;
-}
-
 }  // namespace
 
 /// False where the node is neither an If nor a Loop.
@@ -145,7 +139,7 @@ void OnnxInference::visit_loop(Node& node) {
   // more
   for (int round = 0; round < kRounds && carried > 0; ++round) {
     if (round == kRounds - 1 || loop_depth_ >= kDepth) {
-      for (Type& type : types) type = without_sizes(type);
+      for (Type& type : types) type = without_shapes(type);
       break;
     }
     const std::vector<Type> before = types;
@@ -156,7 +150,7 @@ void OnnxInference::visit_loop(Node& node) {
         types[i] = merged(types[i], outside(trial->outputs()[i + 1]->type, mark), mark);
     } catch (const Error& e) {  // the first iteration's sizes do not fit the second: the walk below says what is wrong
       if (e.kind() == ErrorKind::Internal) throw;
-      for (Type& type : types) type = without_sizes(type);
+      for (Type& type : types) type = without_shapes(type);
       round = kRounds;
     }
     trial->release_uses();

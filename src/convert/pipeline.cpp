@@ -8,7 +8,6 @@
 #include "base/nearest.h"
 #include "base/output_file.h"
 #include "convert/inference.h"
-#include "convert/opening/open_sizes.h"
 #include "convert/opset.h"
 #include "convert/raising.h"
 #include "convert/scope_names.h"
@@ -30,47 +29,6 @@
 
 namespace tonnx {
 namespace fs = std::filesystem;
-
-size_t require_input(const Model& model, const std::string& name) {
-  Names known;
-  for (const Value* value : inputs_without_values(*model.graph)) known.emplace_back(value->name);
-  if (std::find(known.begin(), known.end(), name) == known.end())
-    fail_invalid("the model has no input '{}'; it has: {}", name, nearest_list(name, known));
-  const auto& inputs = model.graph->inputs();
-  const auto at = std::find_if(inputs.begin(), inputs.end(), [&](const Value* value) { return value->name == name; });
-  require((*at)->type.is_tensor(), "input '{}' is not a tensor", name);
-  return static_cast<size_t>(at - inputs.begin());
-}
-
-void forget_declared_shapes(Model& model) {
-  model.graph->value_declarations.clear();
-  for (const Node& node : *model.graph) {
-    for (Value* output : node.outputs()) {
-      if (output != nullptr) output->type.shape.reset();
-    }
-  }
-  for (size_t i = 0; i < model.graph->outputs().size(); ++i) model.graph->output_declarations[i] = {};
-}
-
-void set_input_shapes(Model& model, const std::map<std::string, std::vector<int64_t>>& shapes) {
-  for (const auto& [name, dims] : shapes) {
-    const size_t at = require_input(model, name);
-    Value& input = *model.graph->inputs()[at];
-    require(!input.type.shape || input.type.shape->size() == dims.size(),
-            "input '{}' has {} dimensions, and {} are given", name, input.type.shape ? input.type.shape->size() : 0,
-            dims.size());
-    if (!input.type.shape) input.type.shape = Shape(dims.size(), Dim::symbol(""));
-    for (size_t i = 0; i < dims.size(); ++i) {
-      if (dims[i] >= 0) (*input.type.shape)[i] = dims[i];
-    }
-    model.graph->input_declarations[at] = {};
-  }
-  if (!shapes.empty()) forget_declared_shapes(model);
-}
-
-void set_dynamic_dims(Model& model, const ConvertOptions& options) {
-  if (!options.dynamic.empty()) open_sizes(model, options.dynamic, {.judge = options.compare, .warn = options.warn});
-}
 
 namespace {
 

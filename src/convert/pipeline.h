@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/budget.h"
+#include "convert/input_sizes.h"
 #include "convert/judge.h"
 #include "convert/lowering.h"
 #include "convert/raising.h"
@@ -17,15 +18,6 @@
 #include "ops/frame/allowed_ops.h"
 
 namespace tonnx {
-
-/// A size of an input that may vary from call to call.
-struct DynamicDim {
-  std::string input;  // empty: all that have a first size as large as that of the first input
-  int64_t axis;
-  std::string name;
-  int64_t low = 0;
-  std::optional<int64_t> high;
-};
 
 struct ScriptCall;
 
@@ -82,17 +74,6 @@ void convert_program(Program& program, const std::string& target, const ConvertO
 /// The program of a TorchScript archive, as torch.export would give it.
 Program read_script(const std::string& path, const ConvertOptions& options);
 Program read_script(const std::string& path, const ScriptCall& call);
-
-/// Where an input of the model is among all; throws InvalidModel where there is none of that name.
-size_t require_input(const Model& model, const std::string& name);
-/// What the file says of values other than inputs held for shapes that these had.
-void forget_declared_shapes(Model& model);
-
-/// Gives inputs other shapes than the file does.
-void set_input_shapes(Model& model, const std::map<std::string, std::vector<int64_t>>& shapes);
-
-/// Makes sizes of inputs symbols; those of one name are equal.
-void set_dynamic_dims(Model& model, const ConvertOptions& options);
 
 /// What keeps a model from becoming PyTorch code; its functions are inlined on the way.
 std::vector<UnsupportedOp> find_unsupported(Model& model, const LoweringOptions& options = {});

@@ -229,26 +229,6 @@ void make_constant_nodes(Function& function) {
   if (!initializers.empty()) function.source = {};
 }
 
-/// Where more is known of the sizes of an output than the file says, the new file says it.
-void declare_outputs(Graph& graph, const std::vector<Type>& declared) {
-  for (size_t i = 0; i < declared.size(); ++i) {
-    Value* output = graph.outputs()[i];
-    const Type found = output->type;
-    output->type = declared[i];
-    const bool is_other = declared[i].kind != Type::Kind::Unknown && !declared[i].is_tensor();
-    if (is_other || !found.is_tensor() || !found.shape || found.dtype == DType::Undefined) continue;
-    if (declared[i].is_tensor() && declared[i].shape && declared[i].shape->size() == found.shape->size()) {
-      for (size_t d = 0; d < found.shape->size(); ++d) {
-        const Dim& size = (*found.shape)[d];
-        if (size.is_constant()) (*output->type.shape)[d] = size;
-      }
-    } else {
-      output->type = found;
-    }
-    if (!(output->type == declared[i])) graph.output_declarations[i] = {};
-  }
-}
-
 /// What a function calls may be of domains that the model does not import.
 void import_domains_of_functions(Model& model) {
   for (const Function& function : model.functions) {

@@ -21,6 +21,12 @@ bool Type::operator==(const Type& other) const {
   return kind == other.kind && dtype == other.dtype && shape == other.shape && elements == other.elements;
 }
 
+Type without_shapes(Type type) {
+  type.shape.reset();
+  for (Type& element : type.elements) element = without_shapes(std::move(element));
+  return type;
+}
+
 std::string text_of(const Type& type) {
   const auto element = [&] { return type.elements.empty() ? std::string("?") : text_of(type.elements[0]); };
   const auto array = [&] { return std::string(name_of(type.dtype)) + (type.shape ? text_of(*type.shape) : ""); };

@@ -50,6 +50,9 @@ struct Type {
   bool operator==(const Type& other) const;
 };
 
+/// The same kind of value, of which not even the rank is known; nor that of what it holds.
+Type without_shapes(Type type);
+
 /// `float32[batch, 3]`, `float32` where the rank is unknown, `seq(int64[])`, `optional(...)`, `map(int64, ...)`, `?`.
 std::string text_of(const Type& type);
 

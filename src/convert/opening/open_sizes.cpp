@@ -68,7 +68,11 @@ void say_not_judged(const Proof& proof, const OpeningOptions& options) {
 void open_sizes(Model& model, const std::vector<DynamicDim>& dims, const OpeningOptions& options) {
   constexpr int kMostAttempts = 100;
   const OpeningRequest request = read_request(model, dims);
-  if (request.opened.empty()) return declare_open(model, request);
+  const std::vector<Type> declared = output_ranks(model);
+  if (request.opened.empty()) {
+    declare_open(model, request);
+    return infer_outputs(model, declared);
+  }
   inline_functions(model);
   const FixedTypes types(model);
   Proof proof(model, request, types, options.judge);
@@ -83,7 +87,7 @@ void open_sizes(Model& model, const std::vector<DynamicDim>& dims, const Opening
       if (!difference.empty()) fail_unsupported("the model cannot be opened: {}", difference);
       say_not_judged(proof, options);
       model = std::move(opened);
-      return;
+      return declare_outputs(*model.graph, declared);
     } catch (const Error& e) {
       if (e.kind() == ErrorKind::Internal) throw;
       if (!reason) reason = e;
@@ -96,6 +100,7 @@ void open_sizes(Model& model, const std::vector<DynamicDim>& dims, const Opening
                             reason->what()));
   say_not_judged(proof, options);
   model = std::move(*loop);
+  declare_outputs(*model.graph, declared);
 }
 
 }  // namespace tonnx

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "convert/judge.h"
-#include "convert/pipeline.h"
+#include "convert/input_sizes.h"
 
 namespace tonnx {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "convert/opening/fixed_types.h"
-#include "convert/pipeline.h"
+#include "convert/input_sizes.h"
 #include "ir/dim_map.h"
 
 namespace tonnx {

@@ -214,8 +214,23 @@ void infer_get_element(InferNode& n) {
 
 Values lower_get_element(const OnnxNode& n, AtenBuilder&) { return n.input("input"); }
 
+/// Whether the value is known to be a tensor or a sequence that is no optional: older opsets do not take it.
+bool is_no_optional(const Value* value) {
+  return value != nullptr && value->type.kind != Type::Kind::Optional && value->type.kind != Type::Kind::Unknown;
+}
+
 void down_has_element_15(OnnxEdit& edit) {
-  if (edit.node().input(0) == nullptr) edit.cannot("the older opset needs the input");
+  const Value* input = edit.node().input(0);
+  if (input == nullptr) edit.cannot("the older opset needs the input");
+  if (!is_no_optional(input)) return;
+  edit.node().set_input(0, edit.constant(make_scalar(DType::Bool, 1), "has_element"));
+  edit.node().op = "Identity";
+}
+
+void down_get_element_15(OnnxEdit& edit) {
+  if (!is_no_optional(edit.node().input(0))) return;
+  edit.node().op = "Identity";
+  edit.node().mark_changed();
 }
 
 // Python
@@ -275,7 +290,8 @@ constexpr OpsetStep kSplitHistory[] = {{.to = 24, .adds = kBFloat16}};
 constexpr OpsetStep kOptionalHistory[] = {
     {.to = 28, .adds = kBFloat16 | kFloat8 | kFloat4 | kFloat8E8M0 | kInt4 | kInt2}};
 constexpr OpsetStep kGetElementHistory[] = {
-    {.to = 18}, {.to = 28, .adds = kBFloat16 | kFloat8 | kFloat4 | kFloat8E8M0 | kInt4 | kInt2}};
+    {.to = 18, .down = down_get_element_15},
+    {.to = 28, .adds = kBFloat16 | kFloat8 | kFloat4 | kFloat8E8M0 | kInt4 | kInt2}};
 constexpr OpsetStep kHasElementHistory[] = {
     {.to = 18, .down = down_has_element_15},
     {.to = 28, .adds = kBFloat16 | kFloat8 | kFloat4 | kFloat8E8M0 | kInt4 | kInt2}};
