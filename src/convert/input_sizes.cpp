@@ -14,12 +14,6 @@
 namespace tonnx {
 namespace {
 
-Type ranked(Type type) {
-  if (type.shape) type.shape = Shape(type.shape->size(), Dim::symbol(""));
-  for (Type& element : type.elements) element = ranked(std::move(element));
-  return type;
-}
-
 void forget_shapes(Graph& graph) {
   graph.value_declarations.clear();
   for (Bytes& declaration : graph.output_declarations) declaration = {};
@@ -27,7 +21,7 @@ void forget_shapes(Graph& graph) {
     for (const GraphPtr& subgraph : subgraphs_of(node)) {
       node.mark_changed();
       for (Bytes& declaration : subgraph->input_declarations) declaration = {};
-      for (Value* input : subgraph->inputs()) input->type = without_shapes(std::move(input->type));
+      for (Value* input : subgraph->inputs()) input->type = ranked(std::move(input->type));
       forget_shapes(*subgraph);
     }
     for (Value* output : node.outputs()) {

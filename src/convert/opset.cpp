@@ -169,8 +169,22 @@ void change(Graph& graph, int64_t target, std::vector<Obstacle>& obstacles) {
   }
 }
 
-/// What follows for the types of values that the file says nothing of. Inference that brings nodes to the newest opset
-/// works on a copy.
+/// The file says that the value has another rank than the one that is computed. A checker that knows the operator only
+/// at the other opset notices that there.
+bool has_other_rank(const Type& declared, const Type& found) {
+  return declared.is_tensor() && found.is_tensor() && declared.shape && found.shape &&
+         declared.shape->size() != found.shape->size();
+}
+
+void forget_declaration(Graph& graph, const Value* value) {
+  for (size_t i = 0; i < graph.outputs().size() && i < graph.output_declarations.size(); ++i) {
+    if (graph.outputs()[i] == value) graph.output_declarations[i] = {};
+  }
+  std::erase_if(graph.value_declarations, [&](const auto& declared) { return declared.first == value; });
+}
+
+/// What follows for the types of values that the file says nothing of, or what cannot be. Inference that brings nodes
+/// to the newest opset works on a copy.
 void infer_unknown_types(Model& model) {
   if (model.file_size == 0) return;  // made here, where types are known
   const Model copy = clone(model);
@@ -188,11 +202,14 @@ void infer_unknown_types(Model& model) {
   }
   for (const Node& node : *model.graph) {
     for (Value* output : node.outputs()) {
-      if (output == nullptr ||
-          (output->type.kind != Type::Kind::Unknown && (!output->type.is_tensor() || output->type.shape)))
-        continue;
-      const auto at = types.find(output->name);
-      if (at != types.end() && at->second->kind != Type::Kind::Unknown) output->type = *at->second;
+      const auto at = output != nullptr ? types.find(output->name) : types.end();
+      if (at == types.end() || at->second->kind == Type::Kind::Unknown) continue;
+      const Type& found = *at->second;
+      const bool is_wrong = has_other_rank(output->type, found);
+      if (is_wrong) forget_declaration(*model.graph, output);
+      const bool is_known =
+          output->type.kind != Type::Kind::Unknown && (!output->type.is_tensor() || output->type.shape);
+      if (is_wrong || !is_known) output->type = found;
     }
   }
 }

@@ -21,6 +21,12 @@ bool Type::operator==(const Type& other) const {
   return kind == other.kind && dtype == other.dtype && shape == other.shape && elements == other.elements;
 }
 
+Type ranked(Type type) {
+  if (type.shape) type.shape = Shape(type.shape->size(), Dim::symbol(""));
+  for (Type& element : type.elements) element = ranked(std::move(element));
+  return type;
+}
+
 Type without_shapes(Type type) {
   type.shape.reset();
   for (Type& element : type.elements) element = without_shapes(std::move(element));

@@ -50,6 +50,8 @@ struct Type {
   bool operator==(const Type& other) const;
 };
 
+/// The same kind of value, of which only the rank is known.
+Type ranked(Type type);
 /// The same kind of value, of which not even the rank is known; nor that of what it holds.
 Type without_shapes(Type type);
 

@@ -41,7 +41,8 @@ void FixedTypes::forget_found(Graph& graph, const std::vector<const Value*>& kno
     const bool is_input = value.producer == nullptr && value.graph == &graph;
     value.known_ints.reset();
     if (!kept.contains(&value)) value.constant.reset();
-    if (!is_input) value.type.shape.reset();
+    if (!is_input)
+      value.type = value.producer == nullptr ? ranked(std::move(value.type)) : without_shapes(std::move(value.type));
   });
 }
 

@@ -84,6 +84,35 @@ Value* Grower::repeated(Value* value, size_t axis, const Dim& size, Node& before
   return sizes_.add(before, sizes_.opset() >= kExpand ? "Expand" : "Tile", {value, sizes}, {}, hint_of(*value));
 }
 
+Value* Grower::repeated_for_samples(Value* value, size_t axis, const SizeParts& parts, Node& before) {
+  constexpr int64_t kExpand = 8;
+  const Shape& shape = *value->type.shape;
+  if (sizes_.opset() < kExpand) return nullptr;
+  Dim count = 1, together = 1;
+  Dims apart(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axis)), repeated(axis, 1), joined = apart;
+  for (const SizePart& part : parts) {
+    if (!(part.now == part.fixed) && !part.fixed.is(1)) return nullptr;  // what it has more than before is not known
+    apart.push_back(part.fixed);
+    repeated.push_back(part.now == part.fixed ? Dim(1) : part.now);
+    count = count * part.fixed;
+    together = together * part.now;
+  }
+  if (!(count == shape[axis])) return nullptr;
+  joined.push_back(together);
+  for (size_t i = axis + 1; i < shape.size(); ++i) {
+    apart.push_back(shape[i]);
+    repeated.emplace_back(1);
+    joined.push_back(shape[i]);
+  }
+  Value* made = value;
+  for (const auto& [op, sizes] : {std::pair("Reshape", &apart), {"Expand", &repeated}, {"Reshape", &joined}}) {
+    Value* list = sizes_.list(*sizes, before, value->name + "_sizes");
+    if (list == nullptr) return nullptr;
+    made = sizes_.add(before, op, {made, list}, {}, hint_of(*value));
+  }
+  return made;
+}
+
 /// Numbers that count on, along the only axis that has more than one.
 Value* Grower::longer_count(const Value& value, size_t axis, const Dim& size, Node& before) {
   constexpr int64_t kRange = 11;

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "convert/opening/size_values.h"
+#include "ops/frame/open_node.h"
 
 namespace tonnx {
 
@@ -15,6 +16,8 @@ class Grower {
   /// What stands for the value, which has a fixed size along that axis, where it has to be as long as `size`; made in
   /// front of `before`. Null where nothing tells what the further elements are.
   Value* grown(Value* value, size_t axis, const Dim& size, Node& before, int depth = 0);
+  /// The value once for each sample, where the axis counts the elements of all samples: `parts` says in which order.
+  Value* repeated_for_samples(Value* value, size_t axis, const SizeParts& parts, Node& before);
 
  private:
   Value* repeated(Value* value, size_t axis, const Dim& size, Node& before);

@@ -54,6 +54,12 @@ class Proof {
   std::string source_, not_judged_;
 };
 
+/// The text of an error, with what went on around it.
+std::string in_one_line(std::string text) {
+  for (size_t at = text.find("\n  "); at != std::string::npos; at = text.find("\n  ", at)) text.replace(at, 3, ", ");
+  return text;
+}
+
 void warn(const OpeningOptions& options, const std::string& text) {
   if (options.warn) options.warn(text);
 }
@@ -82,6 +88,7 @@ void open_sizes(Model& model, const std::vector<DynamicDim>& dims, const Opening
     Model opened = clone(model);
     try {
       declare_open(opened, request);
+      forget_declared_shapes(opened);
       Opener(opened, types, choices, request.opened, request.samples).open();
       const std::string difference = proof.difference(opened);
       if (!difference.empty()) fail_unsupported("the model cannot be opened: {}", difference);
@@ -97,7 +104,7 @@ void open_sizes(Model& model, const std::vector<DynamicDim>& dims, const Opening
   std::optional<Model> loop = loop_over_samples(model, request, types);
   if (!loop || !proof.difference(*loop).empty()) throw *reason;
   warn(options, fmt::format("the model cannot compute several samples at once, so it runs once for each, in a Scan: {}",
-                            reason->what()));
+                            in_one_line(reason->what())));
   say_not_judged(proof, options);
   model = std::move(*loop);
   declare_outputs(*model.graph, declared);

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "convert/judge.h"
 #include "convert/input_sizes.h"
+#include "convert/judge.h"
 
 namespace tonnx {
 

@@ -157,9 +157,45 @@ class Opener::View final : public OpenNode {
     node().set_input(input, list);
   }
 
-  void grow(size_t input, size_t axis, const Dim& size) override {
+  bool is_resized(size_t input, size_t axis) const override {
+    const Value* value = node().input(input);
+    const Node* resize = producer_of(value, "Resize");
+    if (resize == nullptr) return false;
+    if (o_.resized_.contains({value, axis})) return true;
+    const Shape* from =
+        resize->input(0) != nullptr && resize->input(0)->type.shape ? &*resize->input(0)->type.shape : nullptr;
+    const auto list = sizes_of(*resize);
+    const auto place = list ? place_in_list(*resize, axis) : std::nullopt;
+    return place && from != nullptr && axis < from->size() && (*from)[axis].is_constant() &&
+           (*list)[*place].is_constant() && !((*list)[*place] == (*from)[axis]);
+  }
+
+  void resize(size_t input, size_t axis, const Dim& size) override {
+    Value* value = node().input(input);
+    Node& old = *value->producer;
+    auto list = sizes_of(old);
+    const auto place = list ? place_in_list(old, axis) : std::nullopt;
+    Value* sizes = nullptr;
+    if (place) {
+      (*list)[*place] = size;
+      sizes = o_.sizes_.list(*list, node(), value->name + "_sizes");
+    }
+    if (sizes == nullptr) refuse(fmt::format("'{}' cannot be resized to a size of {}", value->name, size.text()));
+    std::vector<Value*> inputs = old.inputs();
+    inputs[kResizeSizes] = sizes;
+    Value* made = o_.sizes_.add(node(), "Resize", inputs, old.attributes, value->name + "_open");
+    if (const Type* fixed = o_.fixed_types_.find(value)) o_.fixed_types_.learn(made->name, *fixed);
+    if (o_.depends_on_data(value)) o_.data_.insert(made);
+    node().set_input(input, made);
+  }
+
+  void note_resized(size_t axis) override { o_.resized_.emplace(node().output(0), axis); }
+
+  void grow(size_t input, size_t axis, const Dim& size, const SizeParts& parts) override {
     Value* value = node().input(input);
     Value* longer = o_.grower_.grown(value, axis, size, node());
+    if (longer == nullptr && parts.size() > 1 && !depends_on_data(input))
+      longer = o_.grower_.repeated_for_samples(value, axis, parts, node());
     if (longer == nullptr) {
       const std::string what = depends_on_data(input) ? "is computed of the inputs" : "is a constant";
       refuse(fmt::format("'{}' {} whose axis {} has {} elements, and as many as {} are needed", value->name, what, axis,
@@ -223,6 +259,24 @@ class Opener::View final : public OpenNode {
   const Type* fixed_type(const Value* value) const override { return o_.fixed_types_.find(value); }
 
  private:
+  static constexpr size_t kResizeSizes = 3;
+
+  static std::optional<Dims> sizes_of(const Node& resize) {
+    const Value* list = resize.input(kResizeSizes);
+    return list != nullptr ? find_dims(*list) : std::nullopt;
+  }
+
+  /// Which element of a Resize's sizes is that of the axis.
+  static std::optional<size_t> place_in_list(const Node& resize, size_t axis) {
+    const auto axes = ints_of(resize, "axes");
+    if (!axes) return axis;
+    const auto rank = resize.input(0)->type.rank();
+    for (size_t i = 0; rank && i < axes->size(); ++i) {
+      if (from_front((*axes)[i], *rank) == static_cast<int64_t>(axis)) return i;
+    }
+    return std::nullopt;
+  }
+
   Opener& o_;
 };
 
@@ -435,7 +489,7 @@ void Opener::follow_states(Node& loop) {
         if (fixed_.at(name) == (*state->type.shape)[d]) fitting.push_back(name);
       }
       if (fitting.size() != 1) continue;
-      View(*this, loop).grow(i, d, Dim::symbol(fitting[0]));
+      View(*this, loop).grow(i, d, Dim::symbol(fitting[0]), {});
       state = loop.input(i);
       changes = true;
     }

@@ -59,7 +59,8 @@ class Opener {
   std::unordered_set<const Value*> data_;         // what depends on the data of an opened input
   std::unordered_set<const Value*> size_values_;  // what is computed from open sizes
   std::unordered_map<const Value*, std::vector<SizeParts>> parts_;
-  std::unordered_set<const Value*> has_parts_;  // of the node at hand
+  std::unordered_set<const Value*> has_parts_;         // of the node at hand
+  std::set<std::pair<const Value*, size_t>> resized_;  // along which axis, in proportion to the input
   bool is_busy_ = false;
 };
 

@@ -79,7 +79,6 @@ void declare_open(Model& model, const OpeningRequest& request) {
     (*model.graph->inputs()[input]->type.shape)[axis] = Dim::symbol(name);
     model.graph->input_declarations[input] = {};
   }
-  forget_declared_shapes(model);
 }
 
 }  // namespace tonnx

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "convert/opening/fixed_types.h"
 #include "convert/input_sizes.h"
+#include "convert/opening/fixed_types.h"
 #include "ir/dim_map.h"
 
 namespace tonnx {
@@ -32,7 +32,7 @@ struct OpeningRequest {
 /// Throws InvalidModel where the model has no such sizes, or they cannot be equal.
 OpeningRequest read_request(const Model& model, const std::vector<DynamicDim>& dims);
 
-/// Makes these sizes of the inputs symbols; what is said of other values is forgotten.
+/// Makes these sizes of the inputs symbols.
 void declare_open(Model& model, const OpeningRequest& request);
 
 }  // namespace tonnx

@@ -10,6 +10,7 @@
 #include "ops/frame/emission.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
+#include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/shape/raise.h"
 #include "ops/shape/types.h"
@@ -342,6 +343,7 @@ constexpr OnnxOp kAttentionOnnx[] = {
      .traits = kSumsProducts,
      .history = kHistory,
      .infer = infer_attention,
+     .open = open_first_axes<0, 1, 2, 4, 5, 6>,
      .eval = eval_attention,
      .lower = lower_attention,
      .in_older = attention_in_older},

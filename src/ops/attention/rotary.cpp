@@ -3,6 +3,7 @@
 #include "ops/attention/eval.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
+#include "ops/frame/open_node.h"
 
 namespace tonnx {
 namespace {
@@ -65,11 +66,18 @@ Values lower_rotary(const OnnxNode& n, AtenBuilder& aten) {
   return is_split ? x : aten("flatten.using_ints", x, 2);
 }
 
+/// The tables have a row for each sample, or the list of positions has.
+void open_rotary(OpenNode& n) {
+  if (n.node().input(3) != nullptr) return open_first_axes<0, 3>(n);
+  open_first_axes<0, 1, 2>(n);
+}
+
 constexpr OnnxOp kRotaryOnnx[] = {
     {.sig = "RotaryEmbedding(T X, T cos_cache, T sin_cache, M? position_ids, *, int interleaved=0, int? num_heads, "
             "int rotary_embedding_dim=0) -> T Y",
      .since = 23,
      .infer = infer_rotary,
+     .open = open_rotary,
      .eval = eval_rotary_embedding,
      .lower = lower_rotary},
 };

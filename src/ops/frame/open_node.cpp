@@ -40,6 +40,49 @@ void OpenNode::refuse(const std::string& why) const { fail_unsupported("{}", why
 
 namespace {
 
+const Dim* size_at(const OpenNode& n, const InputAxis& place) {
+  const Shape* shape = n.shape(place.input);
+  return shape != nullptr && place.axis < shape->size() ? &(*shape)[place.axis] : nullptr;
+}
+
+/// The open dimension that the others follow: not one that was resized, whose size may be another than it seems, and of
+/// several the one of which most is known.
+const InputAxis* find_leader(const OpenNode& n, const std::vector<InputAxis>& places) {
+  const InputAxis* leader = nullptr;
+  for (const InputAxis& place : places) {
+    const Dim* size = size_at(n, place);
+    if (size == nullptr || !n.is_open(*size)) continue;
+    const bool is_resized = n.is_resized(place.input, place.axis);
+    if (leader != nullptr) {
+      const bool was_resized = n.is_resized(leader->input, leader->axis);
+      if (is_resized != was_resized ? is_resized : size->text().size() <= size_at(n, *leader)->text().size()) continue;
+    }
+    leader = &place;
+  }
+  return leader;
+}
+
+}  // namespace
+
+void align(OpenNode& n, const std::vector<InputAxis>& places) {
+  const InputAxis* leader = find_leader(n, places);
+  if (leader == nullptr) return;
+  const Dim target = *size_at(n, *leader);
+  const SizeParts parts = n.parts(leader->input)[leader->axis];
+  for (const InputAxis& place : places) {
+    const Dim* size = size_at(n, place);
+    if (size == nullptr || *size == target) continue;
+    if (n.is_open(*size) ? n.is_resized(place.input, place.axis) : size->is_constant() && n.fixed(target) == *size) {
+      if (n.is_resized(place.input, place.axis))
+        n.resize(place.input, place.axis, target);
+      else
+        n.grow(place.input, place.axis, target, parts);
+    }
+  }
+}
+
+namespace {
+
 /// Lets constants follow whose sizes stand where others have an open one. The last `kept` dimensions are left alone.
 void follow_broadcast(OpenNode& n, size_t kept) {
   const size_t count = n.node().inputs().size();
@@ -48,26 +91,22 @@ void follow_broadcast(OpenNode& n, size_t kept) {
     if (const Shape* shape = n.shape(i)) rank = std::max(rank, shape->size());
   }
   for (size_t back = kept + 1; back <= rank; ++back) {
-    const auto size_of = [&](size_t i) -> const Dim* {
+    std::vector<InputAxis> places;  // those of size 1 are spread by the node itself
+    for (size_t i = 0; i < count; ++i) {
       const Shape* shape = n.shape(i);
-      return shape != nullptr && shape->size() >= back ? &(*shape)[shape->size() - back] : nullptr;
-    };
-    const Dim* open = nullptr;
-    for (size_t i = 0; i < count; ++i) {
-      const Dim* size = size_of(i);
-      if (size != nullptr && n.is_open(*size) && (open == nullptr || open->text().size() > size->text().size()))
-        open = size;
+      if (shape != nullptr && shape->size() >= back && !(*shape)[shape->size() - back].is(1))
+        places.push_back({i, shape->size() - back});
     }
-    if (open == nullptr) continue;
-    const Dim target = *open;
-    for (size_t i = 0; i < count; ++i) {
-      const Dim* size = size_of(i);
-      if (size == nullptr || size->is(1) || *size == target || n.is_open(*size) || !size->is_constant()) continue;
-      if (!(n.fixed(target) == *size))
+    const InputAxis* leader = find_leader(n, places);
+    if (leader == nullptr) continue;
+    const Dim& target = *size_at(n, *leader);
+    for (const InputAxis& place : places) {
+      const Dim& size = *size_at(n, place);
+      if (size.is_constant() && !(n.fixed(target) == size))
         n.refuse(fmt::format("a size of {} meets one of {}, which only a size of 1 can be spread to", target.text(),
-                             size->text()));
-      n.grow(i, n.shape(i)->size() - back, target);
+                             size.text()));
     }
+    align(n, places);
   }
 }
 

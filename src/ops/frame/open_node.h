@@ -52,8 +52,16 @@ class OpenNode {
   /// Makes these the elements of the list.
   virtual void set_list(size_t input, std::string_view name, const Dims& elements) = 0;
   /// Makes an input, which has a fixed size along an axis, as long as the opened size: by repeating what is the same
-  /// along the axis, or by a longer part of what it is cut from. Refuses where neither can be.
-  virtual void grow(size_t input, size_t axis, const Dim& size) = 0;
+  /// along the axis, or by a longer part of what it is cut from. Refuses where neither can be. `parts` are those of the
+  /// opened size, where they are known: the input is then the same for each sample that they count.
+  virtual void grow(size_t input, size_t axis, const Dim& size, const SizeParts& parts = {}) = 0;
+  /// Whether a Resize gives the input a size that the file fixes along this axis: the size of another tensor may be
+  /// meant.
+  virtual bool is_resized(size_t input, size_t axis) const = 0;
+  /// Resizes such an input to that size.
+  virtual void resize(size_t input, size_t axis, const Dim& size) = 0;
+  /// Notes that the node gets another size along that axis than the file says, in proportion to that of its input.
+  virtual void note_resized(size_t axis) = 0;
   /// Puts a Transpose in front of an input.
   virtual void transpose(size_t input, const std::vector<int64_t>& permutation) = 0;
 
@@ -81,6 +89,18 @@ class OpenNode {
 };
 
 // Shared by rows.
+
+/// A dimension of an input.
+struct InputAxis {
+  size_t input, axis;
+};
+/// Dimensions that have to be equal: those that the file fixes follow the one that is open.
+void align(OpenNode& n, const std::vector<InputAxis>& places);
+/// Inputs whose first dimensions are equal.
+template <size_t... Inputs>
+void open_first_axes(OpenNode& n) {
+  align(n, {{Inputs, 0}...});
+}
 
 /// Inputs that are broadcast together.
 void open_broadcast(OpenNode& n);

@@ -4,7 +4,9 @@
 #include "base/error.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/infer.h"
+#include "ops/frame/node_facts.h"
 #include "ops/frame/onnx_to_aten.h"
+#include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/index/eval.h"
 
@@ -78,6 +80,14 @@ Values lower_reverse_sequence(const OnnxNode& n, AtenBuilder& aten) {
   return aten("index.Tensor", x, std::vector<Value*>{from, rows});
 }
 
+/// A constant list of lengths has one for each sequence.
+void open_reverse_sequence(OpenNode& n) {
+  const Shape* x = n.shape(0);
+  const auto rank = x != nullptr ? static_cast<int64_t>(x->size()) : 0;
+  const auto batch = from_front(int_of(n.node(), "batch_axis").value_or(1), rank);
+  if (batch) align(n, {InputAxis{0, static_cast<size_t>(*batch)}, InputAxis{1, 0}});
+}
+
 constexpr OpsetStep kCompressHistory[] = {
     {.to = 11, .down = down_axes_from_front<"axis">},
     {.to = 28, .adds = kBFloat16},
@@ -98,6 +108,7 @@ constexpr OnnxOp kCompressOnnx[] = {
      .traits = kTakesStrings,
      .history = kReverseSequenceHistory,
      .infer = infer_reverse_sequence,
+     .open = open_reverse_sequence,
      .eval = eval_reverse_sequence,
      .lower = lower_reverse_sequence},
 };

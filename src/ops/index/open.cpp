@@ -98,6 +98,16 @@ void follow_samples(OpenNode& n, size_t input, std::optional<size_t> but) {
   }
 }
 
+/// Makes the data, which the file fixes, as long as the indices, but along the axis that they index.
+void follow_indices(OpenNode& n, size_t axis) {
+  const Shape *data = n.shape(0), *indices = n.shape(1);
+  if (data == nullptr || indices == nullptr || data->size() != indices->size()) return;
+  const size_t rank = data->size();
+  for (size_t i = 0; i < rank; ++i) {
+    if (i != axis && n.is_open((*n.shape(1))[i])) align(n, {{0, i}, {1, i}});
+  }
+}
+
 /// The value that column `column` of a list of places comes from; the whole list where it is not joined from columns.
 const Value* source_of_column(const Value* indices, int64_t column) {
   const Node* join = producer_of(indices, "Concat");
@@ -146,6 +156,7 @@ void open_gather(OpenNode& n) {
 
 void open_gather_elements(OpenNode& n) {
   const auto axis = axis_of(n);
+  if (axis) follow_indices(n, *axis);
   if (!axis || !n.is_open(size_t{0})) return;
   follow_samples(n, 1, axis);
   if (const auto samples = find_samples(n, *axis)) offset_indices(n, 1, *samples);
@@ -158,6 +169,7 @@ void open_gather_nd(OpenNode& n) {
 
 void open_scatter_elements(OpenNode& n) {
   const auto axis = axis_of(n);
+  if (axis) follow_indices(n, *axis);
   if (!axis || !n.is_open(size_t{0})) return;
   follow_samples(n, 1, axis);
   follow_samples(n, 2, axis);

@@ -4,6 +4,7 @@
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
+#include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/loss/eval.h"
 #include "ops/loss/raise.h"
@@ -85,6 +86,7 @@ constexpr OnnxOp kLossOnnx[] = {
      .since = 12,
      .history = kNllHistory,
      .infer = infer_nll_loss,
+     .open = open_first_axes<0, 1>,
      .eval = eval_nll_loss,
      .lower = lower_nll_loss},
     {.sig = "SoftmaxCrossEntropyLoss(T scores, Tind labels, T? weights, *, int? ignore_index, str reduction=\"mean\") "
@@ -92,6 +94,7 @@ constexpr OnnxOp kLossOnnx[] = {
      .since = 12,
      .history = kCrossEntropyHistory,
      .infer = infer_cross_entropy,
+     .open = open_first_axes<0, 1>,
      .eval = eval_softmax_cross_entropy,
      .lower = lower_cross_entropy},
 };

@@ -293,6 +293,14 @@ constexpr OpsetStep kGemmHistory[] = {
 constexpr OpsetStep kDetHistory[] = {{.to = 22, .adds = kBFloat16}};
 constexpr OpsetStep kEinsumHistory[] = {{.to = 28, .adds = kBFloat16}};
 
+/// What is added has one row, or one for each row of the product.
+void open_gemm(OpenNode& n) {
+  const Shape* added = n.shape(2);
+  if (added == nullptr || added->size() != 2 || (*added)[0].is(1)) return;
+  const bool is_transposed = int_of(n.node(), "transA").value_or(0) != 0;
+  align(n, {{0, is_transposed ? size_t{1} : size_t{0}}, {2, 0}});
+}
+
 constexpr OnnxOp kMatMulOnnx[] = {
     {.sig = "MatMul(T A, T B) -> T Y",
      .since = 1,
@@ -309,6 +317,7 @@ constexpr OnnxOp kMatMulOnnx[] = {
      .zeros = {1 << 2, 11},
      .history = kGemmHistory,
      .infer = infer_gemm,
+     .open = open_gemm,
      .eval = eval_gemm,
      .lower = lower_gemm},
     {.sig = "Einsum(T... Inputs, *, str equation) -> T Output",

@@ -24,20 +24,16 @@ void open_concat(OpenNode& n) {
   const Shape* first = n.shape(0);
   const auto axis = first != nullptr ? axis_of(n, first->size(), 1) : std::nullopt;
   if (!axis) return;
-  for (size_t d = 0; d < first->size(); ++d) {
+  const size_t rank = first->size();
+  for (size_t d = 0; d < rank; ++d) {
     if (d == *axis) continue;
-    std::optional<Dim> open;
+    std::vector<InputAxis> places;
     for (size_t i = 0; i < count; ++i) {
       const Shape* shape = n.shape(i);
-      if (shape == nullptr || shape->size() != first->size()) return;
-      if (n.is_open((*shape)[d]) && (!open || open->text().size() > (*shape)[d].text().size())) open = (*shape)[d];
+      if (shape == nullptr || shape->size() != rank) return;
+      places.push_back({i, d});
     }
-    if (!open) continue;
-    for (size_t i = 0; i < count; ++i) {
-      const Dim size = (*n.shape(i))[d];
-      if (size == *open || n.is_open(size) || !size.is_constant() || !(n.fixed(*open) == size)) continue;
-      n.grow(i, d, *open);
-    }
+    align(n, places);
   }
 }
 

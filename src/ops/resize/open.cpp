@@ -21,6 +21,7 @@ void open_resize(OpenNode& n) {
     const Dim &from = (*now)[static_cast<size_t>(*axis)], &was = (*fixed)[static_cast<size_t>(*axis)];
     const Dim asked = (*sizes)[i];
     if (!n.is_open(from) || !asked.is_constant() || n.is_open(asked)) continue;
+    if (!(asked == was)) n.note_resized(static_cast<size_t>(*axis));
     if (asked == was) {
       (*sizes)[i] = from;
     } else if (const auto times = exact_div(asked, was)) {

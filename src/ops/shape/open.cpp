@@ -45,6 +45,17 @@ class Dealer {
     if (at_ < left_.size() && left_[at_].fixed.is(1)) dealt_[j].push_back(left_[at_++]);
   }
 
+  /// Joins the next part with the one behind it: sizes inside a sample are dealt out anew. Only what stays fixed.
+  void join_next() {
+    SizePart& part = left_[at_];
+    if (at_ + 1 == left_.size()) fail();
+    SizePart& next = left_[at_ + 1];
+    if (!(part.now == part.fixed) || !(next.now == next.fixed)) fail();
+    const Dim size = part.fixed * next.fixed;
+    next = {size, size};
+    ++at_;
+  }
+
   /// Takes the next part, or its outer part, and gives what the dimension still needs.
   Dim take(size_t j, const Dim& need) {
     if (at_ == left_.size()) fail();
@@ -64,7 +75,10 @@ class Dealer {
       return *rest;
     }
     const auto inner = exact_div(part.fixed, need);
-    if (!inner) fail();
+    if (!inner) {
+      join_next();
+      return need;
+    }
     if (part.now == part.fixed) {
       dealt_[j].push_back({need, need});
       part = {*inner, *inner};

@@ -367,6 +367,20 @@ Values lower_deform_conv(const OnnxNode& n, AtenBuilder& aten) {
   return cast(aten, y, wide, dtype);
 }
 
+void open_affine_grid(OpenNode& n) {
+  constexpr size_t kSize = 1;
+  auto size = n.list(kSize, "size");
+  const Shape* theta = n.shape(0);
+  if (theta == nullptr || !size || size->empty() || !(*size)[0].is_constant() || !n.is_open((*theta)[0])) return;
+  (*size)[0] = (*theta)[0];
+  n.set_list(kSize, "size", *size);
+}
+
+void open_deform_conv(OpenNode& n) {
+  open_samples(n);
+  open_first_axes<0, 2, 4>(n);
+}
+
 constexpr OpsetStep kGridSampleHistory[] = {
     {.to = 20, .up = up_grid_sample_20, .down = down_grid_sample_20},
     {.to = 22, .adds = kBFloat16},
@@ -379,12 +393,14 @@ constexpr OnnxOp kGridOnnx[] = {
      .since = 16,
      .history = kGridSampleHistory,
      .infer = infer_grid_sample,
+     .open = open_first_axes<0, 1>,
      .eval = eval_grid_sample,
      .lower = lower_grid_sample,
      .expand = expand_grid_sample},
     {.sig = "AffineGrid(T1 theta, T2 size, *, int align_corners=0) -> T1 grid",
      .since = 20,
      .infer = infer_affine_grid,
+     .open = open_affine_grid,
      .eval = eval_affine_grid,
      .lower = lower_affine_grid,
      .expand = expand_affine_grid},
@@ -394,7 +410,7 @@ constexpr OnnxOp kGridOnnx[] = {
      .traits = kSumsProducts,
      .history = kGridTypes22,
      .infer = infer_deform_conv,
-     .open = open_samples,
+     .open = open_deform_conv,
      .eval = eval_deform_conv,
      .lower = lower_deform_conv,
      .note = "over two or three dimensions"},

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "ops/frame/expansion.h"
 #include "ops/frame/infer.h"
+#include "ops/frame/open_node.h"
 #include "ops/search/eval.h"
 
 namespace tonnx {
@@ -171,6 +172,7 @@ constexpr OnnxOp kNmsOnnx[] = {
      .traits = kBounded,
      .history = kHistory,
      .infer = infer_nms,
+     .open = open_first_axes<0, 1>,
      .eval = eval_nms,
      .note = "a loop, of a fixed number of turns where that is small",
      .expand = expand_nms},

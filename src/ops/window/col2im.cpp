@@ -6,6 +6,7 @@
 #include "ops/frame/complex_parts.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
+#include "ops/frame/open_node.h"
 #include "ops/frame/rank_choice.h"
 #include "ops/index/raise.h"
 #include "ops/move/eval.h"
@@ -227,6 +228,7 @@ constexpr OnnxOp kFoldOnnx[] = {
      .since = 9,
      .history = kMaxUnpoolHistory,
      .infer = infer_max_unpool,
+     .open = open_first_axes<0, 1>,
      .eval = eval_max_unpool,
      .lower = lower_max_unpool},
 };
