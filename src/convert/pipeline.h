@@ -94,6 +94,13 @@ void set_input_shapes(Model& model, const std::map<std::string, std::vector<int6
 /// Makes sizes of inputs symbols; those of one name are equal.
 void set_dynamic_dims(Model& model, const ConvertOptions& options);
 
+/// The weights of a model or program take the values of those of a file, by its own names or by those of the module that
+/// it becomes. Throws InvalidModel with all that does not fit.
+void replace_weights(Model& model, const std::vector<StateTensor>& weights, const std::string& path,
+                     const LoweringOptions& options);
+void replace_weights(Program& program, const std::vector<StateTensor>& weights, const std::string& path,
+                     const AllowedOps& allowed);
+
 /// What keeps a model from becoming PyTorch code; its functions are inlined on the way.
 std::vector<UnsupportedOp> find_unsupported(Model& model, const LoweringOptions& options = {});
 /// Inlines functions, brings the model to the newest opset and infers types; but for nodes that are taken over.
