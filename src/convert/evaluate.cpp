@@ -204,8 +204,7 @@ void note_results(const Node& node, const OnnxOpEntry& entry, const Results& res
   Origin origin{.op = node.domain.empty() ? std::string(node.op.view()) : std::string()};
   for (const Value* input : node.inputs()) origin.inputs.push_back(input != nullptr ? input->constant : nullptr);
   const bool is_other = std::all_of(results.begin(), results.end(), [&](const TensorPtr& result) {
-    return result != nullptr &&
-           std::none_of(origin.inputs.begin(), origin.inputs.end(), [&](const TensorPtr& input) {
+    return result != nullptr && std::none_of(origin.inputs.begin(), origin.inputs.end(), [&](const TensorPtr& input) {
              return input != nullptr && input->data.data() == result->data.data();
            });
   });

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/budget.h"
+#include "convert/judge.h"
 #include "convert/lowering.h"
 #include "convert/raising.h"
-#include "convert/judge.h"
 #include "convert/route.h"
 #include "convert/support.h"
 #include "formats/onnx/onnx.h"
@@ -94,8 +94,8 @@ void set_input_shapes(Model& model, const std::map<std::string, std::vector<int6
 /// Makes sizes of inputs symbols; those of one name are equal.
 void set_dynamic_dims(Model& model, const ConvertOptions& options);
 
-/// The weights of a model or program take the values of those of a file, by its own names or by those of the module that
-/// it becomes. Throws InvalidModel with all that does not fit.
+/// The weights of a model or program take the values of those of a file, by its own names or by those of the module
+/// that it becomes. Throws InvalidModel with all that does not fit.
 void replace_weights(Model& model, const std::vector<StateTensor>& weights, const std::string& path,
                      const LoweringOptions& options);
 void replace_weights(Program& program, const std::vector<StateTensor>& weights, const std::string& path,

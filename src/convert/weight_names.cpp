@@ -12,6 +12,7 @@
 #include "ir/transposed.h"
 #include "ops/frame/python_names.h"
 #include "ops/frame/trained_scalar.h"
+#include "passes/passes.h"
 
 namespace tonnx {
 namespace {
@@ -147,6 +148,7 @@ class WeightNames {
     const auto at = by_name_.find(name);
     if (at == by_name_.end()) return false;
     const StateTensor& entry = (*state_)[at->second];
+    given.insert(entry.name);
     const std::string want = form_of(*entry.tensor, entry.transposed);
     if (want != form_of(tensor)) {
       other = fmt::format("{} is {} in the file and {} in the module", shown(name), form_of(tensor), want);
@@ -154,7 +156,6 @@ class WeightNames {
     }
     wanted_.push_back(
         {std::string(name), entry.tensor, entry.transposed ? turned(tensor) : std::make_shared<Tensor>(tensor)});
-    given.insert(entry.name);
     return true;
   }
 
@@ -162,14 +163,13 @@ class WeightNames {
     const auto at = own_->find(name);
     if (at == own_->end()) return false;
     const Tensor& before = *at->second.front().tensor;
+    for (const OwnWeight& each : at->second) covered.insert(each.tensor.get());
     if (before.dims != tensor.dims || before.dtype != tensor.dtype) {
       other = fmt::format("{} is {} in the file and {} in the model", shown(name), form_of(tensor), form_of(before));
       return false;
     }
-    for (const OwnWeight& each : at->second) {
+    for (const OwnWeight& each : at->second)
       wanted_.push_back({std::string(name), each.tensor, std::make_shared<Tensor>(tensor)});
-      covered.insert(each.tensor.get());
-    }
     return true;
   }
 
@@ -239,19 +239,49 @@ void make_weight(Graph& graph, Value* result, const TensorPtr& tensor) {
   graph.replace_uses(result, own);
 }
 
+/// Weights of which a file has one for all that are equal become several, each with bytes of its own. False where there
+/// are none.
+bool part_copies(Graph& graph) {
+  const size_t before = graph.initializers().size();
+  part_weights(graph);
+  std::set<const uint8_t*> seen;
+  for (Value* value : graph.initializers()) {
+    if (!value->constant || value->constant->data.empty() || seen.insert(value->constant->data.data()).second) continue;
+    auto own = std::make_shared<Tensor>(*value->constant);
+    const std::string_view bytes = own->data.view();
+    own->data = Bytes::own(std::vector<uint8_t>(bytes.begin(), bytes.end()));
+    own->source = {};
+    value->constant = std::move(own);
+  }
+  return graph.initializers().size() > before;
+}
+
 /// A conversion's weights, which a file replaces.
 class Replacement {
  public:
   Replacement(Model& model, const std::vector<StateTensor>& weights, const std::string& path)
-      : model_(&model), weights_(&weights), path_(&path) {
-    collect(*model.graph, own_);
-    for (Function& function : model.functions) collect(*function.body, own_);
+      : model_(&model), weights_(&weights), path_(&path) {}
+
+  void run(const MakeModule& make_module) {
+    collect_own();
+    try_to_put(make_module);
+    if (!is_to_be_parted_) return;
+    collect_own();
+    try_to_put(make_module);
+  }
+
+ private:
+  void collect_own() {
+    own_.clear();
+    constants_.clear();
+    collect(*model_->graph, own_);
+    for (Function& function : model_->functions) collect(*function.body, own_);
     for (const auto& [name, all] : own_) {
       for (const OwnWeight& each : all) constants_.push_back(each.tensor);
     }
   }
 
-  void run(const MakeModule& make_module) {
+  void try_to_put(const MakeModule& make_module) {
     WeightNames own(own_, *weights_);
     const Mismatch direct = own.match(NamesOf::Own);
     if (direct.is_none() && !has_squares(*weights_)) return put(own, {});
@@ -274,7 +304,6 @@ class Replacement {
     nearest.value_or(direct).fail(*path_, note);
   }
 
- private:
   static std::optional<ModuleWeights> module_of(const MakeModule& make_module, bool flat, std::string& note) {
     try {
       return make_module(flat);
@@ -290,11 +319,15 @@ class Replacement {
     for (Wanted& each : names.take_wanted())
       back.want(std::move(each.name), std::move(each.before), std::move(each.now));
     back.solve();
+    if (back.has_conflict() && !is_to_be_parted_ && part_copies(*model_->graph)) {
+      is_to_be_parted_ = true;
+      return;
+    }
     std::vector<std::string> failures;
     for (const auto& [name, why] : back.failures()) failures.push_back(fmt::format("{} ({})", name, why));
-    for (const auto& [name, tensor] : back.replaced()) {
+    for (const auto& [name, result] : back.replaced()) {
       if (find_result(*model_->graph, name) == nullptr)
-        failures.push_back(name + " (it was computed from several weights of the file)");
+        failures.push_back(result.wanted_by + " (it is computed from constants that cannot give these numbers)");
     }
     if (!failures.empty())
       fail_invalid("the model has no place for these weights of {}: {}", shown(*path_), listed(failures));
@@ -317,8 +350,8 @@ class Replacement {
         if (changed != nullptr) changed->mark_changed();
       }
     }
-    for (const auto& [name, tensor] : back.replaced())
-      make_weight(*model_->graph, find_result(*model_->graph, name), tensor);
+    for (const auto& [name, result] : back.replaced())
+      make_weight(*model_->graph, find_result(*model_->graph, name), result.tensor);
     if (!back.replaced().empty()) remove_unused_nodes(*model_->graph);
   }
 
@@ -327,6 +360,7 @@ class Replacement {
   const std::string* path_;
   OwnWeights own_;
   std::vector<TensorPtr> constants_;
+  bool is_to_be_parted_ = false;  // weights that were equal, of which the file has one
 };
 
 }  // namespace

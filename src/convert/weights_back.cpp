@@ -35,6 +35,8 @@ Bytes made(const Bytes& bytes) {
   return room.done();
 }
 
+bool has_same_bytes(const Bytes& a, const Bytes& b) { return a.size() == b.size() && made(a).view() == made(b).view(); }
+
 /// Numbers of one type as those of another.
 Bytes cast_bytes(const Tensor& numbers, DType to) {
   Scratch room(static_cast<size_t>(byte_size(to, numbers.count())));
@@ -45,6 +47,15 @@ Bytes cast_bytes(const Tensor& numbers, DType to) {
   return room.done();
 }
 
+/// Whether integers are those numbers, but for rounding.
+bool has_numbers(const Tensor& integers, const std::vector<double>& numbers) {
+  constexpr double kClose = 1e-3;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (!(std::fabs(element_as_double(integers, static_cast<int64_t>(i)) - numbers[i]) < kClose)) return false;
+  }
+  return true;
+}
+
 /// How far numbers may be apart that were computed forth and back.
 double tolerance_of(DType dtype) {
   if (dtype == DType::Float64) return 1e-10;
@@ -52,8 +63,7 @@ double tolerance_of(DType dtype) {
   return dtype == DType::Float16 ? 2e-3 : 2e-2;
 }
 
-bool are_close(const Tensor& a, const Tensor& b) {
-  const double tolerance = tolerance_of(a.dtype);
+bool are_close(const Tensor& a, const Tensor& b, double tolerance) {
   double largest = 0;
   for (int64_t i = 0; i < b.count(); ++i) {
     const double number = std::fabs(element_as_double(b, i));
@@ -133,6 +143,7 @@ std::set<const Tensor*> WeightsBack::constants_of(const TensorPtr& tensor) const
 }
 
 void WeightsBack::want(std::string name, TensorPtr before, TensorPtr now) {
+  if (!knows(before) && has_same_bytes(before->data, now->data)) return;
   wanted_.push_back({std::move(name), std::move(before), std::move(now)});
 }
 
@@ -161,6 +172,7 @@ void WeightsBack::put(const Tensor& place, const Bytes& bytes, const std::string
 
 void WeightsBack::put_bytes(const uint8_t* data, size_t size, const Bytes& bytes, const std::string& name) {
   Run* run = find_run(data, size);
+  if (run == nullptr && std::memcmp(data, bytes.data(), size) == 0) return;
   if (run == nullptr) return fail(name, "it is not a weight of the file alone, and nothing says how it was made");
   const auto at = static_cast<size_t>(data - run->begin);
   if (run->wanted_by.empty() && at == 0 && size == run->size) {
@@ -168,6 +180,7 @@ void WeightsBack::put_bytes(const uint8_t* data, size_t size, const Bytes& bytes
   } else if (run->whole.data() != bytes.data() || size != run->size) {
     split(*run);
     for (size_t i = 0; i < size; ++i) {
+      has_conflict_ |= run->given[at + i] && run->now[at + i] != bytes.data()[i];
       if (run->given[at + i] && run->now[at + i] != bytes.data()[i])
         return fail(name, fmt::format("it and {} are one weight in the file, and differ", shown(run->wanted_by)));
       run->now[at + i] = bytes.data()[i];
@@ -221,8 +234,7 @@ TensorPtr WeightsBack::now_of(const TensorPtr& tensor) const {
 }
 
 bool WeightsBack::changes(const Run& run, const Tensor& now) const {
-  const Bytes before = made(run.before->data);
-  return std::memcmp(before.data(), now.data.data(), run.size) != 0;
+  return !has_same_bytes(run.before->data, now.data);
 }
 
 /// Elements that were put into other places go back to theirs. Numbers of the places, moved in the same way, say where
@@ -293,9 +305,9 @@ bool WeightsBack::undo_elementwise(const Run& run, const Tensor& now) {
   for (const size_t i : order) {
     const auto numbers = solve_for_input(origin, i, inputs, now);
     if (!numbers) continue;
-    Tensor solved = with_bytes(*origin.inputs[i], {});
-    solved.data = make_floats(solved.dtype, solved.dims, *numbers)->data;
-    put(*origin.inputs[i], solved.data, run.wanted_by);
+    const TensorPtr solved = make_floats(origin.inputs[i]->dtype, origin.inputs[i]->dims, *numbers);
+    if (!is_float(solved->dtype) && !has_numbers(*solved, *numbers)) continue;
+    put(*origin.inputs[i], solved->data, run.wanted_by);
     return true;
   }
   return false;
@@ -304,8 +316,8 @@ bool WeightsBack::undo_elementwise(const Run& run, const Tensor& now) {
 /// Where nothing else helps, the result itself becomes a constant of the file.
 void WeightsBack::replace(const Run& run) {
   if (run.origin->name.empty() || run.result != 0)
-    return fail(run.wanted_by, "it was computed from several weights of the file");
-  replaced_[run.origin->name] = shared(wanted_tensor(run));
+    return fail(run.wanted_by, "it is computed from constants that cannot give these numbers");
+  replaced_[run.origin->name] = {shared(wanted_tensor(run)), run.wanted_by};
   replaced_runs_.insert(&run);
 }
 
@@ -376,7 +388,11 @@ void WeightsBack::go_forward() {
 
 bool WeightsBack::agrees(const Wanted& wanted) const {
   if (!is_float(wanted.before->dtype)) return true;
-  return are_close(*now_of(wanted.before), *wanted.now);
+  double tolerance = tolerance_of(wanted.before->dtype);
+  for (const Tensor* constant : constants_of(wanted.before)) {  // the file may have them in fewer bits
+    if (is_float(constant->dtype)) tolerance = std::max(tolerance, tolerance_of(constant->dtype));
+  }
+  return are_close(*now_of(wanted.before), *wanted.now, tolerance);
 }
 
 void WeightsBack::solve() {

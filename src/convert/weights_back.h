@@ -23,10 +23,17 @@ class WeightsBack {
 
   /// Where a wanted tensor could not be had: its name, and why.
   const std::map<std::string, std::string>& failures() const { return failures_; }
+  /// Whether one of them is that a constant would have to be two.
+  bool has_conflict() const { return has_conflict_; }
   /// The new value of a constant; null where it stays.
   TensorPtr find_new(const TensorPtr& constant) const;
-  /// What takes the place of results that nothing else gives, by the names of their values.
-  const std::map<std::string, TensorPtr>& replaced() const { return replaced_; }
+  /// What takes the place of a result that nothing else gives.
+  struct Replaced {
+    TensorPtr tensor;
+    std::string wanted_by;  // the name of what it is for
+  };
+  /// By the names of the values in the file.
+  const std::map<std::string, Replaced>& replaced() const { return replaced_; }
   /// Whether the tensor lies in a constant of the file, or in what was made of some.
   bool knows(const TensorPtr& tensor) const;
   /// The constants that a tensor was made of.
@@ -77,8 +84,9 @@ class WeightsBack {
   std::vector<Run*> computed_;          // in the order of the notes
   std::vector<Wanted> wanted_;
   std::map<std::string, std::string> failures_;
-  std::map<std::string, TensorPtr> replaced_;
+  std::map<std::string, Replaced> replaced_;
   std::set<const Run*> replaced_runs_;
+  bool has_conflict_ = false;
 };
 
 }  // namespace tonnx

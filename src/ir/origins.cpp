@@ -26,6 +26,17 @@ void note_cast(const TensorPtr& result, const TensorPtr& from) {
   current->computed.push_back({.op = "Cast", .inputs = {from}, .results = {result}});
 }
 
+void note_number(std::string_view node, double number, const TensorPtr& constant) {
+  if (current != nullptr) current->numbers.push_back({std::string(node), number, constant});
+}
+
+void note_made_of_number(const TensorPtr& result, std::string_view node, double number) {
+  if (current == nullptr) return;
+  for (const NotedNumber& noted : current->numbers) {
+    if (noted.node == node && noted.number == number) return note_cast(result, noted.constant);
+  }
+}
+
 void note_equal(const TensorPtr& kept, const TensorPtr& dropped, bool transposed) {
   if (current != nullptr && kept->data.data() != dropped->data.data())
     current->equal.push_back({kept, dropped, transposed});

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/tensor.h"
@@ -27,10 +28,18 @@ struct Equal {
   bool transposed = false;
 };
 
+/// A number that code has, out of a constant.
+struct NotedNumber {
+  std::string node;  // what the node that needs it is called
+  double number;
+  TensorPtr constant;
+};
+
 /// What was noted, in the order in which it was done.
 struct Origins {
   std::vector<Origin> computed;
   std::vector<Equal> equal;
+  std::vector<NotedNumber> numbers;
 };
 
 /// The notes of this thread; null where nobody asks for any.
@@ -42,6 +51,11 @@ void note_move(const TensorPtr& result, const TensorPtr& from, const std::functi
 void note_cast(const TensorPtr& result, const TensorPtr& from);
 /// Notes that one constant stands for another one too.
 void note_equal(const TensorPtr& kept, const TensorPtr& dropped, bool transposed = false);
+
+/// Notes that a node needs the only element of a constant as a number.
+void note_number(std::string_view node, double number, const TensorPtr& constant);
+/// Notes that `result` is the number of a node of that name.
+void note_made_of_number(const TensorPtr& result, std::string_view node, double number);
 
 /// Takes notes in this thread while it lives.
 class OriginsScope {

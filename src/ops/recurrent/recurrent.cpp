@@ -1,5 +1,4 @@
 // recurrent.cpp - RNN, GRU and LSTM as PyTorch's own: nn.RNN, nn.GRU and nn.LSTM, whose gates stand in another order.
-#include "ops/recurrent/open.h"
 #include "ops/recurrent/recurrent.h"
 
 #include "base/error.h"
@@ -9,6 +8,7 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
 #include "ops/recurrent/eval.h"
+#include "ops/recurrent/open.h"
 #include "ops/recurrent/raise.h"
 #include "ops/recurrent/types.h"
 
