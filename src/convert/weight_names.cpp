@@ -350,9 +350,19 @@ class Replacement {
         if (changed != nullptr) changed->mark_changed();
       }
     }
-    for (const auto& [name, result] : back.replaced())
-      make_weight(*model_->graph, find_result(*model_->graph, name), result.tensor);
-    if (!back.replaced().empty()) remove_unused_nodes(*model_->graph);
+    if (!back.replaced().empty()) make_weights(back.replaced());
+  }
+
+  /// What only the nodes used that computed the results goes away with them.
+  void make_weights(const std::map<std::string, WeightsBack::Replaced>& results) {
+    Graph& graph = *model_->graph;
+    std::set<const Value*> kept(graph.inputs().begin(), graph.inputs().end());
+    for (const Value* value : graph.initializers()) {
+      if (value->uses.empty()) kept.insert(value);
+    }
+    for (const auto& [name, result] : results) make_weight(graph, find_result(graph, name), result.tensor);
+    remove_unused_nodes(graph);
+    graph.remove_initializers([&](const Value& value) { return value.uses.empty() && !kept.contains(&value); });
   }
 
   Model* model_;

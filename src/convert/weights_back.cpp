@@ -287,6 +287,18 @@ void WeightsBack::undo_move(const Run& run, const Tensor& now) {
   }
 }
 
+/// Whether a tensor was computed of integers that cannot be what they would have to be: what was computed of it becomes
+/// a constant then, and has the very values that are wanted.
+bool WeightsBack::is_coarse(const Tensor& tensor) const {
+  const Run* run = find_run(tensor.data.data(), 1);
+  if (run == nullptr || run->origin == nullptr) return false;
+  if (coarse_.contains(run)) return true;
+  const auto& inputs = run->origin->inputs;
+  return std::any_of(inputs.begin(), inputs.end(), [&](const TensorPtr& input) {
+    return input != nullptr && !input->data.empty() && input->count() == tensor.count() && is_coarse(*input);
+  });
+}
+
 /// One input is changed, and the others keep their values: the largest one, and a weight before what was made of some.
 bool WeightsBack::undo_elementwise(const Run& run, const Tensor& now) {
   const Origin& origin = *run.origin;
@@ -295,7 +307,7 @@ bool WeightsBack::undo_elementwise(const Run& run, const Tensor& now) {
   for (size_t i = 0; i < origin.inputs.size(); ++i) {
     const TensorPtr& input = origin.inputs[i];
     inputs.push_back(now_of(input));
-    if (input != nullptr && input->count() == now.count() && knows(input)) order.push_back(i);
+    if (input != nullptr && input->count() == now.count() && knows(input) && !is_coarse(*input)) order.push_back(i);
   }
   const auto is_of_others = [&](size_t i) {
     const Run* of = find_run(origin.inputs[i]->data.data(), 1);
@@ -306,7 +318,10 @@ bool WeightsBack::undo_elementwise(const Run& run, const Tensor& now) {
     const auto numbers = solve_for_input(origin, i, inputs, now);
     if (!numbers) continue;
     const TensorPtr solved = make_floats(origin.inputs[i]->dtype, origin.inputs[i]->dims, *numbers);
-    if (!is_float(solved->dtype) && !has_numbers(*solved, *numbers)) continue;
+    if (!is_float(solved->dtype) && !has_numbers(*solved, *numbers)) {
+      coarse_.insert(&run);
+      continue;
+    }
     put(*origin.inputs[i], solved->data, run.wanted_by);
     return true;
   }
@@ -397,7 +412,10 @@ bool WeightsBack::agrees(const Wanted& wanted) const {
 
 void WeightsBack::solve() {
   for (int round = 0; round < kMostRounds; ++round) {
-    if (!go_back() || !failures_.empty()) return;
+    const size_t coarse = coarse_.size();
+    const bool is_to_be_looked_at = go_back();
+    if (coarse_.size() > coarse) continue;
+    if (!is_to_be_looked_at || !failures_.empty()) return;
     go_forward();
     if (std::all_of(wanted_.begin(), wanted_.end(), [&](const Wanted& each) { return agrees(each); })) return;
   }

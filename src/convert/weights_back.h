@@ -71,6 +71,7 @@ class WeightsBack {
   void go_back(Run& run);
   void undo_move(const Run& run, const Tensor& now);
   bool undo_elementwise(const Run& run, const Tensor& now);
+  bool is_coarse(const Tensor& tensor) const;
   void replace(const Run& run);
   void go_forward();
   bool agrees(const Wanted& wanted) const;
@@ -86,6 +87,7 @@ class WeightsBack {
   std::map<std::string, std::string> failures_;
   std::map<std::string, Replaced> replaced_;
   std::set<const Run*> replaced_runs_;
+  std::set<const Run*> coarse_;  // results of integers, which cannot be what is wanted
   bool has_conflict_ = false;
 };
 
