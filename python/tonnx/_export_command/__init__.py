@@ -66,16 +66,26 @@ def _run(arguments: argparse.Namespace) -> int:
     from tonnx._convert import convert
     from tonnx._export import export
     from tonnx._export_command.build import build_model
+    from tonnx._export_command.generated_file import find_call
     from tonnx._export_command.inputs import make_example
     from tonnx._export_command.weights import load_weights
 
     start = time.perf_counter()
     if not arguments.quiet:
         print(f"note: '{visible(arguments.model)}' is code, and is run", file=sys.stderr)
-    model = build_model(arguments.model, arguments.arg)
+    built = build_model(arguments.model, arguments.arg, loads_weights=arguments.weights is None)
+    model = built.model
     if arguments.weights is not None:
         load_weights(model, arguments.weights, arguments.part)
-    example = make_example(model, arguments.input, arguments.input_type, arguments.dynamic)
+    elif built.is_random and not arguments.quiet:
+        print(
+            f"warning: the weights of '{visible(arguments.model)}' are random, as its code loads none: "
+            "--weights net.pth gives it those of a file",
+            file=sys.stderr,
+        )
+    is_said = bool(arguments.input or arguments.input_type or arguments.dynamic)
+    call = None if is_said else find_call(model)
+    example = call.example if call else make_example(model, arguments.input, arguments.input_type, arguments.dynamic)
     with contextlib.ExitStack() as stack:
         path = target
         if not target.endswith(".onnx"):
@@ -86,7 +96,8 @@ def _run(arguments: argparse.Namespace) -> int:
             path,
             kwargs=example.kwargs,
             dynamic_axes=example.dynamic_axes,
-            output_names=arguments.output_name or None,
+            input_names=call.input_names if call else None,
+            output_names=arguments.output_name or (call.output_names if call else None) or None,
             opset_version=arguments.opset,
             external_data=arguments.external_data,
             source_lines=not arguments.no_source_lines,
@@ -103,6 +114,19 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def main(arguments: Sequence[str]) -> int:
     return run_command(parser(), _run, _with_values_joined(arguments))
+
+
+def source_of_code(arguments: Sequence[str]) -> str | None:
+    """The file of code that the arguments of `tonnx convert` begin with; None where they begin with another file."""
+    first = next((text for text in arguments if not text.startswith("-")), "")
+    return first if first.lower().endswith(".py") else None
+
+
+def convert_code(source: str, arguments: Sequence[str]) -> int:
+    """`tonnx convert net.py net.onnx`: the model of a file that tonnx wrote."""
+    others = list(arguments)
+    others[others.index(source)] = f"{source}:Model"
+    return main(others)
 
 
 def _with_values_joined(arguments: Sequence[str]) -> list[str]:
