@@ -69,6 +69,12 @@ struct Mismatch {
     if (!missing.empty()) add("the file lacks " + listed(missing));
     if (!extra.empty()) add("the model has no " + listed(extra));
     if (!other.empty()) add(listed(other));
+    const bool lacks_norms =
+        std::any_of(extra.begin(), extra.end(), [](const std::string& name) { return name.ends_with(".running_var"); });
+    if (lacks_norms)
+      text +=
+          "; the model's BatchNorm was merged into other layers: tonnx export my_net.py:Net --no-constant-folding "
+          "model.onnx keeps it";
     throw Error(ErrorKind::InvalidModel, text + note);
   }
 };
