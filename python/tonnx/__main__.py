@@ -18,6 +18,12 @@ def run(arguments: Sequence[str]) -> int:
         from tonnx._export_command import main as export
 
         return export(others)
+    if command == ["convert"]:
+        from tonnx._export_command import convert_code, source_of_code
+
+        source = source_of_code(others)
+        if source is not None:
+            return convert_code(source, others)
     if command == ["run"] and any(text.split("=")[0] == "--on" for text in others):
         from tonnx._cluster.cli import main as run_on_cluster
 

@@ -68,6 +68,13 @@ void require_options(Format format, const ReadOptions& options) {
   core::route(core_of(format), "model.py", asked);
 }
 
+void put_weights(Model::Content& content, const std::vector<core::StateTensor>& weights, const std::string& path) {
+  if (content.is_onnx())
+    core::replace_weights(content.model(), weights, path, core::LoweringOptions());
+  else
+    core::replace_weights(content.program, weights, path, core::AllowedOps());
+}
+
 Model read_from(const Origin& origin, Format format, const ReadOptions& options) {
   if (format != Format::Onnx && format != Format::TorchExport && format != Format::TorchScript)
     core::fail_unsupported("a model is read from {}", core::readable_endings());
@@ -80,7 +87,7 @@ Model read_from(const Origin& origin, Format format, const ReadOptions& options)
   core::Model& model = content->model();
   content->input_bytes = origin.path.empty() ? origin.bytes.size() : std::filesystem::file_size(origin.path);
   if (!options.weights.empty())
-    core::replace_weights(*model.graph, core::read_weights(options.weights, options.part), options.weights);
+    put_weights(*content, core::read_weights(options.weights, options.part), options.weights);
   if (format == Format::Onnx) core::set_input_shapes(model, map_of(options.input_shapes));
   return Access::model(std::move(content));
 }
@@ -269,7 +276,7 @@ void Model::replace_weights(const std::string& path, const std::optional<std::st
   translated([&] {
     check_edited(*content_);
     const ModelBudget budget(*content_);
-    core::replace_weights(*content_->model().graph, core::read_weights(path, part), path);
+    put_weights(*content_, core::read_weights(path, part), path);
   });
 }
 size_t Model::node_count() const { return count_nodes(content_->graph()); }

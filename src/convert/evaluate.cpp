@@ -2,11 +2,13 @@
 #include "convert/evaluate.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/budget.h"
 #include "base/computed.h"
 #include "ir/cast_numbers.h"
+#include "ir/origins.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/python_names.h"
 
@@ -145,6 +147,75 @@ bool is_computed_of_weights(const Node& node) {
          !is_sorted_for_layer(node) && !is_taken_apart(node);
 }
 
+/// The inputs whose elements the node only puts into other places.
+std::vector<size_t> moved_inputs(const Node& node) {
+  if (node.op == "Cast" || node.op == "CastLike") return {};
+  if (has_trait(node, kMoves)) return {0};
+  const auto all = [&](size_t from) {
+    std::vector<size_t> result;
+    for (size_t i = from; i < node.inputs().size(); ++i) result.push_back(i);
+    return result;
+  };
+  if (node.op == "Concat") return all(0);
+  if (node.op == "Where") return all(1);
+  static constexpr std::array<std::string_view, 9> kOthers{
+      "Split", "Gather", "GatherElements", "GatherND", "Expand", "Tile", "DepthToSpace", "SpaceToDepth", "Compress"};
+  const bool is_move = std::find(kOthers.begin(), kOthers.end(), node.op.view()) != kOthers.end();
+  return is_move ? std::vector<size_t>{0} : std::vector<size_t>{};
+}
+
+/// Evaluates the node again, of other inputs than it has.
+std::function<Tensors(const Tensors&)> again(const Node& node, const OnnxOpEntry& entry) {
+  struct Recipe {
+    Symbol domain, op;
+    int64_t version;
+    std::vector<Attribute> attributes;
+    DType dtype;
+    std::vector<Type> outputs;
+  };
+  Recipe recipe{node.domain, node.op, node.version, node.attributes, DType::Undefined, {}};
+  for (const Value* input : node.inputs()) {
+    if (input != nullptr && recipe.dtype == DType::Undefined) recipe.dtype = input->constant->dtype;
+  }
+  for (const Value* output : node.outputs()) recipe.outputs.push_back(output != nullptr ? output->type : Type{});
+  return [recipe, &entry](const Tensors& inputs) {
+    Graph graph;
+    Node* copy = graph.add_node(recipe.domain, recipe.op);
+    copy->version = recipe.version;
+    copy->attributes = recipe.attributes;
+    DType dtype = DType::Undefined;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] == nullptr) continue;
+      if (dtype == DType::Undefined) dtype = inputs[i]->dtype;
+      Value* input = graph.add_initializer("input", inputs[i]);
+      input->type = Type::tensor(inputs[i]->dtype, Shape(inputs[i]->dims.begin(), inputs[i]->dims.end()));
+      copy->set_input(i, input);
+    }
+    for (Type type : recipe.outputs) {
+      if (type.is_tensor() && type.dtype == recipe.dtype) type.dtype = dtype;
+      graph.add_output_to(copy, graph.unique_name("output"), type);
+    }
+    return Tensors(entry.op->eval(NodeView(*copy, entry)));
+  };
+}
+
+/// Notes what a node that was evaluated gave, and of what.
+void note_results(const Node& node, const OnnxOpEntry& entry, const Results& results) {
+  Origin origin{.op = node.domain.empty() ? std::string(node.op.view()) : std::string()};
+  for (const Value* input : node.inputs()) origin.inputs.push_back(input != nullptr ? input->constant : nullptr);
+  const bool is_other = std::all_of(results.begin(), results.end(), [&](const TensorPtr& result) {
+    return result != nullptr && std::none_of(origin.inputs.begin(), origin.inputs.end(), [&](const TensorPtr& input) {
+             return input != nullptr && input->data.data() == result->data.data();
+           });
+  });
+  if (results.empty() || !is_other || !subgraphs_of(node).empty()) return;
+  origin.results = results;
+  origin.moved = moved_inputs(node);
+  origin.compute = again(node, entry);
+  if (node.output(0) != nullptr) origin.name = node.output(0)->name;
+  origins()->computed.push_back(std::move(origin));
+}
+
 constexpr int kLongestChain = 8;
 
 /// The nodes between constants and what one choice alone takes, the nearest to the constants first: each gives, place
@@ -255,6 +326,7 @@ void fold_node(Node& node, const OnnxOpEntry& entry, FreshDims& fresh, const Fol
     if (input != nullptr) input->constant = with_cast_made(input->constant);
   }
   const Results results = entry.op->eval(NodeView(node, entry));
+  if (origins() != nullptr) note_results(node, entry, results);
   for (size_t i = 0; i < results.size() && i < node.outputs().size(); ++i) {
     Value* output = node.output(i);
     if (output == nullptr || results[i] == nullptr || results[i]->dtype != output->type.dtype) continue;

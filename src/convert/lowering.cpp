@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "convert/evaluate.h"
 #include "convert/support.h"
+#include "ir/origins.h"
 #include "ops/frame/trained_scalar.h"
 
 namespace tonnx {
@@ -37,7 +38,9 @@ Value* ModelLowering::constant_of(const Value* value) {
   if (!tensor) tensor = densified(*value->sparse);
   if (tensor->dtype == DType::String) fail_unsupported("PyTorch has no tensors of strings");
   const Value* origin = origin_of_weight(value);
-  Value* made = add_constant(origin->name, widened(tensor));
+  const TensorPtr wide = widened(tensor);
+  note_cast(wide, tensor);
+  Value* made = add_constant(origin->name, wide);
   if (origin->constant && is_same_data(*origin->constant, *tensor) && origin->constant->dims != tensor->dims)
     made->file_dims = origin->constant->dims;
   const bool is_trained = value->producer == nullptr || value->trainable;

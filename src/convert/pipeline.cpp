@@ -13,6 +13,7 @@
 #include "convert/scope_names.h"
 #include "convert/simplify.h"
 #include "convert/support.h"
+#include "convert/weight_names.h"
 #include "convert/weights.h"
 #include "convert/write_torch.h"
 #include "formats/onnx/onnx.h"
@@ -21,6 +22,8 @@
 #include "formats/pth/pth.h"
 #include "formats/safetensors/safetensors.h"
 #include "formats/torchscript/torchscript.h"
+#include "ir/clone.h"
+#include "ir/origins.h"
 #include "passes/aten/to_code.h"
 #include "passes/aten/to_exported.h"
 #include "passes/aten/whole_attention.h"
@@ -140,6 +143,33 @@ void write_python_files(const PythonModule& module, const std::string& path,
              });
 }
 
+void replace_weights(Model& model, const std::vector<StateTensor>& weights, const std::string& path,
+                     const LoweringOptions& options) {
+  replace_weights(model, weights, path, [&](bool flat) {
+    const OtherBudgetScope budget{Limits()};
+    ModuleWeights made;
+    const OriginsScope notes(made.origins);
+    Model copy = clone(model);
+    prepare(copy, options);
+    made.module = python_of(*lower_for_python(copy, options), copy, file_options("model.py", flat));
+    return made;
+  });
+}
+
+void replace_weights(Program& program, const std::vector<StateTensor>& weights, const std::string& path,
+                     const AllowedOps& allowed) {
+  replace_weights(program.model, weights, path, [&](bool flat) {
+    const OtherBudgetScope budget{Limits()};
+    ModuleWeights made;
+    const OriginsScope notes(made.origins);
+    Program copy{clone(program.model), program.output_names};
+    make_functional(copy);
+    ready_for_python(copy, allowed);
+    made.module = write_python(*copy.model.graph, copy.model, file_options("model.py", flat));
+    return made;
+  });
+}
+
 OnnxWriteOptions onnx_options(const ConvertOptions& options) {
   return {.external_data = options.external_data, .progress = options.progress, .memory = options.memory};
 }
@@ -147,7 +177,7 @@ OnnxWriteOptions onnx_options(const ConvertOptions& options) {
 void convert_model(Model& model, const std::string& target, const ConvertOptions& options) {
   const Route way = route(Format::Onnx, target, options);
   if (!options.weights.empty())
-    replace_weights(*model.graph, read_weights(options.weights, options.part), options.weights);
+    replace_weights(model, read_weights(options.weights, options.part), options.weights, lowering_options(options));
   set_input_shapes(model, options.input_shapes);
   set_dynamic_dims(model, options);
   if (way.target == Format::Onnx) {
@@ -260,7 +290,7 @@ Program read_script(const std::string& path, const ScriptCall& call) {
 void convert_program(Program& program, const std::string& target, const ConvertOptions& options, Format source) {
   const Route way = route(source, target, options);
   if (!options.weights.empty())
-    replace_weights(*program.model.graph, read_weights(options.weights, options.part), options.weights);
+    replace_weights(program, read_weights(options.weights, options.part), options.weights, options.allow_ops);
   make_functional(program);
   if (way.target == Format::Onnx) {
     return write_onnx(onnx_of(program, export_options(options)), target, onnx_options(options));

@@ -75,6 +75,13 @@ void convert_program(Program& program, const std::string& target, const ConvertO
 Program read_script(const std::string& path, const ConvertOptions& options);
 Program read_script(const std::string& path, const ScriptCall& call);
 
+/// The weights of a model or program take the values of those of a file, by its own names or by those of the module
+/// that it becomes. Throws InvalidModel with all that does not fit.
+void replace_weights(Model& model, const std::vector<StateTensor>& weights, const std::string& path,
+                     const LoweringOptions& options);
+void replace_weights(Program& program, const std::vector<StateTensor>& weights, const std::string& path,
+                     const AllowedOps& allowed);
+
 /// What keeps a model from becoming PyTorch code; its functions are inlined on the way.
 std::vector<UnsupportedOp> find_unsupported(Model& model, const LoweringOptions& options = {});
 /// Inlines functions, brings the model to the newest opset and infers types; but for nodes that are taken over.

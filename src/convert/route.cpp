@@ -180,16 +180,20 @@ std::vector<std::string> target_endings(std::string_view source_path) {
 
 Route route(std::string_view source, std::string_view target, const std::vector<RouteOption>& given) {
   const auto from = find_source(source);
+  const auto to = find_format(target);
   const auto refuse_kind = [&] {
     const std::string text = advice_on(std::string(source), std::string(target));
     if (!text.empty()) throw Error(ErrorKind::Unsupported, text);
   };
   if (!from) {
     refuse_kind();
+    if (find_format(source) == Python) {
+      fail_unsupported("'{0}' is code, which has to be run: tonnx export {0}:Model {1} does that, with the Python package",
+                       source, to ? std::string(target) : "model.onnx");
+    }
     fail_unsupported("cannot read '{}': tonnx reads {}", source, readable_endings());
   }
   require_content(std::string(source), *from);
-  const auto to = find_format(target);
   if (is_weights(*from) && to && !is_written(*from, *to)) refuse_kind();
   return route_from(*from, target, given);
 }

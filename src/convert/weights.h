@@ -1,4 +1,4 @@
-// weights.h - files of weights alone: listed, converted, and put in the place of a model's own.
+// weights.h - files of weights alone: read, listed and converted.
 #pragma once
 #include <functional>
 #include <optional>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "formats/state_tensor.h"
-#include "ir/graph.h"
 
 namespace tonnx {
 
@@ -23,9 +22,5 @@ std::string print_weights(const std::string& path);
 /// From one form to the other, under the same names.
 void convert_weights(const std::string& source, const std::string& target, const std::optional<std::string>& part,
                      const std::function<void(uint64_t, uint64_t)>& progress);
-
-/// The graph keeps its nodes, and its weights take the values that the file has under their names. Throws InvalidModel
-/// with all names that are missing, that the graph does not have, or that have another shape or type.
-void replace_weights(Graph& graph, const std::vector<StateTensor>& weights, const std::string& path);
 
 }  // namespace tonnx

@@ -9,6 +9,7 @@
 #include "base/made_bytes.h"
 #include "base/wide_vectors.h"
 #include "ir/float_formats.h"
+#include "ir/origins.h"
 
 namespace tonnx {
 namespace {
@@ -160,6 +161,7 @@ TensorPtr with_cast_made(const TensorPtr& tensor) {
   auto result = std::make_shared<Tensor>(*tensor);
   result->data =
       made_bytes(cast->size(), [&](size_t offset, uint8_t* into, size_t size) { cast->compute(offset, into, size); });
+  note_cast(result, std::make_shared<Tensor>(cast->numbers()));
   return result;
 }
 

@@ -25,6 +25,8 @@ class TransposedMatrix : public ComputedBytes {
   void compute(size_t offset, uint8_t* into, size_t size) const override;
   size_t best_piece() const override;
 
+  const Tensor& matrix() const { return matrix_; }
+
  private:
   void put_columns(size_t first_row, size_t row_count, size_t first, size_t count, uint8_t* into) const;
   void compute_packed(size_t offset, uint8_t* into, size_t size) const;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "ir/cast_numbers.h"
+#include "ir/origins.h"
 
 namespace tonnx {
 namespace {
@@ -43,7 +44,9 @@ Value* EqualTensors::find_or_add(Value* value) {
   for (const EqualTensors* scope = this; scope != nullptr; scope = scope->around_) {
     auto [at, end] = scope->known_.equal_range(hash);
     for (int tried = 0; at != end && tried < kMostTried; ++at, ++tried) {
-      if (are_equal(*at->second->constant, *value->constant)) return at->second;
+      if (!are_equal(*at->second->constant, *value->constant)) continue;
+      note_equal(at->second->constant, value->constant);
+      return at->second;
     }
   }
   known_.emplace(hash, value);

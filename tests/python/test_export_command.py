@@ -19,6 +19,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+import tonnx
 from tonnx import _export_command
 
 _NUMBERS = itertools.count()
@@ -254,3 +255,115 @@ def test_the_program_alone_says_what_it_needs(cli: Any) -> None:
     done = cli("export", "my_net.py:Net", "net.onnx", "--input", "1,3")
     assert done.returncode == 2
     assert done.stderr.startswith("error: export runs the model's code, which needs the Python package with PyTorch")
+
+
+def test_random_weights_are_said_to_be_random(code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = str(tmp_path / "m.onnx")
+    arguments = [target, "--input", "1,3,8,8"]
+    warning = "are random, as its code loads none: --weights net.pth gives it those of a file"
+    assert _export_command.main([f"{code}:Net", *arguments]) == 0
+    assert warning in capsys.readouterr().err
+    model = module_of(code).Net()
+    loading = Path(code).with_name("loading_" + os.path.basename(code))
+    weights = saved(model, tmp_path / "w.pth")
+    loading.write_text(
+        Path(code).read_text()
+        + f"\ndef loaded():\n    net = Net()\n    net.load_state_dict(torch.load({weights!r}))\n    return net\n"
+    )
+    for more in ([f"{code}:Net", *arguments, "--weights", weights], [f"{loading}:loaded", *arguments]):
+        assert _export_command.main(more) == 0
+        assert "are random" not in capsys.readouterr().err
+    assert _export_command.main([f"{code}:Net", *arguments, "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.fixture
+def generated(tmp_path: Path) -> Path:
+    """A file that tonnx wrote, of a model with an open size and names that code does not have."""
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 2, 1)).eval()
+    options: Any = {"input_names": ["my.image"], "output_names": ["my.scores"], "dynamic_axes": {"my.image": {0: "n"}}}
+    tonnx.export(model, (torch.rand(2, 3, 8, 8),), tmp_path / "source.onnx", **options)
+    path = tmp_path / f"generated_{next(_NUMBERS)}.py"
+    tonnx.convert(tmp_path / "source.onnx", path)
+    return path
+
+
+def run_main(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    from tonnx.__main__ import run
+
+    capsys.readouterr()
+    return run(list(arguments)), capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["export", "convert"])
+def test_generated_code_goes_back_with_its_weights(
+    command: str, generated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = str(generated) + (":Model" if command == "export" else "")
+    target = tmp_path / "back.onnx"
+    assert run_main(capsys, command, source, str(target)) == (0, f"note: '{generated}:Model' is code, and is run\n")
+    assert shapes_of(target) == shapes_of(tmp_path / "source.onnx") == {"my.image": ["n", 3, 8, 8]}
+    assert [x.name for x in onnx.load(target).graph.output] == ["my.scores"]
+    x = torch.rand(5, 3, 8, 8)
+    want = run_onnx(tmp_path / "source.onnx", **{"my.image": x})
+    np.testing.assert_allclose(run_onnx(target, **{"my.image": x}), want, rtol=1e-4, atol=1e-5)
+
+
+def test_generated_code_becomes_the_other_forms(generated: Path, tmp_path: Path) -> None:
+    from tonnx.__main__ import run
+
+    x = torch.rand(3, 3, 8, 8)
+    want = run_onnx(tmp_path / "source.onnx", **{"my.image": x})
+    assert run(["convert", str(generated), str(tmp_path / "net.pt2"), "--quiet"]) == 0
+    assert run(["convert", str(generated), str(tmp_path / "net.pt"), "--quiet"]) == 0
+    programs = torch.export.load(tmp_path / "net.pt2").module(), torch.jit.load(tmp_path / "net.pt")  # type: ignore[no-untyped-call]
+    for program in programs:
+        np.testing.assert_allclose(program(x).detach().numpy(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_generated_code_without_its_weights(
+    generated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights = generated.with_suffix(".safetensors")
+    weights.rename(tmp_path / "elsewhere.safetensors")
+    target = tmp_path / "back.onnx"
+    code, said = run_main(capsys, "convert", str(generated), str(target))
+    assert code == 1 and not target.exists()
+    assert f"{weights.name} beside it, and there is no such file: --weights says where they are" in said
+    more = ["--weights", str(tmp_path / "elsewhere.safetensors")]
+    assert run_main(capsys, "convert", str(generated), str(target), *more)[0] == 0
+    x = torch.rand(1, 3, 8, 8)
+    want = run_onnx(tmp_path / "source.onnx", **{"my.image": x})
+    np.testing.assert_allclose(run_onnx(target, **{"my.image": x}), want, rtol=1e-4, atol=1e-5)
+
+
+def test_tied_weights_of_generated_code_are_loaded_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Embedding(11, 6)
+            self.head = nn.Linear(6, 11, bias=False)
+            self.head.weight = self.embed.weight
+
+        def forward(self, ids: Tensor) -> Tensor:
+            result: Tensor = self.head(self.embed(ids).relu())
+            return result
+
+    ids = torch.tensor([[1, 4, 10]])
+    tonnx.export(Tied().eval(), (ids,), tmp_path / "source.onnx")
+    path = tmp_path / f"tied_{next(_NUMBERS)}.py"
+    tonnx.convert(tmp_path / "source.onnx", path)
+    weights = str(path.with_suffix(".safetensors"))
+    for more in ([], ["--weights", weights]):
+        assert run_main(capsys, "export", f"{path}:Model", str(tmp_path / "back.onnx"), *more)[0] == 0
+        np.testing.assert_allclose(
+            run_onnx(tmp_path / "back.onnx", ids=ids), run_onnx(tmp_path / "source.onnx", ids=ids), atol=1e-6
+        )
+
+
+def test_the_program_without_python_names_the_command(generated: Path, tmp_path: Path, cli: Any) -> None:
+    done = cli("convert", generated, tmp_path / "back.onnx")
+    assert done.returncode == 2
+    assert f"tonnx export {generated}:Model {tmp_path / 'back.onnx'} does that, with the Python package" in done.stderr
+    with pytest.raises(tonnx.Error, match="is code, which has to be run: tonnx export"):
+        tonnx.convert(generated, tmp_path / "back.onnx")

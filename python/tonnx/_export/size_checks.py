@@ -109,6 +109,9 @@ def _tensor_inputs(program: Program, values: Mapping[str, Any]) -> list[tuple[st
     return [(own, placeholder) for own, placeholder in own_inputs if isinstance(values.get(placeholder), torch.Tensor)]
 
 
+_LARGEST_TRIED = 1 << 20  # a slice of up to 1000000000 elements is no reason to make a tensor of so many
+
+
 @dataclass(frozen=True)
 class Wrong:
     """Sizes at which the model and the program that was made of it differ."""
@@ -183,6 +186,8 @@ class SizeChecks:
         return now is not None and home is not None and now != home
 
     def _wrong_at(self, sizes: Sequence[int]) -> Wrong | None:
+        if any(size > max(_LARGEST_TRIED, at_home) for size, at_home in zip(sizes, self._traced.home, strict=True)):
+            return None
         symbols = self._traced.symbols_at(sizes)
         asked = [q for q in self._asked if self._flips(q, symbols)]
         differs = self._where_shapes_differ(symbols)

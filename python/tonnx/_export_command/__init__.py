@@ -40,6 +40,11 @@ def parser() -> argparse.ArgumentParser:
     where.add_argument("--external-data", action="store_true", default=None, help="weights in a file of their own")
     where.add_argument("--no-external-data", action="store_false", dest="external_data", help="weights in the file")
     made.add_argument("--no-source-lines", action="store_true", help="leave out which line each node comes from")
+    made.add_argument(
+        "--no-constant-folding",
+        action="store_true",
+        help="every weight as the model has it: no BatchNorm is merged into the layer before it",
+    )
     made.add_argument("--quiet", "-q", action="store_true", help="print nothing but errors")
     made.add_argument("--verify", action="store_true", help="run the result in ONNX Runtime beside PyTorch")
     return made
@@ -53,7 +58,12 @@ def _run(arguments: argparse.Namespace) -> int:
     target = arguments.target
     if not target.endswith(_TARGETS):
         raise Error(f"cannot write '{visible(target)}': export writes {', '.join(_TARGETS)}", "unsupported")
-    of_onnx = {"--opset": arguments.opset, "--external-data": arguments.external_data, "--verify": arguments.verify}
+    of_onnx = {
+        "--opset": arguments.opset,
+        "--external-data": arguments.external_data,
+        "--no-constant-folding": arguments.no_constant_folding,
+        "--verify": arguments.verify,
+    }
     given = [option for option, value in of_onnx.items() if value not in (None, False)]
     if given and not target.endswith(".onnx"):
         raise Error(f"{given[0]} is for a target in ONNX, not for '{visible(target)}'", "invalid_model")
@@ -66,16 +76,26 @@ def _run(arguments: argparse.Namespace) -> int:
     from tonnx._convert import convert
     from tonnx._export import export
     from tonnx._export_command.build import build_model
+    from tonnx._export_command.generated_file import find_call
     from tonnx._export_command.inputs import make_example
     from tonnx._export_command.weights import load_weights
 
     start = time.perf_counter()
     if not arguments.quiet:
         print(f"note: '{visible(arguments.model)}' is code, and is run", file=sys.stderr)
-    model = build_model(arguments.model, arguments.arg)
+    built = build_model(arguments.model, arguments.arg, loads_weights=arguments.weights is None)
+    model = built.model
     if arguments.weights is not None:
         load_weights(model, arguments.weights, arguments.part)
-    example = make_example(model, arguments.input, arguments.input_type, arguments.dynamic)
+    is_said = bool(arguments.input or arguments.input_type or arguments.dynamic)
+    call = None if is_said else find_call(model)
+    example = call.example if call else make_example(model, arguments.input, arguments.input_type, arguments.dynamic)
+    if built.is_random and arguments.weights is None and not arguments.quiet:
+        print(
+            f"warning: the weights of '{visible(arguments.model)}' are random, as its code loads none: "
+            "--weights net.pth gives it those of a file",
+            file=sys.stderr,
+        )
     with contextlib.ExitStack() as stack:
         path = target
         if not target.endswith(".onnx"):
@@ -86,12 +106,14 @@ def _run(arguments: argparse.Namespace) -> int:
             path,
             kwargs=example.kwargs,
             dynamic_axes=example.dynamic_axes,
-            output_names=arguments.output_name or None,
+            input_names=call.input_names if call else None,
+            output_names=arguments.output_name or (call.output_names if call else None) or None,
             opset_version=arguments.opset,
             external_data=arguments.external_data,
             source_lines=not arguments.no_source_lines,
             verify=arguments.verify,
-            do_constant_folding=path == target,  # other forms have every weight as the model has it
+            # other forms than ONNX have every weight as the model has it
+            do_constant_folding=path == target and not arguments.no_constant_folding,
         )
         if path != target:
             convert(path, target)
@@ -103,6 +125,19 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def main(arguments: Sequence[str]) -> int:
     return run_command(parser(), _run, _with_values_joined(arguments))
+
+
+def source_of_code(arguments: Sequence[str]) -> str | None:
+    """The file of code that the arguments of `tonnx convert` begin with; None where they begin with another file."""
+    first = next((text for text in arguments if not text.startswith("-")), "")
+    return first if first.lower().endswith(".py") else None
+
+
+def convert_code(source: str, arguments: Sequence[str]) -> int:
+    """`tonnx convert net.py net.onnx`: the model of a file that tonnx wrote."""
+    others = list(arguments)
+    others[others.index(source)] = f"{source}:Model"
+    return main(others)
 
 
 def _with_values_joined(arguments: Sequence[str]) -> list[str]:

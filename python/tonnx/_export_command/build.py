@@ -9,23 +9,70 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import torch
 from torch import nn
 
 from tonnx._error import Error, nearest
+from tonnx._export_command.generated_file import has_loader, load
 
 
-def build_model(where: str, arguments: Sequence[str]) -> nn.Module:
-    """`my_net.py:Net` or `torchvision.models:resnet18`, with arguments of the form `width=64`."""
+@dataclass
+class Built:
+    """A model, and whether its weights are random: numbers were drawn for it, and no state dict was loaded."""
+
+    model: nn.Module
+    is_random: bool
+
+
+def build_model(where: str, arguments: Sequence[str], *, loads_weights: bool = True) -> Built:
+    """`my_net.py:Net` or `torchvision.models:resnet18`, with arguments of the form `width=64`.
+
+    The class of a file that tonnx wrote loads the weights that lie beside the file, unless others are to be loaded.
+    """
+    with _watched() as watch:
+        model = _build(where, arguments, loads_weights)
+    return Built(model, watch.is_random)
+
+
+class _Watch:
+    is_random = False
+
+
+@contextmanager
+def _watched() -> Iterator[_Watch]:
+    """Sees whether random numbers are drawn, and whether a model loads a state dict."""
+    watch, loaded = _Watch(), False
+    load_state_dict = nn.Module.load_state_dict
+
+    def noted(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        nonlocal loaded
+        loaded = True
+        return load_state_dict(self, *args, **kwargs)
+
+    before = torch.get_rng_state()
+    nn.Module.load_state_dict = noted  # type: ignore[method-assign]
+    try:
+        yield watch
+    finally:
+        nn.Module.load_state_dict = load_state_dict  # type: ignore[method-assign]
+    watch.is_random = not loaded and not torch.equal(before, torch.get_rng_state())
+
+
+def _build(where: str, arguments: Sequence[str], loads_weights: bool) -> nn.Module:
     source, colon, name = where.rpartition(":")
     if not colon or not source or not name:
         raise Error(f"'{where}' is not of the form file.py:Name or package.module:name", "invalid_model")
     made = _find(_load(source), name, source)
     given = _parse_arguments(arguments)
+    if loads_weights and not given and has_loader(made):
+        return load(made, source)
     if not isinstance(made, nn.Module):
         made = _call(made, given, where)
     elif given:

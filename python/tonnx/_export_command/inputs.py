@@ -15,7 +15,7 @@ from tonnx._export.script import is_script, signature_of
 
 # Sizes of an example where they are open: by axis, so that inputs that go together have the same. Images and sequences
 # are long enough for the windows and the pools of most models.
-_OPEN_SIZES = (2, 64, 96, 128, 160, 192)
+OPEN_SIZES = (2, 64, 96, 128, 160, 192)
 
 
 @dataclass
@@ -48,7 +48,7 @@ def make_example(model: nn.Module, inputs: Sequence[str], types: Sequence[str], 
     axes = {name: {i: f"{name}_{i}" for i, s in enumerate(shape) if s < 0} for name, shape in shapes.items()}
     for text in dynamic:
         _add_dynamic(text, known, shapes, axes)
-    tensors = {name: _tensor(shape, dtypes.get(name, torch.float32)) for name, shape in shapes.items()}
+    tensors = {name: example_tensor(shape, dtypes.get(name, torch.float32)) for name, shape in shapes.items()}
     count = next((i for i, name in enumerate(positional) if name not in tensors), len(positional))
     args = tuple(tensors.pop(name) for name in positional[:count])
     return Example(args, tensors, {name: named for name, named in axes.items() if named})
@@ -118,8 +118,9 @@ def _add_dynamic(
     axes[own][int(axis)] = label
 
 
-def _tensor(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-    sizes = [size if size >= 0 else _OPEN_SIZES[min(i, len(_OPEN_SIZES) - 1)] for i, size in enumerate(shape)]
+def example_tensor(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+    """Random floats, or ones; a size of -1 is open."""
+    sizes = [size if size >= 0 else OPEN_SIZES[min(i, len(OPEN_SIZES) - 1)] for i, size in enumerate(shape)]
     if dtype.is_floating_point or dtype.is_complex:
         return torch.randn(sizes, generator=torch.Generator().manual_seed(0)).to(dtype)
     return torch.ones(sizes, dtype=dtype)  # an index that tables of two rows have

@@ -35,7 +35,12 @@ def _read(path: str, part: str | None) -> Mapping[str, torch.Tensor]:
 
 
 def _require_same(weights: Mapping[str, torch.Tensor], own: Mapping[str, torch.Tensor], path: str) -> None:
-    missing = [name for name in own if name not in weights and not _is_counter(name)]
+    given = {own[name].data_ptr() for name in weights if name in own and own[name].numel() > 0}
+    missing = [
+        name
+        for name, value in own.items()
+        if name not in weights and not _is_counter(name) and value.data_ptr() not in given
+    ]
     extra = [name for name in weights if name not in own and not _is_counter(name)]
     other = [
         f"{name} is {list(weights[name].shape)} in the file and {list(value.shape)} in the model"

@@ -8,6 +8,7 @@
 
 #include "base/computed.h"
 #include "formats/modules/places.h"
+#include "ir/origins.h"
 #include "ops/frame/python_names.h"
 
 namespace tonnx {
@@ -192,6 +193,8 @@ class Ties {
       tree_.submodule_of[tie.node] = index;
     } else {
       names_.add(tree_.submodules[index].name, -1);
+      const StateEntry &kept = tree_.submodules[owner].state[0], &dropped = tree_.submodules[index].state[0];
+      note_equal(kept.value->constant, dropped.value->constant, kept.transposed != dropped.transposed);
     }
     names_.add(tie.path);
     tree_.submodules[index].name = tie.path;

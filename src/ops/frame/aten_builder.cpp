@@ -3,6 +3,7 @@
 
 #include "base/budget.h"
 #include "base/error.h"
+#include "ir/origins.h"
 #include "ops/frame/conversion.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/index/index.h"
@@ -313,7 +314,9 @@ std::optional<double> OnnxNode::find_scalar(std::string_view name) const {
   const TensorPtr constant = find_constant(name);
   if (!constant || constant->count() != 1) return std::nullopt;
   const auto values = floats_of(*constant);
-  return values ? std::optional((*values)[0]) : std::nullopt;
+  if (!values) return std::nullopt;
+  note_number(node_->name, (*values)[0], constant);
+  return (*values)[0];
 }
 
 void OnnxNode::require_all_used() const {

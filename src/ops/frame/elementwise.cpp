@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "ir/origins.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/trained_scalar.h"
 
@@ -82,6 +83,7 @@ std::optional<Arg> find_literal(const OnnxNode& n, const Value* value, const Val
   if (scales_activations && is_trained_scalar(*value)) return std::nullopt;
   const double number = element_as_double(*value->constant, 0);
   if (dtype == DType::Float64 && !has_exact_text(number)) return std::nullopt;
+  note_number(n.node().name, number, value->constant);
   return Arg(number);
 }
 

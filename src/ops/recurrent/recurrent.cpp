@@ -2,6 +2,7 @@
 #include "ops/recurrent/recurrent.h"
 
 #include "base/error.h"
+#include "ir/origins.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
@@ -117,7 +118,12 @@ class RecurrentLowering {
 
   Value* rows_of(std::string_view name, int64_t direction, int64_t from) {
     if (const TensorPtr all = n_.find_constant(name)) {
-      Value* made = aten_.constant(reordered(*all, direction, from, cell_), n_.value(name)->name);
+      const auto in_order = [direction, from, cell = cell_](const Tensor& of) {
+        return reordered(of, direction, from, cell);
+      };
+      const TensorPtr rows = in_order(*all);
+      note_move(rows, all, in_order);
+      Value* made = aten_.constant(rows, n_.value(name)->name);
       made->trainable = true;
       return made;
     }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/computed.h"
+#include "ir/origins.h"
 #include "ops/frame/python_names.h"
 #include "ops/frame/trained_scalar.h"
 #include "passes/aten/aten_writer.h"
@@ -406,8 +407,13 @@ void store_once(Graph& graph, Value& value) {
   Node& user = *value.uses[0].user;
   auto first = std::make_shared<Tensor>(*value.constant);
   first->dims[0] = 1;
-  first->data =
-      value.constant->data.slice(0, value.constant->data.size() / static_cast<size_t>(value.constant->dims[0]));
+  const size_t row = value.constant->data.size() / static_cast<size_t>(value.constant->dims[0]);
+  first->data = value.constant->data.slice(0, row);
+  for (size_t at = row; origins() != nullptr && at < value.constant->data.size(); at += row) {
+    auto other = std::make_shared<Tensor>(*first);
+    other->data = value.constant->data.slice(at, row);
+    note_equal(first, other);
+  }
   const Sizes dims = value.constant->dims;
   AtenWriter writer(graph);
   writer.write_before(&user);

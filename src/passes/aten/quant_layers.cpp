@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "ir/origins.h"
 #include "passes/aten/match.h"
 #include "passes/aten/quant_input.h"
 #include "passes/passes.h"
@@ -147,7 +148,7 @@ class QuantLayers {
         bias && bias->constant->dims == std::vector{weight.matrix->constant->dims[1]} && is_own(bias, weight.matrix);
     if (!has_bias) bias = nullptr;
     if (bias != nullptr) last = node.output(0)->uses[0].user;
-    const Layer* layer = find_layer(weight, scale, bias);
+    const Layer* layer = find_layer(weight, scale, factor->producer->name, bias);
     if (layer == nullptr) return nullptr;
     put(graph, "quant_linear", *matmul, *last, x, weight, *layer, bias);
     return last;
@@ -173,7 +174,7 @@ class QuantLayers {
       bias->trainable = added->trainable;
       last = node.output(0)->uses[0].user;
     }
-    const Layer* layer = find_layer(weight, scale, bias);
+    const Layer* layer = find_layer(weight, scale, factor->producer->name, bias);
     Node* made = put(graph, "quant_" + std::string(conv.op.view()), conv, *last, x, weight, *layer, bias);
     for (const Attribute& attribute : conv.attributes) {
       if (!attribute.value.get<Operand>()) made->attributes.push_back(attribute);
@@ -182,13 +183,15 @@ class QuantLayers {
     return last;
   }
 
-  /// The scale and the zero point of a weight; null where it has others already.
-  const Layer* find_layer(const QuantWeight& weight, double scale, const Value* bias) {
+  /// The scale, out of a node of that name, and the zero point of a weight; null where it has others already.
+  const Layer* find_layer(const QuantWeight& weight, double scale, std::string_view scaled_in, const Value* bias) {
     const Key key{scale, weight.zero_point, bias};
     const auto [layer, fresh] = layers_.try_emplace(weight.matrix, Layer{key});
     if (fresh) {
       const std::string base = base_of(weight.matrix->name);
-      layer->second.scale = root_.add_initializer(base + "scale", make_scalar(DType::Float32, scale));
+      const TensorPtr number = make_scalar(DType::Float32, scale);
+      note_made_of_number(number, scaled_in, scale);
+      layer->second.scale = root_.add_initializer(base + "scale", number);
       layer->second.zero_point = root_.add_initializer(
           base + "zero_point", make_scalar(weight.matrix->constant->dtype, static_cast<double>(weight.zero_point)));
     }

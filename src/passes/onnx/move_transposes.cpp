@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/origins.h"
 #include "passes/onnx/transposes.h"
 #include "passes/pass_table.h"
 
@@ -71,7 +72,11 @@ std::optional<int> Move::cost_of_node(const Node& node, const Perm& perm) {
 
 Value* Move::make(Value* value, const Perm& perm, Node& before) {
   if (is_identity(perm)) return value;
-  if (can_reorder(*value)) return rewriter_.constant(*before.graph, in_order(*value->constant, perm), value->name);
+  if (can_reorder(*value)) {
+    const TensorPtr turned = in_order(*value->constant, perm);
+    note_move(turned, value->constant, [perm](const Tensor& of) { return in_order(of, perm); });
+    return rewriter_.constant(*before.graph, turned, value->name);
+  }
   Node* node = value->producer;
   if (node != nullptr && through_.contains(value)) return make_node(*node, before);
   Perm whole = perm;
