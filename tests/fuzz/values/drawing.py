@@ -208,6 +208,8 @@ class Drawing:
         self, kind: int, shape: Sequence[Pair], array: Callable[[tuple[int, ...]], np.ndarray] | None = None
     ) -> Value:
         """A new value of these sizes: a constant where they allow it, or an input."""
+        if any(size < 0 for pair in shape for size in pair):
+            raise Unfit("a negative size")
         is_fixed = all(a == b for a, b in shape)
         if is_fixed and kind in PLAIN and self.chance(0.6):
             size = tuple(a for a, _ in shape)

@@ -80,6 +80,8 @@ def reshape(d: Drawing, op: str) -> Block:
     if all(isinstance(e, int) or e[0] == e[1] for e in wanted):
         shape = d.constant(np.array([e if isinstance(e, int) else e[0] for e in wanted], np.int64))
         return make(d, op, [x, shape], allowzero=allow_zero)
+    if not allow_zero and any(not isinstance(e, int) and 0 in e for e in wanted):
+        raise Unfit("a size that is 0 when the model runs means that of the input there, which nobody means")
     nodes, inputs, shape_name = computed_shape(d, x, wanted)
     block = make(d, op, [x], allowzero=allow_zero)
     block.nodes[0].input.append(shape_name)
@@ -176,6 +178,8 @@ def split(d: Drawing, op: str) -> Block:
     x = d.take(PLAIN, RANKS)
     axis = axis_of(d, x)
     a, b = x.shape[axis]
+    if min(a, b) < 1:
+        raise Unfit("ONNX Runtime splits nothing in no equal parts")
     schema = d.schema(op)
     count = d.rng.randint(1, 4)
     if "num_outputs" in schema.attributes and d.chance(0.5):

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from outcome import BAD, Outcome  # noqa: E402
 
 SPACING = 1_000_000  # how many cases there are between the first cases of two seeds
-LIMIT = 300.0  # seconds after which a case is said to hang
+LIMIT = 120.0  # seconds after which a case is said to hang
 
 
 def work(generator: str, routes: tuple[str, ...], folder: str, shrink: bool, pipe: Any) -> None:

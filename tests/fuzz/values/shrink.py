@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from drawing import session
 from noise import captured
 from onnx import helper, numpy_helper
 from outcome import Outcome
-from routes import Case, reference, try_route
+from routes import Case, all_values, reference, try_route
 
 
 def with_outputs(model: onnx.ModelProto, names: list[str]) -> onnx.ModelProto:
@@ -30,22 +29,6 @@ def with_outputs(model: onnx.ModelProto, names: list[str]) -> onnx.ModelProto:
     copy.graph.initializer.extend(t for t in model.graph.initializer if t.name in wanted)
     copy.graph.input.extend(i for i in model.graph.input if i.name in wanted)
     return copy
-
-
-def all_values(case: Case) -> list[dict[str, np.ndarray]]:
-    """Every value of the graph at both sizes, as far as numpy has their types."""
-    names = [o for node in case.model.graph.node for o in node.output if o]
-    copy = onnx.ModelProto()
-    copy.CopyFrom(case.model)
-    del copy.graph.output[:]
-    copy.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names)
-    run = session(copy.SerializeToString())
-    plain = [
-        o.name
-        for o in run.get_outputs()
-        if o.type.startswith("tensor") and not any(t in o.type for t in ("bfloat", "float8"))
-    ]
-    return [dict(zip(plain, run.run(plain, feeds), strict=True)) for feeds in case.feeds]
 
 
 def cut(case: Case, values: list[dict[str, np.ndarray]], at: int) -> Case | None:

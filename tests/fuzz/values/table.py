@@ -29,7 +29,7 @@ def make(
 ) -> Block:
     """One node; attributes that are None, or that this version of the operator does not have, are left out."""
     known = d.schema(op).attributes if not domain else attributes
-    given = {name: value for name, value in attributes.items() if value is not None and name in known}
+    given = {name: value for name, value in attributes.items() if value is not None and value != [] and name in known}
     names = [value.name if value else "" for value in inputs]
     while names and not names[-1]:
         names.pop()
@@ -73,7 +73,8 @@ def some_axes(d: Drawing, value: Value) -> list[int]:
 
 
 def number(d: Drawing, low: float = -2.0, high: float = 2.0) -> float:
-    return float(np.float32(d.rng.choice([d.rng.uniform(low, high), round(d.rng.uniform(low, high))])))
+    drawn = d.rng.choice([d.rng.uniform(low, high), float(round(d.rng.uniform(low, high)))])
+    return float(np.float32(min(max(drawn, low), high)))
 
 
 def whole(value: Value) -> tuple[tuple[int, int], ...]:
