@@ -18,14 +18,17 @@ ABI_PACKAGES := abigail-tools
 REFERENCE_PACKAGES := doxygen
 FUZZ ?= all
 SECONDS ?= 600
+VALUES ?= graphs
+CASES ?= 500
+SEED ?= 1
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 CXX_FILES = $(shell find src include tests python examples packaging -name '*.h' -o -name '*.cpp' -o -name '*.c')
-PY_DIRS = $(wildcard python tests/python tests/package bench examples tools packaging)
+PY_DIRS = $(wildcard python tests/python tests/fuzz/values tests/package bench examples tools packaging)
 SOURCES := $(shell find src include python cmake CMakeLists.txt -type f -not -name '*.pyc' 2>/dev/null)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help deps venv core build install wheel demo test test-cpp test-python test-heavy test-package test-subproject test-abi abi-update deb test-wheel test-dev test-threads fuzz coverage \
+.PHONY: help deps venv core build install wheel demo test test-cpp test-python test-heavy test-package test-subproject test-abi abi-update deb test-wheel test-dev test-threads fuzz fuzz-values coverage \
 	bench format check tidy docs site reference clean
 
 help:  ## this list
@@ -145,6 +148,12 @@ fuzz: deps  ## coverage-guided fuzzing under the sanitizers: make fuzz FUZZ=onnx
 	@test -f build/fuzz/build.ninja || cmake --preset fuzz
 	@cmake --build build/fuzz -j $(JOBS) --target tonnx_fuzz
 	@$(PYTHON) tools/fuzz.py build/fuzz/tonnx_fuzz --target $(FUZZ) --seconds $(SECONDS) $(if $(RUNS),--runs $(RUNS)) --jobs $(JOBS)
+
+fuzz-values: core  ## random graphs and programs against ONNX Runtime and PyTorch: make fuzz-values CASES=2000 SEED=7; ROUTES=pt2,simplify; CASE=7000012 runs one again
+	@for generator in $(VALUES); do \
+	  PYTHONPATH=$(RELEASE)/python $(PY) tests/fuzz/values/run.py $$generator --cases $(CASES) --seed $(SEED) --jobs $(JOBS) \
+	    $(if $(ROUTES),--routes $(ROUTES)) $(if $(CASE),--case $(CASE)) || exit 1; \
+	done
 
 $(BENCH_VENV)/.stamp: tools/requirements.txt bench/requirements.txt | deps
 	@echo "making $(BENCH_VENV)"

@@ -9,20 +9,32 @@ namespace tonnx {
 
 namespace {
 
-/// A branch or a loop of ONNX need not compute what nobody looks at: it gives something else in its place that it has
-/// anyway.
-void release_outputs(Node& node) {
-  const bool is_if = node.op == "If", is_loop = node.op == "Loop";
-  if (!node.domain.empty() || !(is_if || is_loop)) return;
-  const auto& outputs = node.outputs();
-  const auto first = std::find_if(outputs.begin(), outputs.end(), is_used);
-  const auto instead = is_if ? static_cast<size_t>(first - outputs.begin()) : 0;
-  for (const GraphPtr& graph : subgraphs_of(node)) {
-    const size_t offset = is_if ? 0 : 1, carried = is_if ? 0 : graph->inputs().size() - 2;
-    for (size_t i = carried; i + offset < graph->outputs().size() && i < outputs.size(); ++i) {
-      if (!is_used(outputs[i])) graph->set_output(i + offset, graph->outputs()[instead]);
-    }
+/// The outputs behind number i move up by one; nobody uses it.
+void remove_output(Node& node, size_t i) {
+  const size_t count = node.outputs().size();
+  if (node.output(i) != nullptr) node.graph->move_output(node.output(i), &node, count);
+  for (size_t next = i + 1; next < count; ++next) {
+    if (node.output(next) != nullptr) node.graph->move_output(node.output(next), &node, next - 1);
   }
+  node.resize_outputs(count - 1);
+}
+
+/// A branch or a loop of ONNX need not compute what nobody looks at; what a loop carries stays, for its body takes it.
+bool release_outputs(Node& node) {
+  const bool is_if = node.op == "If", is_loop = node.op == "Loop";
+  if (!node.domain.empty() || !(is_if || is_loop)) return false;
+  const std::vector<GraphPtr> graphs = subgraphs_of(node);
+  const size_t offset = is_if ? 0 : 1, carried = is_if || graphs.empty() ? 0 : graphs[0]->inputs().size() - 2;
+  bool is_changed = false;
+  for (size_t i = node.outputs().size(); i-- > carried;) {
+    const bool is_given = std::all_of(graphs.begin(), graphs.end(),
+                                      [&](const GraphPtr& graph) { return i + offset < graph->outputs().size(); });
+    if (is_used(node.output(i)) || !is_given || node.outputs().size() == 1) continue;
+    for (const GraphPtr& graph : graphs) graph->remove_output(i + offset);
+    remove_output(node, i);
+    is_changed = true;
+  }
+  return is_changed;
 }
 
 }  // namespace
@@ -36,7 +48,7 @@ bool remove_dead_code(Graph& graph) {
       graph.erase(node);
       is_changed = true;
     } else {
-      release_outputs(*node);
+      is_changed |= release_outputs(*node);
       for (const GraphPtr& subgraph : subgraphs_of(*node)) is_changed |= remove_dead_code(*subgraph);
     }
     node = previous;

@@ -25,6 +25,14 @@ constexpr StorageClass kStorageClasses[] = {
     {"BoolStorage", DType::Bool},
     {"ComplexFloatStorage", DType::Complex64},
     {"ComplexDoubleStorage", DType::Complex128},
+    {"UInt16Storage", DType::UInt16},  // the others as TorchScript writes them
+    {"UInt32Storage", DType::UInt32},
+    {"UInt64Storage", DType::UInt64},
+    {"Float8_e5m2Storage", DType::Float8E5M2},
+    {"Float8_e4m3fnStorage", DType::Float8E4M3FN},
+    {"Float8_e5m2fnuzStorage", DType::Float8E5M2FNUZ},
+    {"Float8_e4m3fnuzStorage", DType::Float8E4M3FNUZ},
+    {"Float8_e8m0fnuStorage", DType::Float8E8M0},
 };
 
 DType dtype_of_global(const PickleValue& value) {

@@ -60,15 +60,15 @@ Values lower_softsign(const OnnxNode& n, AtenBuilder& aten) {
 }
 
 Values lower_thresholded_relu(const OnnxNode& n, AtenBuilder& aten) {
-  return aten("threshold", n.input("X"), n.f("alpha"), 0.0);
+  Value* x = n.input("X");  // not aten::threshold, which keeps what is no number
+  return aten("where.ScalarOther", aten("gt.Scalar", x, n.f("alpha")), x, 0.0);
 }
 
 Values lower_shrink(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.dtype("input");
   const double bias = n.f("bias"), lambd = n.f("lambd");
   Value* x = n.input("input");
-  if (is_float(dtype) && bias == 0.0) return aten("hardshrink", x, lambd);
-  if (is_float(dtype) && bias == lambd && lambd >= 0.0) return aten("softshrink", x, lambd);
+  // not aten::hardshrink or aten::softshrink, which keep what is no number
   if (is_integer(dtype)) x = aten("to.dtype", x, DType::Float64);
   Value* above = aten("where.ScalarOther", aten("gt.Scalar", x, lambd), aten("sub.Scalar", x, bias), 0.0);
   Value* y = aten("where.self", aten("lt.Scalar", x, -lambd), aten("add.Scalar", x, bias), above);

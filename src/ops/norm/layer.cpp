@@ -28,10 +28,10 @@ Values lower_instance_norm(const OnnxNode& n, AtenBuilder& aten) {
           shape ? shape->size() : 0);
   const double epsilon = n.f("epsilon");
   if (shape != nullptr && std::all_of(shape->begin() + 2, shape->end(), [](const Dim& size) { return size.is(1); })) {
-    // PyTorch refuses to normalise one element, which is its own mean
+    // PyTorch refuses to normalise one element, which is its own mean; what is no number stays none
     std::vector<int64_t> sizes(shape->size() - 1, 1);
     sizes[0] = -1;
-    return aten("add.Tensor", aten("zeros_like", x), aten("reshape", bias, sizes));
+    return aten("add.Tensor", aten("sub.Tensor", x, x), aten("reshape", bias, sizes));
   }
   if (are_idle(scale, bias)) scale = bias = nullptr;
   return aten("instance_norm", x, scale, bias, nullptr, nullptr, true, 0.1, epsilon, true);

@@ -38,8 +38,12 @@ Values raise_squeeze(const AtenNode& n, OnnxBuilder& onnx) {
   if (shape.empty()) dims.clear();
   const auto size = [&](int64_t dim) -> const Dim& { return shape[static_cast<size_t>(dim)]; };
   std::erase_if(dims, [&](int64_t dim) { return size(dim).is_constant() && !size(dim).is(1); });
+  const auto is_open = [&](int64_t dim) { return !size(dim).is_constant(); };
+  // all sizes of 1, of which only the run tells: ONNX means the same without axes
+  if (n.node().overload.empty() && std::any_of(dims.begin(), dims.end(), is_open))
+    return onnx("Squeeze", {n.input("self")});
   const size_t gone = shape.size() - std::min(shape.size(), n.output_type().shape->size());
-  if (dims.size() != gone) std::erase_if(dims, [&](int64_t dim) { return !size(dim).is_constant(); });
+  if (dims.size() != gone) std::erase_if(dims, is_open);
   std::sort(dims.begin(), dims.end());
   return onnx.squeeze(n.input("self"), dims);
 }

@@ -11,8 +11,10 @@ namespace {
 
 bool is_matrix(const Value* value) { return value && value->constant && value->constant->dims.size() == 2; }
 
-/// A constant that a layer is not given: both sides of the product are numbers, and none of them is a layer's weight.
+/// A constant that a layer is not given: a layer learns, and whole numbers cannot; or both sides of the product are
+/// numbers, and none of them is a layer's weight.
 bool is_plain_constant(const Value* x, const Value* matrix) {
+  if (matrix->constant && !is_float(matrix->constant->dtype)) return true;
   return x->constant && (!matrix->trainable || !python::is_state_key(matrix->name));
 }
 

@@ -1,0 +1,115 @@
+"""Where ONNX Runtime does not do what ONNX says, or where ONNX says nothing: such nodes are not drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+
+Known = dict[str, tuple[np.ndarray, np.ndarray]]  # what a node takes at both sizes, where the node's block is given it
+
+
+def input_of(node: onnx.NodeProto, at: int, known: Known) -> np.ndarray | None:
+    pair = known.get(node.input[at]) if at < len(node.input) else None
+    return pair[0] if pair else None
+
+
+def slice_reason(node: onnx.NodeProto, known: Known) -> str:
+    ends, steps = input_of(node, 2, known), input_of(node, 4, known)
+    if ends is not None and steps is not None and ((steps < 0) & (ends > 2**31 - 2)).any():
+        return "from the front to the largest number in negative steps is nothing, and ONNX Runtime goes to the front"
+    return ""
+
+
+def recurrent_reason(node: onnx.NodeProto, known: Known) -> str:
+    given = [run for name in node.input for run in known.get(name, ())]
+    if any(run.dtype.kind == "f" and not (np.abs(run) < 1e4).all() for run in given):
+        return "the activations of ONNX Runtime cut their inputs off at about 20, those that are no number among them"
+    return ""
+
+
+def is_finite(node: onnx.NodeProto, known: Known) -> bool:
+    given = [run for name in node.input for run in known.get(name, ())]
+    return all(run.dtype.kind != "f" or bool(np.isfinite(run).all()) for run in given)
+
+
+def no_number_reason(node: onnx.NodeProto, known: Known) -> str:
+    if not is_finite(node, known):
+        return "which results are no number depends on the order of sums, or of comparisons, that a runtime takes"
+    return ""
+
+
+def empty_reduction_reason(node: onnx.NodeProto, known: Known) -> str:
+    given = known.get(node.input[0], ())
+    return "a reduction of nothing has another shape in ONNX Runtime" if any(run.size == 0 for run in given) else ""
+
+
+def arg_reason(node: onnx.NodeProto, known: Known) -> str:
+    return empty_reduction_reason(node, known) or no_number_reason(node, known)
+
+
+def pool_reason(node: onnx.NodeProto, known: Known) -> str:
+    """A window that is larger than what it slides over: how often it fits is rounded towards zero, not down."""
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    kernel = attributes["kernel_shape"]
+    rank = len(kernel)
+    pads, strides = attributes.get("pads", [0] * 2 * rank), attributes.get("strides", [1] * rank)
+    dilations = attributes.get("dilations", [1] * rank)
+    if attributes.get("auto_pad", b"NOTSET") in (b"SAME_UPPER", b"SAME_LOWER"):
+        return "dilations do not count in ONNX Runtime's padding" if any(d > 1 for d in dilations) else ""
+    for run in known.get(node.input[0], ()):
+        for at, size in enumerate(run.shape[2:]):
+            room = size + pads[at] + pads[at + rank] - dilations[at] * (kernel[at] - 1) - 1
+            if room < 0 and room % strides[at]:
+                return "how often a window fits that is too large is rounded towards zero"
+            if room // strides[at] + 1 < 0:
+                return "fewer windows than none"
+    return ""
+
+
+def max_pool_reason(node: onnx.NodeProto, known: Known) -> str:
+    return pool_reason(node, known) or no_number_reason(node, known)
+
+
+def conv_reason(node: onnx.NodeProto, known: Known) -> str:
+    given = [run for name in node.input for run in known.get(name, ())]
+    if any(run.size == 0 for run in given):
+        return "ONNX Runtime never ends a convolution over no channels"
+    return no_number_reason(node, known)
+
+
+def sign_reason(node: onnx.NodeProto, known: Known) -> str:
+    return "" if is_finite(node, known) else "ONNX does not say which sign what is no number has"
+
+
+def grid_reason(node: onnx.NodeProto, known: Known) -> str:
+    grid = known.get(node.input[1], ())
+    if any(not (np.abs(run) < 1e4).all() for run in grid):
+        return "places far outside are turned into whole numbers that are too small for them"
+    return no_number_reason(node, known)
+
+
+CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
+    "Slice": slice_reason,
+    "RNN": recurrent_reason,
+    "GRU": recurrent_reason,
+    "LSTM": recurrent_reason,
+    **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv"), conv_reason),
+    "Sign": sign_reason,
+    "GridSample": grid_reason,
+    "MaxPool": max_pool_reason,
+    "AveragePool": pool_reason,
+    "LpPool": pool_reason,
+    **dict.fromkeys(("ArgMax", "ArgMin", "Hardmax"), arg_reason),
+    **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax"), empty_reduction_reason),
+    **dict.fromkeys(("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSumSquare"), empty_reduction_reason),
+    **dict.fromkeys(("DFT", "STFT", "LRN", "Unique", "MeanVarianceNormalization"), no_number_reason),
+    **dict.fromkeys(("Resize", "Upsample", "RoiAlign", "Det", "ConvTranspose"), no_number_reason),
+}
+
+
+def reason(node: onnx.NodeProto, known: Known) -> str:
+    """Why the results of a node prove nothing; empty where they do."""
+    check = CHECKS.get(node.op_type)
+    return check(node, known) if check else ""

@@ -1,0 +1,167 @@
+"""Random ONNX graphs, through every route out of ONNX, against ONNX Runtime at two sizes."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.reference
+import operators
+import operators_layers
+import operators_shape
+import subgraphs
+from drawing import BOOL, CARRIERS, Drawing, Unfit, Value, opset_imports
+from onnx import TensorProto, helper
+from outcome import BAD, Announce, Outcome
+from routes import ROUTES, Case, reference, try_route
+from shrink import shrunk
+from table import OPERATORS
+
+FAMILIES = (operators, operators_shape, operators_layers, subgraphs)
+OPSETS = (9, 11, 12, 13, 13, 14, 15, 16, 17, 17, 18, 18, 18, 19, 20, 20, 21, 22, 23)
+PER_CASE = 3  # routes that a case takes where none are asked for
+
+
+def symbols(rng: random.Random) -> dict[str, tuple[int, int]]:
+    """Names of open sizes, and what each is at the two times."""
+    found = {}
+    for name in rng.sample(["batch", "time", "n"], rng.choice([0, 1, 1, 2, 3])):
+        found[name] = rng.choice([(2, 3), (3, 5), (1, 4), (4, 1), (2, 6), (3, 1), (0, 2), (2, 0), (5, 2)])
+    return found
+
+
+def draw(seed: int) -> Case:
+    """The model of a case, and what its inputs are at the two sizes."""
+    rng = random.Random(seed)
+    d = Drawing(rng, rng.choice(OPSETS), symbols(rng), np.random.default_rng(seed))
+    wanted = rng.choice([5, 5, 8, 12, 20, 30, 40])
+    names = list(OPERATORS)
+    weights = [OPERATORS[name][1] for name in names]
+    if rng.random() < 0.5:  # a few operators often, in place of all of them at times
+        chosen = set(rng.sample(names, 12))
+        weights = [w if name in chosen else 0.1 * w for name, w in zip(names, weights, strict=True)]
+    for _ in range(rng.randint(1, 2)):
+        try:
+            d.input(TensorProto.FLOAT, d.dims(rng.choice([2, 3, 4])))
+        except Unfit:
+            d.pending.clear()
+    for act in d.pending:
+        act()
+    d.pending.clear()
+    tries = 0
+    while len(d.nodes) < wanted and tries < 12 * wanted:
+        tries += 1
+        op = rng.choices(names, weights)[0]
+        try:
+            d.add(OPERATORS[op][0](d, op))
+        except Unfit:
+            d.pending.clear()
+    return finish(d)
+
+
+def finish(d: Drawing) -> Case:
+    """The model of what was drawn: its outputs are the values that nothing else takes, and a few more."""
+    results = [v for v in [*d.values, *d.odd] if v.name not in d.inputs and not is_stored(d, v)]
+    chosen = [v for v in results if v.name not in d.used or d.chance(0.1)]
+    chosen = chosen[-8:]
+    nodes, outputs = list(d.nodes), []
+    for value in chosen:
+        name = value.name
+        if value.kind in CARRIERS:
+            name = f"{value.name}_float"
+            nodes.append(helper.make_node("Cast", [value.name], [name], to=TensorProto.FLOAT))
+            value = Value(name, TensorProto.FLOAT, value.runs)
+        outputs.append(helper.make_empty_tensor_value_info(name))
+        outputs[-1].type.tensor_type.elem_type = value.kind
+    graph = helper.make_graph(nodes, "graph", list(d.inputs.values()), outputs, d.initializers)
+    model = helper.make_model(graph, opset_imports=opset_imports(d.opset), ir_version=8, producer_name="fuzz")
+    declare(model, {v.name: v for v in chosen})
+    feeds = tuple({v.name: v.runs[at] for v in d.values if v.name in d.inputs} for at in (0, 1))
+    return Case(model, feeds)
+
+
+def is_stored(d: Drawing, value: Value) -> bool:
+    return any(t.name == value.name for t in d.initializers) or any(
+        node.op_type == "Constant" and value.name in node.output for node in d.nodes
+    )
+
+
+def declare(model: onnx.ModelProto, values: dict[str, Value]) -> None:
+    """Gives outputs the shapes that ONNX infers, or as many open sizes as they have axes."""
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model, strict_mode=False, data_prop=True)
+        known = {o.name: o for o in inferred.graph.output}
+    except Exception:
+        known = {}
+    for output in model.graph.output:
+        value = values.get(output.name.removesuffix("_float"))
+        found = known.get(output.name)
+        if found is not None and found.type.tensor_type.HasField("shape"):
+            output.CopyFrom(found)
+        elif value is not None and value.runs[0].ndim == value.runs[1].ndim:
+            kind = output.type.tensor_type.elem_type
+            output.CopyFrom(helper.make_tensor_value_info(output.name, kind, [None] * value.rank))
+
+
+def run_case(seed: int, routes: tuple[str, ...], folder: Path, announce: Announce, shrink: bool) -> list[Outcome]:
+    warnings.simplefilter("ignore")
+    announce("draw")
+    case = draw(seed)
+    if not case.model.graph.node or not case.model.graph.output:
+        return [Outcome("draw", "skipped", "nothing drawn")]
+    want = reference(case)
+    if isinstance(want, str):
+        return [Outcome("draw", "skipped", want)]
+    try:
+        onnx.checker.check_model(case.model, full_check=True)
+    except Exception:
+        case.is_checked = False
+    for output, arrays in zip(case.model.graph.output, zip(*want, strict=True), strict=True):
+        sizes = [d.dim_value if d.HasField("dim_value") else -1 for d in output.type.tensor_type.shape.dim]
+        if any(s not in (-1, n) for a in arrays for s, n in zip(sizes, a.shape, strict=False)):
+            case.is_checked = False  # ONNX infers another shape than there is
+    chosen = routes or tuple(random.Random(seed).sample(ROUTES, PER_CASE))
+    outcomes = []
+    for route in chosen:
+        announce(route)
+        with tempfile.TemporaryDirectory() as place:
+            outcome = try_route(case, want, route, Path(place))
+        if outcome.kind in BAD:
+            small = case
+            if shrink:
+                announce(f"{route} (making the model smaller)")
+                small, outcome = shrunk(case, outcome)
+            if outcome.kind == "wrong" and is_deviation(small, route):
+                outcome.kind = "deviates"
+            outcome.reproduction = save(small, folder, f"{seed}-{route}")
+        outcomes.append(outcome)
+    return outcomes
+
+
+def is_deviation(case: Case, route: str) -> bool:
+    """Whether ONNX's own evaluator gives what tonnx gives, and not what ONNX Runtime gives."""
+    try:
+        run = onnx.reference.ReferenceEvaluator(case.model)
+        with np.errstate(all="ignore"):
+            want = [[np.asarray(a) for a in run.run(None, feeds)] for feeds in case.feeds]
+    except Exception:
+        return False
+    with tempfile.TemporaryDirectory() as place:
+        return try_route(case, want, route, Path(place)).kind == "same"
+
+
+def save(case: Case, folder: Path, name: str) -> str:
+    """Writes a model and its inputs, and says what they are."""
+    path = folder / f"{name}.onnx"
+    onnx.save(case.model, path)
+    for at, feeds in enumerate(case.feeds):
+        np.savez(folder / f"{name}-{at}.npz", **feeds)
+    sizes = [{k: list(v.shape) for k, v in feeds.items()} for feeds in case.feeds]
+    return f"{path}, inputs {sizes[0]} and {sizes[1]}\n{onnx.printer.to_text(case.model.graph)}"
+
+
+__all__ = ["BOOL", "ROUTES", "run_case"]
