@@ -81,7 +81,8 @@ class Check {
   /// only lists among the outputs, and nodes of ONNX that symbolics ask for.
   void check_exported(const Node& node) const {
     const std::string_view op = node.op.view();
-    if (is_of(node, {"tonnx"}) && op != "list" && op != "onnx_op") fail(node, "is for code only");
+    if (is_of(node, {"tonnx"}) && op != "list" && op != "unbind_list" && op != "onnx_op")
+      fail(node, "is for code only");
     if (is_of(node, {"aten"}) && op.ends_with('_') && !op.ends_with("__")) fail(node, "writes to a tensor");
     check_operands(node);
     if (!is_of(node, {"higher_order"})) return;

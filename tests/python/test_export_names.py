@@ -48,7 +48,7 @@ RESULTS = {
     "namedtuple": (lambda x: Point(x + 1, x * 2), ["output.x", "y"]),
     "dataclass": (lambda x: Result(x + 1, [x * 2, None]), ["logits", "hidden.0"]),
     "dataclass in dict": (lambda x: {"r": Result(x + 1, [x * 2])}, ["r.logits", "r.hidden.0"]),
-    "none and numbers": (lambda x: (None, x + 1, 3), ["output.1"]),
+    "none and numbers": (lambda x: (None, x + 1, 3), ["output.1", "output.2"]),
 }
 
 

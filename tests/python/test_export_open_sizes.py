@@ -301,6 +301,12 @@ def in_four(self, x):
     return torch.cat([part * 2 for part in x.chunk(4)])
 
 
+def added_half_as_often(self, x):
+    for _ in range(x.shape[0] // 2):
+        x = x + 1
+    return x
+
+
 REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], str, str]] = {
     "one": (twice_if_one, (rand(1, 3),), "if x.shape[0] == 1:", "Dim('n', min=2)"),
     "one, with more in the example": (twice_if_one, (rand(4, 3),), "if x.shape[0] == 1:", "Dim('n', min=2)"),
@@ -313,8 +319,9 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], str, str]
     "type": (by_type, (rand(1, 3),), "return x * 2 if type(len(x)) is int else x", "fixes the size of axis 0"),
     "squeeze": (without_ones, (rand(1, 3, 1),), "self.function(", "Dim('n', min=2)"),
     "squeeze of an axis": (without_first, (rand(1, 3),), "self.function(", "Dim('n', min=2)"),
-    "part": (at_most_nine, (rand(1, 3),), "self.function(", "Dim('n', max=9)"),
-    "parts": (in_four, (rand(5, 3),), "self.function(", "change this line"),
+    "part": (at_most_nine, (rand(1, 3),), "return x.split(9)[0] * 2", "Dim('n', max=9)"),
+    "parts": (in_four, (rand(5, 3),), "return torch.cat([part * 2 for part in x.chunk(4)])", "change this line"),
+    "a loop": (added_half_as_often, (rand(4, 3),), "for _ in range(x.shape[0] // 2):", "change this line"),
 }
 
 
@@ -328,6 +335,33 @@ def test_what_depends_on_the_size_itself_is_refused_by_its_line(name: str) -> No
     assert line in text
     assert "test_export_open_sizes.py:" in text
     assert advice in text
+
+
+def half_of_it(self, x):
+    return x, int(x.shape[0] * 0.5), x[: int(x.shape[0] * 0.75)]
+
+
+def scaled_by_size(self, x):
+    return x * float(x.shape[0] / 4), torch.tril(x, x.shape[0] // 2)
+
+
+@pytest.mark.parametrize("function", [half_of_it, scaled_by_size])
+def test_numbers_that_python_makes_of_sizes_stay_open(function: Callable[..., Any]) -> None:
+    model = Calls(function)
+    session = open_session(bytes(tonnx.export(model, rand(4, 3), dynamic_shapes={"x": {0: "n"}})))
+    for size in (1, 2, 5, 8):
+        x = rand(size, 3)
+        given = {session.get_inputs()[0].name: x.numpy()}
+        for got, expected in zip(session.run(None, given), model(x), strict=True):
+            torch.testing.assert_close(torch.as_tensor(got), torch.as_tensor(expected))
+
+
+@pytest.mark.parametrize("name", ["<stdin>", "<python-input-3>", "<ipython-input-2-abc>"])
+def test_what_is_typed_into_python_is_code_of_the_user(name: str) -> None:
+    typed: dict[str, Any] = {}
+    exec(compile("def f(x):\n    return x + 1 if x.shape[0] >= 2 else x * 2", name, "exec"), typed)
+    text = outcome(lambda: tonnx.export(typed["f"], rand(4, 3), dynamic_shapes={"x": {0: "n"}}))
+    assert f"({name}:2)" in text and "Dim('n', min=2)" in text
 
 
 def test_sizes_that_the_user_rules_out_need_not_be_right() -> None:

@@ -45,11 +45,11 @@ def _(x, others):
 
 @pytest.fixture
 def registered() -> Iterator[Any]:
-    names = []
+    names = set()
 
     def register(name: str, symbolic: Any, opset: int = 9) -> None:
         tonnx.register_custom_op_symbolic(name, symbolic, opset_version=opset)
-        names.append((name, opset))
+        names.add((name, opset))
 
     yield register
     for name, opset in names:
@@ -281,3 +281,57 @@ def test_what_is_left_is_listed(recorded: type[RecordedProgram]) -> None:  # noq
         '  tonnx.register_custom_op_symbolic("tonnx_test::affine", lambda g, x, scale, shifts, mode, weight, count: '
         'g.op("tonnx_test::affine", x, weight), 9)  # or export(..., fallthrough=True)'
     )
+
+
+def elu_without_scales(g: Any, input: Any, alpha: Any, inplace: bool = False) -> Any:
+    return g.op("Elu", input, alpha_f=symbolic_helper._scalar(alpha))
+
+
+def test_the_last_arguments_may_be_left_out_at_their_defaults(registered: Any, recorded: Any) -> None:  # noqa: F811
+    registered("aten::elu", elu_without_scales)
+    tonnx.export(nn.ELU(0.25), torch.rand(2))
+    (call,) = recorded.last.calls()
+    assert (call["op"], call["attributes"]["alpha"]["value"]) == ("Elu", 0.25)
+    with pytest.raises(tonnx.Error, match=r"has no parameter for 'input_scale', which is 3.0 here; the arguments"):
+        tonnx.export(lambda x: torch.ops.aten.elu(x, 1.0, 2.0, 3.0), torch.rand(2))
+    # nothing else than a scale would have become `inplace`
+    with pytest.raises(tonnx.Error, match=r"does not read 'scale', which is 2.0 here and 1 by default"):
+        tonnx.export(lambda x: torch.ops.aten.elu(x, 1.0, 2.0), torch.rand(2))
+
+
+@symbolic_helper.parse_args("v", "f", "is", "s", "v", "i")
+def reads_all(g: Any, x: Any, scale: float, shifts: list[int], mode: str, weight: Any, count: int) -> Any:
+    inputs = [x] if symbolic_helper._is_none(weight) else [x, weight]
+    return g.op("my::Affine", *inputs, scale_f=scale, shifts_i=shifts, mode_s=mode, count_i=count)
+
+
+def reads_none(g: Any, x: Any, *others: Any) -> Any:
+    return g.op("my::Affine", x)
+
+
+def ignores_on_purpose(g: Any, x: Any, scale: Any, shifts: Any, _mode: Any, _weight: Any, _count: Any) -> Any:
+    return g.op("my::Affine", x)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unread"),
+    [
+        ({}, None),
+        ({"mode": "a"}, None),
+        ({"mode": "b"}, "'mode', which is 'b' here and 'a' by default"),
+        ({"count": 4}, "'count', which is 4 here and 3 by default"),
+        ({"weight": True}, "'weight', which is an input and None by default"),
+    ],
+)
+def test_an_argument_that_is_not_read_is_an_error(registered: Any, arguments: Any, unread: str | None) -> None:
+    def model(x: torch.Tensor) -> torch.Tensor:
+        given = {**arguments, "weight": x.sum()} if "weight" in arguments else arguments
+        return torch.ops.tonnx_test.affine(x, 0.5, [1], **given)
+
+    for symbolic in (reads_all, ignores_on_purpose, reads_none):
+        registered("tonnx_test::affine", symbolic)
+        if symbolic is reads_none and unread:
+            with pytest.raises(tonnx.Error, match=f"the symbolic of tonnx_test::affine does not read {unread}"):
+                tonnx.export(model, torch.rand(2))
+        else:
+            tonnx.export(model, torch.rand(2))

@@ -33,7 +33,7 @@ from tonnx._export.old_arguments import takes_old_arguments
 from tonnx._export.onnx_program import Leaves, OnnxProgram, WriteOptions
 from tonnx._export.onnx_program import verify as verify_program
 from tonnx._export.program import ProgramOptions, program_json
-from tonnx._export.script import is_script, script_program, scripted_whole, signature_of
+from tonnx._export.script import TraceMayHelp, is_script, script_program, scripted_whole, signature_of
 from tonnx._export.silence import errors_alone, torch_logs_silent
 from tonnx._export.structures import register_structures
 from tonnx._export.symbolic import PYTHON_OP, Declined, find_symbolic
@@ -108,14 +108,20 @@ def export(
         )
         leaves = partial(leaves_of, called or model)
         program: OnnxProgram | None = None
+        refused: Error | None = None  # why a script is not read as what it is
         if is_script(model):
-            program = script_program(model, args, kwargs, shapes, input_names, output_names, options, leaves)
+            try:
+                program = script_program(model, args, kwargs, shapes, input_names, output_names, options, leaves)
+            except TraceMayHelp as failure:
+                refused = Error(str(failure), failure.kind)
         if program is None:
             # the loops of a model that was made from ONNX were loops there
             rolls_loops = isinstance(model, nn.Module) and find_generated(model) is not None
             try:
                 program = tracing.program(args, kwargs, shapes, input_names, output_names, options, leaves, rolls_loops)
             except Error:
+                if refused is not None:
+                    raise refused from None
                 whole = scripted_whole(model)
                 if whole is not None:
                     with suppress(Error):  # what the trace says is of the user's own code

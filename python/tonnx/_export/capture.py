@@ -30,7 +30,7 @@ from tonnx._export.quantised_tensor import Refusal
 from tonnx._export.questions import is_own_file
 from tonnx._export.recurrent import recurrent_layers_whole
 from tonnx._export.run_time_axes import axes_kept
-from tonnx._export.structures import register_structures
+from tonnx._export.structures import NotCarried, register_structures, require_carried
 from tonnx._export.tensor_access import TensorAccessFollowed
 from tonnx._export.transforms import is_of_transforms, transforms_ended, without_transforms, written_out
 
@@ -197,6 +197,8 @@ class Tracer:
             for attempt in self._other_ways(first, example, shapes, strict):
                 try:
                     return attempt()
+                except NotCarried:
+                    raise
                 except Exception as e:
                     if is_question_on_data(first):  # what had an answer is no reason any more
                         raise Error(_sentence(e), "unsupported") from e
@@ -259,6 +261,7 @@ class Tracer:
         def forward(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
             register_structures(result)
+            require_carried(result)
             return result
 
         with _forward_replaced(self._module, forward):

@@ -96,8 +96,9 @@ def _replaced(default: list[str], chosen: Sequence[str] | None, what: str) -> li
         raise TypeError(f"{what}_names is a list of names, not one string")
     if len(chosen) > len(default):
         there = ", ".join(default) or "none"
+        kinds = "tensors" if what == "input" else "tensors or numbers"
         raise Error(
-            f"{what}_names has {len(chosen)} names, but {len(default)} {what}s of the model are tensors: {there}",
+            f"{what}_names has {len(chosen)} names, but {len(default)} {what}s of the model are {kinds}: {there}",
             "unsupported",
         )
     twice = next((name for i, name in enumerate(chosen) if name in chosen[:i]), None)
@@ -127,7 +128,7 @@ def _joined(path: tuple[str, ...], root: str) -> str:
 
 @dataclass(frozen=True)
 class Interface:
-    """Inputs and outputs that are tensors: what the model calls its inputs, and what ONNX calls all of them."""
+    """The inputs and outputs of the file: what the model calls its inputs, and what ONNX calls all of them."""
 
     own: list[str]
     inputs: list[str]
@@ -157,7 +158,7 @@ class InterfaceNames:
         input_leaves = [_joined(p, "input") for p in input_paths]
         output_leaves = [_joined((root, *p) if root and p else p, "output") for p in output_paths]
         is_input = [not isinstance(s.arg, ConstantArgument) for s in inputs]
-        is_output = [not isinstance(s.arg, ConstantArgument) for s in outputs]
+        is_output = [_is_carried(s.arg) for s in outputs]
         own = [n for n, keep in zip(input_leaves, is_input) if keep]
         self.own_inputs = list(zip(own, [s.arg.name for s, keep in zip(inputs, is_input) if keep]))
         self.inputs = chosen_inputs(own, (input_names or ())[: len(own)])
@@ -168,6 +169,11 @@ class InterfaceNames:
         self.interface = Interface(own, self.inputs, self.outputs)
         self.input_leaves = _merged(input_leaves, is_input, self.inputs)
         self.output_leaves = _merged(output_leaves, is_output, self.outputs)
+
+
+def _is_carried(argument: Any) -> bool:
+    """Whether what a model returns is an output of the file: numbers are, also those that never change; None is not."""
+    return not isinstance(argument, ConstantArgument) or argument.value is not None
 
 
 def _weight_names(

@@ -109,8 +109,11 @@ class OnnxProgram:
     def __repr__(self) -> str:
         return f"OnnxProgram(inputs={self.input_names}, outputs={self.output_names})"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> list[torch.Tensor]:
-        """Runs the model in ONNX Runtime on the arguments of the PyTorch model; the outputs are in their order."""
+    def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
+        """Runs the model in ONNX Runtime on the arguments of the PyTorch model; the outputs are in their order.
+
+        Each is a tensor, or a list of tensors where the output is a sequence.
+        """
         return run(bytes(self), self.tensors(args, kwargs))
 
     def tensors(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
@@ -126,14 +129,15 @@ class OnnxProgram:
         return {chosen: given[name] for name, chosen in zip(own, self.input_names)}
 
 
-def run(model: bytes | str, tensors: Mapping[str, torch.Tensor], optimizes: bool = True) -> list[torch.Tensor]:
+def run(model: bytes | str, tensors: Mapping[str, torch.Tensor], optimizes: bool = True) -> list[Any]:
     """The outputs of an ONNX model, given as its bytes or its path, on these inputs."""
     session = open_session(model, optimizes=optimizes)
     names = [i.name for i in session.get_inputs()]
     missing = [name for name in names if name not in tensors]
     if missing:
         raise Error(f"the ONNX model has inputs that the PyTorch model has not: {', '.join(missing)}", "unsupported")
-    return [torch.as_tensor(o) for o in session.run(None, {name: _array_of(tensors[name]) for name in names})]
+    outputs = session.run(None, {name: _array_of(tensors[name]) for name in names})
+    return [list(map(torch.as_tensor, o)) if isinstance(o, list) else torch.as_tensor(o) for o in outputs]
 
 
 def _array_of(tensor: torch.Tensor) -> Any:
@@ -157,12 +161,12 @@ def verify(
     got = run(model, program.tensors(args, kwargs), optimizes=not coarse)
     with orders_chosen(exported is not None and has_open_orders(exported.graph_module)):
         results = reference(*args, **kwargs)
-    values = torch.Tensor if exported is not None else torch.Tensor | int | float  # scripts give numbers as well
-    expected = [_as_tensor(v) for v in pytree.tree_leaves(results) if isinstance(v, values)]
-    if len(got) != len(expected):
-        raise Error(f"the ONNX model gives {len(got)} outputs, and PyTorch {len(expected)}", "verification")
+    expected = [_as_tensor(v) for v in pytree.tree_leaves(results) if isinstance(v, torch.Tensor | int | float)]
+    rows = [(name, each) for name, o in zip(program.output_names, got) for each in (o if isinstance(o, list) else [o])]
+    if len(rows) != len(expected):
+        raise Error(f"the ONNX model gives {len(rows)} outputs, and PyTorch {len(expected)}", "verification")
     worst: tuple[float, str] | None = None
-    for name, ours, theirs in zip(program.output_names, got, expected):
+    for (name, ours), theirs in zip(rows, expected):
         if ours.shape != theirs.shape:
             raise Error(
                 f"output '{name}' has shape {list(ours.shape)} in ONNX Runtime, and {list(theirs.shape)} in PyTorch",

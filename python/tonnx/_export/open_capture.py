@@ -113,15 +113,15 @@ class _OpenCapture:
     def _least_fixed(self) -> Traced:
         """Where Python makes numbers of sizes, with len() or int(), the trace in which it does not, if there is one."""
         found = self._traced()
-        fixed = len(_fixed_axes(self._open, found[1]))
-        if fixed and found[2].packages:
+        fixed, numbers = len(_fixed_axes(self._open, found[1])), found[2].numbers
+        if (fixed or numbers) and found[2].packages:
             try:
                 with sizes_left_open(found[2].packages, NUMBERS):
                     other = self._traced_at(found[1].home)
             except Error:
                 return found
             example = self._open.example(found[1].home, rows_differ=True)
-            is_better = len(_fixed_axes(self._open, other[1])) < fixed
+            is_better = (len(_fixed_axes(self._open, other[1])), other[2].numbers) < (fixed, numbers)
             if is_better and compute_the_same(other[0], self._exact(example), example):
                 return other
         return found

@@ -100,7 +100,22 @@ def _tensor_split(
     return input.split_with_sizes(sizes, dim)
 
 
+def _shape_as_tensor(input: torch.Tensor) -> torch.Tensor:
+    """One tensor also in a trace, where PyTorch gives a tuple of sizes."""
+    if input.dim() == 0:
+        return torch.empty(0, dtype=torch.int64)
+    return torch.stack([torch.scalar_tensor(size, dtype=torch.int64) for size in input.shape])
+
+
+def _reshape_from_tensor(input: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
+    """PyTorch reads the sizes out of memory, which a tensor of a trace has not."""
+    sizes: Any = [shape[i].item() for i in range(shape.shape[0])]
+    return input.reshape(sizes)
+
+
 OPEN_FUNCTIONS: dict[Any, Any] = {
+    torch._shape_as_tensor: _shape_as_tensor,
+    torch._reshape_from_tensor: _reshape_from_tensor,
     torch.linspace: _linspace,
     torch.tensor_split: _tensor_split,
     torch.Tensor.tensor_split: _tensor_split,

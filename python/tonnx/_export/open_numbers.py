@@ -1,4 +1,4 @@
-"""len() and int() that leave open sizes open: Python's own make numbers of them."""
+"""len(), int() and float() that leave open sizes open: Python's own make numbers of them."""
 
 from __future__ import annotations
 
@@ -35,8 +35,26 @@ class _Int(metaclass=_IntType):
     from_bytes = builtins.int.from_bytes
 
 
+class _FloatType(type):
+    """The same for `float`."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        is_size = len(args) == 1 and not kwargs and isinstance(args[0], torch.SymInt | torch.SymFloat)
+        return torch.sym_float(args[0]) if is_size else builtins.float(*args, **kwargs)  # type: ignore[no-untyped-call]
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, builtins.float | torch.SymFloat)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, builtins.float)
+
+
+class _Float(metaclass=_FloatType):
+    fromhex = builtins.float.fromhex
+
+
 LENGTHS: Mapping[str, Any] = {"len": _length}
-NUMBERS: Mapping[str, Any] = {"len": _length, "int": _Int}
+NUMBERS: Mapping[str, Any] = {"len": _length, "int": _Int, "float": _Float}
 
 
 @contextmanager
@@ -45,7 +63,10 @@ def sizes_left_open(packages: Collection[str], functions: Mapping[str, Any]) -> 
     changed: list[tuple[dict[str, Any], str]] = []
     for module_name, module in list(sys.modules.items()):
         namespace = getattr(module, "__dict__", {})
-        if module_name.split(".")[0] not in packages or is_own_file(namespace.get("__file__") or "<"):
+        is_typed = module_name == "__main__" and not namespace.get("__file__")  # a notebook has no file
+        if module_name.split(".")[0] not in packages:
+            continue
+        if not is_typed and is_own_file(namespace.get("__file__") or "<frozen "):
             continue
         for name, function in functions.items():
             if name not in namespace:

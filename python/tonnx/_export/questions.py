@@ -18,6 +18,7 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 import torch
+from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 _TORCH = f"{Path(torch.__file__).parent}{os.sep}"
@@ -28,8 +29,10 @@ _COMPARISONS = {f"__{name}__": getattr(operator, name) for name in ("eq", "ne", 
 
 
 def is_own_file(path: str) -> bool:
-    """Whether a file is one of torch or tonnx, or none at all."""
-    return path.startswith((_TORCH, _TONNX, "<"))
+    """Whether a file is one of torch or tonnx, or code that these make; what is typed into Python is the user's own."""
+    return path.startswith(
+        (_TORCH, _TONNX, "<string>", "<eval_with_key>", "<frozen ", "<torch_package", "<__array_function__")
+    )
 
 
 def place_of(path: str, line: int) -> str:
@@ -81,6 +84,7 @@ class Question:
     left: Any
     right: Any
     place: str
+    is_number: bool = False  # nobody compared: the trace took what is left for the number
 
     def answer(self, sizes: Symbols) -> bool | None:
         """The answer at these sizes of the symbols; None where it depends on something else."""
@@ -104,12 +108,27 @@ class Questions:
     asked: dict[tuple[str, int, str, str, str], Question] = field(default_factory=dict)
     fixed: dict[Any, str] = field(default_factory=dict)
     packages: set[str] = field(default_factory=set)  # of the code that made numbers of symbols
+    numbers: int = (
+        0  # made of expressions of symbols: no symbol is fixed by them, but the program is for some sizes only
+    )
 
     def note_number(self, symbol: Any, asker: FrameType | None) -> None:
         if symbol in self.fixed:
             return
         self.fixed[symbol] = "" if asker is None else place_of(asker.f_code.co_filename, asker.f_lineno)
         if asker is not None:
+            self.packages.add(package_of(asker))
+
+    def note_number_of(self, node: Any, number: Any, asker: FrameType | None) -> None:
+        """A number that the trace made of an expression holds where the expression is that number."""
+        expression = node._expr
+        if asker is None or not getattr(expression, "free_symbols", None):
+            return
+        path, line = asker.f_code.co_filename, asker.f_lineno
+        key = (path, line, "number", str(expression), str(number))
+        if key not in self.asked:
+            self.asked[key] = Question(operator.eq, expression, number, place_of(path, line), is_number=True)
+            self.numbers += 1
             self.packages.add(package_of(asker))
 
     def note(self, asker: FrameType, name: str, left: Any, right: Any) -> None:
@@ -136,6 +155,7 @@ def questions_noted() -> Iterator[Questions]:
     ]
     changes += [(torch.SymInt, "__bool__", _noting_truth(questions))]
     changes += [(ShapeEnv, "_set_replacement", _noting_numbers(questions))]
+    changes += [(SymNode, name, _noting_numbers_of(questions)) for name in ("guard_int", "guard_float")]
     originals = [(kind, name, kind.__dict__[name]) for kind, name, _ in changes]
     for (kind, name, change), (_, _, original) in zip(changes, originals):
         setattr(kind, name, change(original))
@@ -167,6 +187,18 @@ def _noting_truth(questions: Questions) -> Callable[[Method], Method]:
             return original(self)
 
         return truth
+
+    return change
+
+
+def _noting_numbers_of(questions: Questions) -> Callable[[Method], Method]:
+    def change(original: Method) -> Method:
+        def guard(self: Any, *place: Any) -> Any:
+            number = original(self, *place)
+            questions.note_number_of(self, number, _asking_frame())
+            return number
+
+        return guard
 
     return change
 

@@ -71,6 +71,10 @@ def signature_of(model: Any) -> Callable[..., Any]:
     return forward
 
 
+class TraceMayHelp(Error):
+    """The reader does not take the script, but there is no loop or branch in it that a trace would lose."""
+
+
 def script_program(
     model: Any,
     args: Sequence[Any],
@@ -80,8 +84,8 @@ def script_program(
     output_names: Sequence[str] | None,
     options: WriteOptions,
     leaves: Leaves,
-) -> OnnxProgram | None:
-    """The program of a script; None where the reader does not take it, and a trace says the same."""
+) -> OnnxProgram:
+    """The program of a script."""
     tensors = [(name, value) for name, value in leaves(args, kwargs) if isinstance(value, torch.Tensor)]
     own = [name for name, _ in tensors]
     inputs = chosen_inputs(own, input_names)
@@ -98,7 +102,7 @@ def script_program(
             raise Error(unsupported_text(missing, None), "unsupported")
     except Error as failure:
         if failure.kind == "unsupported" and not _has_control_flow(model):
-            return None
+            raise TraceMayHelp(str(failure), failure.kind) from failure
         raise
     outputs = chosen_outputs(program.output_names(), output_names, inputs)
     require_outputs(shapes, inputs, outputs)

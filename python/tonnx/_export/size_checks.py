@@ -211,7 +211,11 @@ class SizeChecks:
                 stacklevel=2,
             )
             return None
-        is_bound = not asked or (len(asked[0].symbols) == 1 and (asked[0].is_order or size < 2))
+        compared = [q for q in asked if not q.is_number]
+        if compared:
+            is_bound = len(compared[0].symbols) == 1 and (compared[0].is_order or size < 2)
+        else:
+            is_bound = differs is not None
         place = asked[0].place if asked else _place_of_node(differs.node) if differs else ""
         return Wrong([axes[i] for i in changed], size, home[changed[0]], place, is_bound)
 

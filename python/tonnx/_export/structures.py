@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from tonnx._error import Error
+
 
 def register_structures(value: Any) -> None:
     """Makes the dataclasses in a value, and the caches of transformers, structures that torch can take apart."""
@@ -20,6 +22,25 @@ def register_structures(value: Any) -> None:
                 type(leaf), serialized_type_name=f"{type(leaf).__module__}.{type(leaf).__qualname__}"
             )
             register_structures(leaf)
+
+
+class NotCarried(Error):
+    """The model returns what no output of a file can be."""
+
+
+_CARRIED = (torch.Tensor, int, float, str, torch.SymInt, torch.SymFloat, torch.SymBool, type(None))
+
+
+def require_carried(result: Any) -> None:
+    """Throws where a model returns something that torch.export has no place for."""
+    for path, leaf in pytree.tree_flatten_with_path(result)[0]:
+        if not isinstance(leaf, _CARRIED):
+            name = ".".join(["output", *(str(getattr(key, "idx", getattr(key, "key", key))) for key in path)])
+            raise NotCarried(
+                f"the output '{name}' is of the type {type(leaf).__name__}: return only tensors, numbers, and "
+                "structures of them",
+                "unsupported",
+            )
 
 
 def _register_caches() -> None:

@@ -17,6 +17,7 @@ from tonnx._error import Error, nearest
 from tonnx._export.former_attributes import former_attributes
 from tonnx._export.functions import FunctionCall, TensorArgument
 from tonnx._export.program_values import DTYPE_CODES, Json, float_json, is_tensor_list
+from tonnx._export.symbolic_arguments import fitting, require_all_read
 
 if TYPE_CHECKING:
     from tonnx._export.program_graph import ProgramGraph
@@ -100,34 +101,43 @@ def _exporter_module(name: str) -> Any:
 def _torch_globals(opset: int) -> Iterator[None]:
     """symbolic_helper asks torch.onnx for the opset that is being written."""
     exporter_globals = _exporter_module("_globals").GLOBALS
-    symbolic_helper = _exporter_module("symbolic_helper")
-    before = exporter_globals._export_onnx_opset_version, symbolic_helper._scalar
+    scalar: Any = _exporter_module("symbolic_helper")._scalar
+    before = exporter_globals._export_onnx_opset_version, scalar.__code__
     exporter_globals._export_onnx_opset_version = opset
-    symbolic_helper._scalar = lambda value: _scalar(value, before[1])
+    scalar.__code__ = _scalar.__code__  # of the function itself: a symbolic may have imported it by its name
     try:
         yield
     finally:
-        exporter_globals._export_onnx_opset_version, symbolic_helper._scalar = before
+        exporter_globals._export_onnx_opset_version, scalar.__code__ = before
 
 
-def _scalar(value: Any, of_torch: Callable[[Any], Any]) -> Any:
+def _scalar(x: Any) -> Any:
     """The number of a constant in the graph too: torch's own gives None for it, and the attribute would be lost."""
-    if isinstance(value, torch._C.Value) and value.node().kind() == "onnx::Constant":
-        constant = value.node().t("value") if value.node().hasAttribute("value") else None
-        return constant.item() if isinstance(constant, torch.Tensor) and constant.numel() == 1 else None
-    return of_torch(value)
+    if isinstance(x, torch._C.Value) and x.node().kind() == "onnx::Constant":
+        x = x.node().t("value") if x.node().hasAttribute("value") else None
+        return x.item() if isinstance(x, torch.Tensor) and x.numel() == 1 else None
+    return x.item() if isinstance(x, torch.Tensor) and x.shape == () else None
 
 
 def write_operator(graph: ProgramGraph, node: Node, symbolic: Symbolic, opset: int) -> None:
     """Writes the nodes that a symbolic gives for a call of an operator."""
     target: Any = node.target
     call = SymbolicCall(graph, node, opset, str(target._schema.name))
+    given = fitting(symbolic, target._schema, [value for _, value in arguments_of(node)], call.title)
     kinds = [argument.type for argument in target._schema.arguments]
-    values = [
-        call.list_of([]) if value == [] and is_tensor_list(kind) else call.value_of(value)
-        for kind, (_, value) in zip(kinds, arguments_of(node))
-    ]
-    call.write(symbolic, values)
+
+    def values_for(call: SymbolicCall, arguments: Sequence[Any]) -> list[Any]:
+        return [
+            call.list_of([]) if value == [] and is_tensor_list(kind) else call.value_of(value)
+            for kind, value in zip(kinds, arguments)
+        ]
+
+    def nodes_for(arguments: Sequence[Any]) -> str:
+        trial = SymbolicTrial(graph, node, opset, call.title)
+        return trial.text(symbolic, values_for(trial, arguments))
+
+    require_all_read(symbolic, target._schema, given, call.title, nodes_for)
+    call.write(symbolic, values_for(call, given))
 
 
 def arguments_of(node: Node) -> list[tuple[str, Any]]:
@@ -368,6 +378,24 @@ class SymbolicCall:
                 name = {"i": "value_int", "s": "value_string", "is": "value_ints", "ss": "value_strings"}[kind]
             return name, {"kind": kind, "value": value}
         raise Error(f"the symbolic of {self.title} gives '{name}' as a graph, which tonnx does not take", "unsupported")
+
+
+class SymbolicTrial(SymbolicCall):
+    """A call of a symbolic of which nothing is written."""
+
+    def _input(self, node: Node) -> Any:
+        value = self.torch_graph.addInput(f"input_{node.name}")
+        value.setType(_type_of(node.meta.get("val")))
+        return value
+
+    def text(self, symbolic: Symbolic, arguments: Sequence[Any]) -> str:
+        """The nodes that the symbolic makes and its results need."""
+        with _torch_globals(self.opset):
+            result = self._called(symbolic, arguments)
+        results = list(result) if isinstance(result, list | tuple) else [result]
+        needed = _needed_nodes(results)
+        constants = [n.t("value").tolist() for n in needed if n.hasAttribute("value") and n.kindOf("value") == "t"]
+        return repr(([str(n) for n in needed], constants, [r.debugName() for r in results]))
 
 
 _PARSE_KINDS = {"int": "i", "bool": "b", "float": "f", "number": "f", "Scalar": "f", "str": "s", "int[]": "is"}

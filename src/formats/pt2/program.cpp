@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <tuple>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -505,11 +506,40 @@ class ProgramReader {
     }
     const bool has_names = result_names_ && result_names_->size() == users.size();
     for (size_t i = 0; i < users.size(); ++i) {
+      const std::string name = has_names ? (*result_names_)[i] : fmt::format("output.{}", i);
       Value* value = reader.find_output(outputs[users[i]]);
+      const bool is_fixed = value == nullptr;
+      if (is_fixed) value = fixed_output(graph, outputs[users[i]], name);
       if (value == nullptr) continue;
       graph.add_output(value);
-      output_names_.push_back(has_names ? (*result_names_)[i] : value->name);
+      output_names_.push_back(has_names || is_fixed ? name : value->name);
     }
+  }
+
+  /// A number that the model always gives, as a tensor of rank 0; null for None, which says nothing.
+  static Value* fixed_output(Graph& graph, const Json& argument, const std::string& name) {
+    auto [kind, json] = variant_of(argument);
+    if (kind == "as_none") return nullptr;
+    if (kind.starts_with("as_sym_")) std::tie(kind, json) = variant_of(*json);
+    AttrValue number;
+    DType dtype = DType::Undefined;
+    if (kind == "as_int") {
+      number = int_of(*json, "an output");
+      dtype = DType::Int64;
+    } else if (kind == "as_float") {
+      number = float_of(*json);
+      dtype = DType::Float32;
+    } else if (kind == "as_bool" && json->IsBool()) {
+      number = json->GetBool();
+      dtype = DType::Bool;
+    } else {
+      fail_unsupported("the output '{}' is {}: return only tensors, numbers, and structures of them", name,
+                       kind == "as_string" ? "text" : kind);
+    }
+    Node& node = *graph.add_node("aten", "scalar_tensor");
+    node.set_attribute("s", std::move(number));
+    node.set_attribute("dtype", dtype);
+    return graph.add_output_to(&node, graph.unique_name("number"), Type::tensor(dtype, Shape()));
   }
 
   const Json& program_;

@@ -86,7 +86,12 @@ class ScriptReader {
       program_.output_names.push_back(name);
       return;
     }
-    if (!item.items) fail_unsupported("the model gives {}", torchscript::name_of(item.kind));
+    if (item.is(IKind::List) && item.value != nullptr) return add_sequence(*item.value, name);
+    if (item.is(IKind::Unset))
+      fail_unsupported("the output '{}' has a value in some branches only, or not of one kind in all of them", name);
+    if (!item.items)
+      fail_unsupported("the output '{}' is {}: return only tensors, numbers, and structures of them", name,
+                       torchscript::name_of(item.kind));
     const bool is_dict = item.is(IKind::Dict);
     const auto& fields = item.object && item.object->type ? item.object->type->fields : no_fields_;
     for (size_t i = is_dict ? 1 : 0; i < item.items->size(); i += is_dict ? 2 : 1) {
@@ -95,6 +100,17 @@ class ScriptReader {
                                                    : fmt::format("{}{}{}", name, separator_, i);
       add_outputs((*item.items)[i], part, interpreter);
     }
+  }
+
+  /// A list of tensors whose length only the run tells, as a sequence: along the first dimension they are one tensor.
+  void add_sequence(Value& stacked, const std::string& name) {
+    Node& node = *graph().add_node("tonnx", "unbind_list");
+    node.add_input(&stacked);
+    node.set_attribute("self", Operand{0});
+    Type element = stacked.type;
+    if (element.shape) element.shape->erase(element.shape->begin());
+    graph().add_output(graph().add_output_to(&node, graph().unique_name("list"), Type::sequence(element)));
+    program_.output_names.push_back(name);
   }
 
   torchscript::ScriptArchive archive_;

@@ -270,8 +270,26 @@ Item ScriptCalls::results(Node& node, const AtenOpEntry& entry, size_t list_coun
   return items.empty() ? Item::none() : Item::of_items(IKind::Tuple, std::move(items));
 }
 
+/// The parts of a tensor along an axis of open size: a list that is the tensor itself, that axis first.
+std::optional<Item> ScriptCalls::open_parts(const AtenOpEntry& entry, const std::vector<const Item*>& bound) {
+  if (entry.signature.domain != "aten" || entry.signature.name != "unbind" || !bound[0]->is(IKind::Tensor))
+    return std::nullopt;
+  const Type& type = bound[0]->value->type;
+  const int64_t dim = bound.size() > 1 && bound[1] != nullptr ? bound[1]->integer : 0;
+  if (!type.shape) return std::nullopt;
+  const auto rank = static_cast<int64_t>(type.shape->size());
+  if (dim < -rank || dim >= rank || (*type.shape)[static_cast<size_t>(dim < 0 ? dim + rank : dim)].is_constant())
+    return std::nullopt;
+  const Item all =
+      dim == 0 ? *bound[0]
+               : call_row("aten::movedim.int",
+                          {{"self", *bound[0]}, {"source", Item::of_int(dim)}, {"destination", Item::of_int(0)}});
+  return Item::of_value(IKind::List, all.value);
+}
+
 Item ScriptCalls::build(const AtenOpEntry& entry, const std::vector<const Item*>& bound, bool writes) {
   const ParsedSignature& signature = entry.signature;
+  if (auto parts = open_parts(entry, bound)) return *parts;
   const bool is_list = signature.outputs.size() == 1 && signature.outputs[0].is_list;
   const size_t count = is_list ? list_count(entry, bound) : 0;
   Operands operands;  // before the node: some are made by nodes of their own

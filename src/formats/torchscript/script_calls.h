@@ -75,6 +75,7 @@ class ScriptCalls {
   AttrValue element(Operands& operands, const std::string& type, const Item& item);
   Item copy(const Item& self, const Item& source);
   Item results(Node& node, const AtenOpEntry& entry, size_t list_count);
+  std::optional<Item> open_parts(const AtenOpEntry& entry, const std::vector<const Item*>& bound);
   size_t list_count(const AtenOpEntry& entry, const std::vector<const Item*>& bound);
   Item build(const AtenOpEntry& entry, const std::vector<const Item*>& bound, bool writes);
   Node& add_node(Symbol domain, Symbol op);

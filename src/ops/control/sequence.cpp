@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ir/clone.h"
 #include "ops/control/script.h"
+#include "ops/frame/aten_to_onnx.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/expansion.h"
 #include "ops/frame/infer.h"
@@ -233,6 +234,10 @@ void down_get_element_15(OnnxEdit& edit) {
   edit.node().mark_changed();
 }
 
+Values raise_unbind_list(const AtenNode& n, OnnxBuilder& onnx) {
+  return onnx("SplitToSequence", {n.input("self")}, {{"axis", n.i("dim")}, {"keepdims", int64_t{0}}});
+}
+
 // Python
 
 std::string emit_list(const Emission& e) { return "[" + joined(e.items("items")) + "]"; }
@@ -357,7 +362,8 @@ constexpr AtenOp kSequenceAten[] = {
      .script = script_split_list},
     {.sig = "tonnx::unbind_list(Tensor self, int dim=0) -> list",
      .emit = emit_unbind_list,
-     .script = script_unbind_list},
+     .script = script_unbind_list,
+     .raise = raise_unbind_list},
     {.sig = "tonnx::none() -> Tensor", .emit = emit_none, .script = script_none},
     {.sig = "tonnx::is_given(Tensor self) -> Tensor", .emit = emit_is_given, .script = script_is_given},
 };

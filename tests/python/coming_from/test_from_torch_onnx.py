@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch import nn
 from torch.onnx import symbolic_helper
-from torch.onnx.symbolic_helper import parse_args
+from torch.onnx.symbolic_helper import _scalar, parse_args
 
 import tonnx
 from examples import example
@@ -220,14 +220,18 @@ def test_elu() -> None:
     def elu(g: Any, x: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
         return g.op("Elu", x, alpha_f=symbolic_helper._scalar(alpha))
 
+    def shorter(g: Any, input: Any, alpha: Any, inplace: bool = False) -> Any:
+        return g.op("Elu", input, alpha_f=_scalar(alpha))
+
     x = torch.randn(3)
-    register_custom_op_symbolic("::elu", elu, 9)
-    try:
-        tonnx.export(nn.ELU(0.7), x, "elu.onnx")
-    finally:
-        unregister_custom_op_symbolic("::elu", 9)
-    assert [n.op_type for n in onnx.load("elu.onnx").graph.node] == ["Elu"]
-    assert agrees("elu.onnx", nn.ELU(0.7)(x), x)
+    for symbolic in (elu, shorter):
+        register_custom_op_symbolic("::elu", symbolic, 9)
+        try:
+            tonnx.export(nn.ELU(0.7), x, "elu.onnx")
+        finally:
+            unregister_custom_op_symbolic("::elu", 9)
+        assert [n.op_type for n in onnx.load("elu.onnx").graph.node] == ["Elu"]
+        assert agrees("elu.onnx", nn.ELU(0.7)(x), x)
 
 
 @example("an autograd.Function with a static symbolic")
