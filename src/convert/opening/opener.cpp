@@ -186,6 +186,10 @@ class Opener::View final : public OpenNode {
     Value* made = o_.sizes_.add(node(), "Resize", inputs, old.attributes, value->name + "_open");
     if (const Type* fixed = o_.fixed_types_.find(value)) o_.fixed_types_.learn(made->name, *fixed);
     if (o_.depends_on_data(value)) o_.data_.insert(made);
+    const Shape& shape = *value->type.shape;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (i != axis && o_.resized_.contains({value, i})) o_.resized_.emplace(made, i);
+    }
     node().set_input(input, made);
   }
 

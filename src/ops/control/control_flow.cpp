@@ -261,17 +261,10 @@ Values lower_move_axis(const OnnxNode& n, AtenBuilder& aten) {
   return aten("movedim.int", n.input("data"), 0, n.i("destination"));
 }
 
-void down_no_sequences(OnnxEdit& edit) {
-  for (const Value* output : edit.node().outputs()) {
-    if (output && output->type.kind != Type::Kind::Unknown && !output->type.is_tensor())
-      edit.cannot("the older opset gives tensors only");
-  }
-}
-
 constexpr OpsetStep kBranchHistory[] = {
     {.to = 11},
-    {.to = 13, .down = down_no_sequences},
-    {.to = 16, .adds = kBFloat16},
+    {.to = 13, .down = down_without_sequences},
+    {.to = 16, .down = down_without_optionals, .adds = kBFloat16},
     {.to = 19, .adds = kFloat8},
     {.to = 21, .adds = kInt4},
     {.to = 23, .adds = kFloat4},

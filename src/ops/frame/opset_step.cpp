@@ -228,4 +228,20 @@ void down_legacy_broadcast(OnnxEdit& edit) {
   edit.node().set_attribute("broadcast", int64_t{1});
 }
 
+namespace {
+
+void refuse_kind(OnnxEdit& edit, Type::Kind kind, std::string_view name) {
+  const Node& node = edit.node();
+  const auto is_such = [&](const Value* value) { return value != nullptr && value->type.kind == kind; };
+  if (std::any_of(node.inputs().begin(), node.inputs().end(), is_such) ||
+      std::any_of(node.outputs().begin(), node.outputs().end(), is_such))
+    edit.cannot("the older opset takes no {}", name);
+}
+
+}  // namespace
+
+void down_without_sequences(OnnxEdit& edit) { refuse_kind(edit, Type::Kind::Sequence, "sequence"); }
+
+void down_without_optionals(OnnxEdit& edit) { refuse_kind(edit, Type::Kind::Optional, "optional"); }
+
 }  // namespace tonnx

@@ -113,5 +113,8 @@ Value* with_trailing_ones(OnnxEdit& edit, Value* value, int64_t rank, int64_t co
 /// Opsets 1 to 6 broadcast only on request: `broadcast` and `axis`.
 void up_legacy_broadcast(OnnxEdit& edit);
 void down_legacy_broadcast(OnnxEdit& edit);
+/// The older version takes and gives no sequences; or no optionals.
+void down_without_sequences(OnnxEdit& edit);
+void down_without_optionals(OnnxEdit& edit);
 
 }  // namespace tonnx

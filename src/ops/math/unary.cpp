@@ -6,6 +6,7 @@
 #include "ops/frame/complex_parts.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/eval.h"
+#include "ops/frame/opset_step.h"
 #include "ops/frame/same_value.h"
 #include "ops/math/bitwise.h"
 #include "ops/math/eval.h"
@@ -118,8 +119,8 @@ constexpr OpsetStep kIsInfHistory[] = {{.to = 20, .adds = kBFloat16 | kFloat8 | 
 constexpr OpsetStep kIsNaNHistory[] = {{.to = 13, .adds = kBFloat16}, {.to = 20, .adds = kFloat8}};
 constexpr OpsetStep kIdentityHistory[] = {
     {.to = 13, .adds = kBFloat16},
-    {.to = 14},
-    {.to = 16},
+    {.to = 14, .down = down_without_sequences},
+    {.to = 16, .down = down_without_optionals},
     {.to = 19, .adds = kFloat8},
     {.to = 21, .adds = kInt4},
     {.to = 23, .adds = kFloat4},
