@@ -64,6 +64,11 @@ def files(folder: Path) -> dict[str, Any]:
     return {"tonnx": tonnx, "torch": torch, "nn": nn, "F": nn.functional, "model": model, "x": x, "args": (x,)}
 
 
+def fixed_net(folder: Path, names: dict[str, Any]) -> None:
+    torch.manual_seed(0)
+    tonnx.export(net(), torch.rand(1, 3, 64, 64), folder / "fixed.onnx", input_names=["x"])
+
+
 def no_converters(folder: Path, names: dict[str, Any]) -> None:
     class MyLayer(nn.Module):
         def __init__(self, alpha: float) -> None:
@@ -201,6 +206,7 @@ def shared_library(folder: Path, names: dict[str, Any]) -> None:
 SETUPS = {
     f.__name__: f
     for f in (
+        fixed_net,
         no_converters,
         loop,
         pickled,
