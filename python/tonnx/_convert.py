@@ -110,8 +110,10 @@ def convert(
     `source_lines=False` is for a `.pt2` that becomes ONNX: its nodes do not say which line of the model they come from.
     `flat` is for code, in memory or as `.py`, and for its weights: one class that has all layers as its own attributes,
     in place of modules inside modules as the file's names have them.
-    `weights` is a `.pth` or `.safetensors` file, whose values take the place of the model's own, by name: the graph
-    stays as it is. Names that are missing, that the model does not have, or that have another shape are one error.
+    `weights` is a `.pth` or `.safetensors` file, whose values take the place of the model's own: the graph stays as it
+    is. The names are those of the model, or those of the module that tonnx makes of it: what `tonnx.save`, the state
+    dict of a converted module, or a `.safetensors` beside a `.py` has. Names that are missing, that neither has, or
+    that have another shape are one error.
     `part` says which dict of a checkpoint has the weights, as `tonnx print` names it: "model"; "." is all of the file.
     `limits` allows the conversion more, or less, than follows from the size of the model: `{"memory": "1G"}`.
     """

@@ -10,8 +10,9 @@ from torch import nn
 
 from tonnx import _core
 from tonnx._build import make
+from tonnx._changed_layers import find_changes, with_changes
 from tonnx._error import Error, translated
-from tonnx._generated import Generated, find_generated
+from tonnx._generated import Generated, find_generated, generated
 from tonnx._registry import ExternalModules, stored_state
 
 
@@ -20,7 +21,8 @@ def save(model: nn.Module, target: str | os.PathLike[str]) -> None:
 
     The ending says what is written: `.py`, and the weights beside it in `.safetensors`, as by `tonnx.convert`; or the
     weights alone: `.safetensors` or `.pth`. The module may have been trained, copied, pickled and moved to another
-    device or type. Its layers must be those of the code: a layer that was put in the place of another is an error.
+    device or type. A layer of torch.nn that was put in the place of another, such as a last layer for other classes, is
+    written into the code, if its arguments can be read off it; a layer of another kind is an error.
     """
     path = os.fspath(target)
     code = find_generated(model)
@@ -29,10 +31,17 @@ def save(model: nn.Module, target: str | os.PathLike[str]) -> None:
     if Path(path).suffix.lower() not in (".py", ".safetensors", ".pth"):
         raise Error(f"cannot write '{path}': tonnx.save writes .py, .safetensors and .pth", "unsupported")
     external = ExternalModules([model.get_submodule(name) for name in _external_names(code)])
-    _require_same_layers(model, make(code, external.modules))
+    source = code.source
+    if Path(path).suffix.lower() == ".py":
+        fresh = make(code, external.modules)
+        changes = list(find_changes(model, fresh))
+        if changes:
+            source = with_changes(source, model, changes)
+            fresh = make(generated(source, code.title), external.modules)
+        _require_same_layers(model, fresh)
     imports, constructors = external.constructors()
     with translated():
-        _core.write_module(path, code.source, imports, constructors, stored_state(model))
+        _core.write_module(path, source, imports, constructors, stored_state(model))
 
 
 def _external_names(code: Generated) -> list[str]:

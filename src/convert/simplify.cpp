@@ -247,7 +247,8 @@ void run_passes(Graph& graph, int64_t opset, bool Pass::*is_wanted, const std::f
       opset, {.bring_down = [](Node&) { return true; },
               .infer = [&](Node& node) { inference.visit(node); },
               .may_grow = [](int64_t added, int64_t removed) { return added <= removed; },
-              .keeps_weight = [&](const Value& value) { return fold.keeps_weights && is_weight_of_module(&value); }});
+              .keeps_weight = [&](const Value& value) { return fold.keeps_weights && is_weight_of_module(&value); },
+              .is_for_training = fold.keeps_weights});
   for (int round = 0; round < kRounds; ++round) {
     bool is_changed = false;
     for (const Pass& pass : simplify_passes()) {

@@ -7,6 +7,7 @@ import importlib.util
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -109,25 +110,89 @@ def test_a_model_without_weights() -> None:
     assert not Path("net.safetensors").exists()
 
 
-def test_another_layer_in_the_place_of_one_is_an_error() -> None:
-    def replaced(name: str, layer: nn.Module) -> nn.Module:
-        model = tonnx.convert(residual_net())
-        model.set_submodule(name, layer)
-        return model
+def replaced(name: str, layer: nn.Module) -> nn.Module:
+    model = tonnx.convert(residual_net())
+    model.set_submodule(name, layer)
+    return model.eval()
 
-    cases = [
-        (replaced("fc", nn.Linear(8, 7)), "fc.*out_features=7.*out_features=5"),
-        (replaced("fc", nn.Sequential(nn.Linear(8, 5))), "fc.*Sequential.*Linear"),
-        (replaced("bn1", nn.BatchNorm2d(8, eps=1e-5)), "bn1.*eps=1e-05.*eps=0.001"),
-    ]
-    for model, said in cases:
-        with pytest.raises(tonnx.Error, match=said):
-            tonnx.save(model, "net.py")
+
+LAYERS: list[tuple[str, Callable[[], nn.Module], str]] = [
+    ("fc", lambda: nn.Linear(8, 7), "self.fc = nn.Linear(8, 7)"),
+    ("fc", lambda: nn.Linear(8, 7, bias=False), "self.fc = nn.Linear(8, 7, bias=False)"),
+    (
+        "fc",
+        lambda: nn.Sequential(nn.Dropout(0.3), nn.Linear(8, 6), nn.GELU(approximate="tanh"), nn.Linear(6, 2)),
+        'nn.Sequential(nn.Dropout(0.3), nn.Linear(8, 6), nn.GELU(approximate="tanh"), nn.Linear(6, 2))',
+    ),
+    ("fc", nn.Identity, "self.fc = nn.Identity()"),
+    ("bn1", lambda: nn.BatchNorm2d(8, eps=1e-5, momentum=0.2), "nn.BatchNorm2d(8, momentum=0.2)"),
+    ("bn1", lambda: nn.GroupNorm(2, 8), "nn.GroupNorm(2, 8)"),
+    ("bn1", lambda: nn.InstanceNorm2d(8, affine=True), "nn.InstanceNorm2d(8, affine=True)"),
+    ("bn1", lambda: nn.Conv2d(8, 8, (3, 1), padding="same", bias=False), 'nn.Conv2d(8, 8, (3, 1), padding="same"'),
+    ("bn1", lambda: nn.PReLU(8), "nn.PReLU(8)"),
+    ("bn1", lambda: nn.LeakyReLU(0.2, inplace=True), "nn.LeakyReLU(0.2, inplace=True)"),
+]
+
+
+@pytest.mark.parametrize(("name", "make", "text"), LAYERS, ids=[f"{row[0]}: {row[2]}" for row in LAYERS])
+def test_another_layer_is_written_into_the_code(name: str, make: Callable[[], nn.Module], text: str) -> None:
+    model = replaced(name, make().eval())
+    inputs = tuple(map(torch.from_numpy, feeds_of(residual_net()).values()))
+    tonnx.save(model, "net.py")
+    code = Path("net.py").read_text()
+    assert text in code and f"\nChanged  {name}: sizes of outputs may be others\n" in code
+    loaded = load_code(Path("net.py"))
+    torch.testing.assert_close(loaded(*inputs), model(*inputs))
+    assert repr(loaded) == repr(model)
+    assert code.count("nn.Linear(8, 5)") == (0 if name == "fc" else 1)  # nothing is made in vain
+
+
+def test_layers_inside_of_others_are_written_too() -> None:
+    """In the list of a Sequential they take the place of the old one; in classes they are set behind everything."""
+    model = tonnx.convert(residual_net())
+    changed = [name for name, part in model.named_modules() if isinstance(part, nn.Conv2d) and "." in name]
+    assert len(changed) > 1
+    for name in changed:
+        old = model.get_submodule(name)
+        assert isinstance(old, nn.Conv2d)
+        model.set_submodule(
+            name, nn.Conv2d(old.in_channels, old.out_channels, old.kernel_size, old.stride, old.padding, bias=True)
+        )
+    inputs = tuple(map(torch.from_numpy, feeds_of(residual_net()).values()))
+    tonnx.save(model, "net.py")
+    torch.testing.assert_close(load_code(Path("net.py"))(*inputs), model(*inputs))
+
+
+def test_a_saved_change_is_converted_and_exported() -> None:
+    model = replaced("fc", nn.Linear(8, 2))
+    inputs = tuple(map(torch.from_numpy, feeds_of(residual_net()).values()))
+    tonnx.save(model, "net.py")
+    tonnx.export(load_code(Path("net.py")), inputs, "net.onnx")
+    torch.testing.assert_close(tonnx.convert("net.onnx")(*inputs), model(*inputs))
+
+
+def test_changes_that_no_code_says_are_errors() -> None:
+    class Linear(nn.Linear):
+        pass
+
+    normed = nn.utils.parametrizations.weight_norm(nn.Linear(8, 5))
+    hooked = nn.Linear(8, 4)
+    hooked.register_forward_hook(lambda *_: None)
+    encoder = nn.TransformerEncoderLayer(8, 2)
+    for layer in (Linear(8, 5), normed, hooked, encoder, nn.Sequential(Linear(8, 5))):
+        with pytest.raises(tonnx.Error, match="'fc' is .*, and the code makes it Linear.*whose arguments can be read"):
+            tonnx.save(replaced("fc", layer), "net.py")
     extended = tonnx.convert(residual_net())
     extended.more = nn.Parameter(torch.ones(2))
     with pytest.raises(tonnx.Error, match=r"more.*tensor of \[2\]"):
         tonnx.save(extended, "net.py")
     assert not list(Path().iterdir())
+
+
+def test_weights_alone_are_those_of_any_layers() -> None:
+    model = replaced("fc", nn.utils.parametrizations.weight_norm(nn.Linear(8, 5)))
+    tonnx.save(model, "w.safetensors")
+    torch.testing.assert_close(safetensors.torch.load_file("w.safetensors"), dict(model.state_dict()))
 
 
 def test_what_is_not_converted_is_an_error() -> None:

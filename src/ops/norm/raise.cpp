@@ -87,8 +87,11 @@ Value* corrected(OnnxBuilder& onnx, Value* variance, Value* x) {
 Value* normalized_by_running(const AtenNode& n, OnnxBuilder& onnx, const Affine& affine) {
   Value *mean = n.find_input("running_mean"), *variance = n.find_input("running_var");
   if (!mean || !variance) n.cannot("running statistics are not given");
-  return onnx("BatchNormalization", {n.input("input"), affine.scale, affine.bias, mean, variance},
-              {attr("epsilon", n.f("eps"))});
+  constexpr double kUsualMomentum = 0.1;
+  std::vector<Attribute> attributes{attr("epsilon", n.f("eps"))};
+  const double momentum = n.f("momentum");  // of a module that averages over all batches it is 0, and ONNX has no such
+  if (momentum != 0 && momentum != kUsualMomentum) attributes.push_back(attr("momentum", 1 - momentum));
+  return onnx("BatchNormalization", {n.input("input"), affine.scale, affine.bias, mean, variance}, attributes);
 }
 
 }  // namespace

@@ -16,12 +16,19 @@ bool skip_relu(Node& node, Rewriter& rewriter) {
   return true;
 }
 
+/// A Dropout that changes nothing now, and does while the model is trained.
+bool acts_in_training(const Node& node) {
+  static const Symbol kDropout("Dropout");
+  return is_onnx(node, kDropout) && (node.input(1) == nullptr || uniform_value(node.input(1)) != 0.0);
+}
+
 }  // namespace
 
 bool eliminate_identity(Node& node, Rewriter& rewriter) {
   if (!node.domain.empty() || !is_used(node.output(0))) return false;
   const OnnxOpEntry* entry = find_onnx_op({}, node.op.view());
   if (entry == nullptr || entry->op->same == nullptr || has_references(node)) return false;
+  if (rewriter.is_for_training() && acts_in_training(node)) return false;
   if (std::any_of(node.outputs().begin() + 1, node.outputs().end(), is_used)) return false;
   Value* output = node.output(0);
   Value* same = entry->op->same(node);

@@ -34,6 +34,8 @@ class Rewriter {
     const Graph* main = nullptr;
     /// Whether a weight has to stay as it is.
     std::function<bool(const Value&)> keeps_weight = nullptr;
+    /// Whether the model may be trained afterwards.
+    bool is_for_training = false;
   };
   Rewriter(int64_t opset, Hooks hooks) : opset_(opset), hooks_(std::move(hooks)) {}
 
@@ -42,6 +44,7 @@ class Rewriter {
   bool has_op(std::string_view op) const;
   bool is_main(const Graph& graph) const { return &graph == hooks_.main; }
   bool keeps_weight(const Value& value) const { return hooks_.keeps_weight && hooks_.keeps_weight(value); }
+  bool is_for_training() const { return hooks_.is_for_training; }
 
   /// Adds a node in front of another and gives its first output, whose type is known. Null where the opset of the model
   /// cannot say it: nothing has changed then.
