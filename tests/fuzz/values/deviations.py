@@ -19,6 +19,9 @@ def slice_reason(node: onnx.NodeProto, known: Known) -> str:
     ends, steps = input_of(node, 2, known), input_of(node, 4, known)
     if ends is not None and steps is not None and ((steps < 0) & (ends > 2**31 - 2)).any():
         return "from the front to the largest number in negative steps is nothing, and ONNX Runtime goes to the front"
+    starts = input_of(node, 1, known)
+    if starts is not None and steps is not None and ((steps < 0) & (starts < -1)).any():
+        return "ONNX infers an element where a slice backwards starts in front of the first one"
     return ""
 
 
@@ -96,6 +99,7 @@ CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     "GRU": recurrent_reason,
     "LSTM": recurrent_reason,
     **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv"), conv_reason),
+    "AffineGrid": no_number_reason,
     "Sign": sign_reason,
     "GridSample": grid_reason,
     "MaxPool": max_pool_reason,

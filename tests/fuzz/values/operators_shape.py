@@ -528,7 +528,10 @@ def split_to_sequence(d: Drawing, op: str) -> Block:
     keep = d.rng.choice([None, 0, 1])
     sizes = None
     if d.chance(0.5) and min(x.shape[axis]) > 0:
-        sizes = d.constant(np.array(d.rng.randint(1, 3), np.int64))
+        sizes, keep = (
+            d.constant(np.array(d.rng.randint(1, 3), np.int64)),
+            None,
+        )  # which ONNX ignores, and its runtime not
     block = make(d, op, [x, sizes], axis=axis, keepdims=keep)
     position, result = d.constant(np.array(d.rng.choice([0, -1]), np.int64)), d.name()
     nodes = [*block.nodes, helper.make_node("SequenceAt", [block.outputs[0], position.name], [result])]
