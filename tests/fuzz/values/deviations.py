@@ -86,6 +86,14 @@ def sign_reason(node: onnx.NodeProto, known: Known) -> str:
     return "" if is_finite(node, known) else "ONNX does not say which sign what is no number has"
 
 
+def affine_grid_reason(node: onnx.NodeProto, known: Known) -> str:
+    sizes = input_of(node, 1, known)
+    is_aligned = any(a.name == "align_corners" and a.i for a in node.attribute)
+    if is_aligned and sizes is not None and (sizes[2:] == 1).any():
+        return "the corners of a single element are one place, for which ONNX divides by zero"
+    return no_number_reason(node, known)
+
+
 def grid_reason(node: onnx.NodeProto, known: Known) -> str:
     grid = known.get(node.input[1], ())
     if any(not (np.abs(run) < 1e4).all() for run in grid):
@@ -99,7 +107,9 @@ CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     "GRU": recurrent_reason,
     "LSTM": recurrent_reason,
     **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv"), conv_reason),
-    "AffineGrid": no_number_reason,
+    "AffineGrid": affine_grid_reason,
+    **dict.fromkeys(("GroupNormalization", "LayerNormalization", "RMSNormalization"), no_number_reason),
+    **dict.fromkeys(("InstanceNormalization", "BatchNormalization"), no_number_reason),
     "Sign": sign_reason,
     "GridSample": grid_reason,
     "MaxPool": max_pool_reason,
