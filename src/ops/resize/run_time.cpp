@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ops/frame/kernel_type.h"
 #include "ops/resize/resize.h"
 
 namespace tonnx {
@@ -211,7 +212,7 @@ Value* resized_at_run_time(ResizeLowering& lowering, Value* x, const ResizeAxis&
   Value* at = run.coordinates();
   Value* y = nullptr;
   if (lowering.rule.kind == ResizeRule::Kind::Nearest) {
-    y = aten("index_select", x, axis.dim, run.nearest(at));
+    y = selected_along(aten, x, lowering.dtype, axis.dim, run.nearest(at));
   } else {
     Value* weights = run.weights(at);
     if (lowering.dtype != DType::Float32) weights = aten("to.dtype", weights, lowering.dtype);

@@ -45,7 +45,11 @@ def no_number_reason(node: onnx.NodeProto, known: Known) -> str:
 
 def empty_reduction_reason(node: onnx.NodeProto, known: Known) -> str:
     given = known.get(node.input[0], ())
-    return "a reduction of nothing has another shape in ONNX Runtime" if any(run.size == 0 for run in given) else ""
+    if any(run.size == 0 for run in given):
+        return "a reduction of nothing has another shape in ONNX Runtime"
+    if any(run.dtype.kind in "iu" and (np.abs(run.astype(np.float64)) > 1e6).any() for run in given):
+        return "means and norms of whole numbers are computed in floats that cannot hold all of them"
+    return ""
 
 
 def arg_reason(node: onnx.NodeProto, known: Known) -> str:

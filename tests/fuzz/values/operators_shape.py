@@ -80,6 +80,8 @@ def reshape(d: Drawing, op: str) -> Block:
     if all(isinstance(e, int) or e[0] == e[1] for e in wanted):
         shape = d.constant(np.array([e if isinstance(e, int) else e[0] for e in wanted], np.int64))
         return make(d, op, [x, shape], allowzero=allow_zero)
+    if allow_zero and has_minus and any(e == 0 or (not isinstance(e, int) and 0 in e) for e in wanted):
+        raise Unfit("ONNX forbids a 0 that is meant beside -1")
     if not allow_zero and any(not isinstance(e, int) and 0 in e for e in wanted):
         raise Unfit("a size that is 0 when the model runs means that of the input there, which nobody means")
     nodes, inputs, shape_name = computed_shape(d, x, wanted)
