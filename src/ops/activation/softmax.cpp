@@ -52,9 +52,13 @@ void up_flattened(OnnxEdit& edit) {
     }
   }
   Value* shape = edit.before("Shape", {x});
+  const auto is_there = [](const Dim& size) { return size.is_constant() && !size.is(0); };
+  std::vector<Attribute> attributes;
+  if (!rank || !std::all_of(x->type.shape->begin(), x->type.shape->end(), is_there))
+    attributes.push_back({"allowzero", int64_t{1}});
   node.set_input(0, edit.before("Flatten", {x}, {{"axis", axis}}));
   node.set_attribute("axis", int64_t{-1});
-  edit.after(0, "Reshape", {nullptr, shape});
+  edit.after(0, "Reshape", {nullptr, shape}, std::move(attributes));
 }
 
 void down_flattened(OnnxEdit& edit) {

@@ -16,6 +16,14 @@ inline Value* cast(AtenBuilder& aten, Value* x, DType from, DType to) {
   return from == to ? x : aten("to.dtype", x, to);
 }
 
+/// `x[:, index]`: torch.index_select takes no vectors of the types that PyTorch hardly computes with.
+inline Value* selected_along(AtenBuilder& aten, Value* x, DType dtype, int64_t dim, Value* index) {
+  if (kernel_type(dtype) == dtype || dim < 0) return aten("index_select", x, dim, index);
+  std::vector<Value*> at(static_cast<size_t>(dim), nullptr);
+  at.push_back(index);
+  return aten("index.Tensor", x, at);
+}
+
 /// The bits of uint64 in int64, turned so that they are in the order of uint64; and the other way. Others stay as they
 /// are.
 inline Value* reordered(AtenBuilder& aten, Value* x, DType dtype) {

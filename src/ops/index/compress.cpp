@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/infer.h"
+#include "ops/frame/kernel_type.h"
 #include "ops/frame/node_facts.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/open_node.h"
@@ -41,9 +42,10 @@ Values lower_compress(const OnnxNode& n, AtenBuilder& aten) {
     for (size_t i = 0; i < condition->size(); ++i) {
       if ((*condition)[i] != 0) kept.push_back(static_cast<int64_t>(i));
     }
-    return aten("index_select", x, axis, aten.ints(kept));
+    return selected_along(aten, x, n.dtype("input"), axis, aten.ints(kept));
   }
-  return aten("index_select", x, axis, aten("squeeze.dim", aten("nonzero", n.input("condition")), 1));
+  Value* places = aten("squeeze.dim", aten("nonzero", n.input("condition")), 1);
+  return selected_along(aten, x, n.dtype("input"), axis, places);
 }
 
 // ReverseSequence

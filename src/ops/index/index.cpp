@@ -118,7 +118,7 @@ Value* gather_constant(const OnnxNode& n, AtenBuilder& aten, std::vector<int64_t
     return aten("slice.Tensor", x, dim, indices.front(), indices.back() + 1);
   }
   if (std::any_of(indices.begin(), indices.end(), [](int64_t i) { return i < 0; })) return nullptr;
-  return aten("index_select", x, dim, aten.constant(make_ints(std::move(indices)), "index"));
+  return selected_along(aten, x, n.dtype("data"), dim, aten.constant(make_ints(std::move(indices)), "index"));
 }
 
 /// Whether integers may well be negative: differences, and numbers that were floats, seen through what only moves them.

@@ -6,6 +6,7 @@
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
+#include "ops/frame/kernel_type.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/rank_choice.h"
@@ -174,8 +175,8 @@ bool has_kernel(const std::string& mode, DType dtype, const Edges& edges, const 
 }
 
 /// Along each axis the places that its elements come from. `first` is the dimension of the first edge.
-Value* pad_by_index(const std::string& mode, AtenBuilder& aten, Value* x, const Edges& edges, const Shape& sizes,
-                    int64_t first = 0) {
+Value* pad_by_index(const std::string& mode, AtenBuilder& aten, Value* x, DType dtype, const Edges& edges,
+                    const Shape& sizes, int64_t first = 0) {
   for (size_t i = 0; i < edges.size(); ++i) {
     const auto dim = first + static_cast<int64_t>(i);
     if (edges[i].is_none()) continue;
@@ -192,7 +193,7 @@ Value* pad_by_index(const std::string& mode, AtenBuilder& aten, Value* x, const 
       at = aten("remainder.Scalar", at, aten.max(aten.mul(last, 2), 1));
       at = aten("rsub.Scalar", aten("abs", aten("sub.Scalar", at, last)), last);
     }
-    x = aten("index_select", x, dim, at);
+    x = selected_along(aten, x, dtype, dim, at);
   }
   return x;
 }
@@ -213,7 +214,7 @@ Value* pad_given_axes(const OnnxNode& n, AtenBuilder& aten, const std::vector<in
   } else {
     Shape sizes(axes.size(), Dim::symbol("?"));
     x = cropped(aten, x, edges, sizes, -count);
-    x = pad_by_index(mode, aten, x, edges, sizes, -count);
+    x = pad_by_index(mode, aten, x, n.dtype("data"), edges, sizes, -count);
   }
   return axes == last ? x : aten("movedim.intlist", x, last, axes);
 }
@@ -243,7 +244,8 @@ Values lower_pad(const OnnxNode& n, AtenBuilder& aten) {
   Shape sizes = known ? *known : Shape(static_cast<size_t>(rank), Dim::symbol("?"));
   x = cropped(aten, x, edges, sizes);
   if (std::all_of(edges.begin(), edges.end(), [](const Edge& edge) { return edge.is_none(); })) return x;
-  if (!has_kernel(mode, n.dtype("data"), edges, sizes)) return pad_by_index(mode, aten, x, edges, sizes);
+  if (!has_kernel(mode, n.dtype("data"), edges, sizes))
+    return pad_by_index(mode, aten, x, n.dtype("data"), edges, sizes);
   const IntArgs pads = from_last(edges, edges.size() > 2 ? edges.size() - 2 : 1);
   const char* name = mode == "edge" ? "replicate" : mode == "wrap" ? "circular" : "reflect";
   if (pads.size() / 2 < edges.size()) return aten("pad", x, pads, name);

@@ -223,7 +223,8 @@ Value* slice_at_run_time(const OnnxNode& n, AtenBuilder& aten, std::optional<std
     const auto at = static_cast<int64_t>(i);
     Value* numbers = aten("arange", aten("tonnx::list_item", counts, at));
     Value* distance = aten("mul.Tensor", numbers, aten("select.int", steps, 0, at));
-    x = aten("index_select", x, (*axes)[i], aten("add.Tensor", distance, aten("select.int", starts, 0, at)));
+    Value* places = aten("add.Tensor", distance, aten("select.int", starts, 0, at));
+    x = selected_along(aten, x, n.dtype("data"), (*axes)[i], places);
   }
   return x;
 }

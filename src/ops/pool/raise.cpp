@@ -153,7 +153,8 @@ Values raise_avg_pool(const AtenNode& n, OnnxBuilder& onnx) {
   const Pool pool = pool_of(n, false);
   const int64_t divisor = spatial > 1 ? n.find_i("divisor_override").value_or(0) : 0;  // 0: none
   const bool is_padded = pool.behind != std::vector<int64_t>(pool.behind.size(), 0) || pool.ceil_mode;
-  const bool counts_pads = n.flag("count_include_pad") || divisor != 0;
+  const bool has_pads = pool.padding != std::vector<int64_t>(pool.padding.size(), 0);
+  const bool counts_pads = (n.flag("count_include_pad") && has_pads) || divisor != 0;
   const DType dtype = n.dtype("self");
   if (!is_float(dtype)) n.cannot("a mean of {}", name_of(dtype));
   std::vector<Attribute> attributes = pool.attributes();

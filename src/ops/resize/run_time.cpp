@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ops/frame/kernel_type.h"
 #include "ops/resize/resize.h"
 
 namespace tonnx {
@@ -40,6 +41,8 @@ class RunTimeAxis {
     if (rule_.transform == "asymmetric") return divided(x, scale_);
     if (rule_.crops()) return cropped(x);
     x = aten_("sub.Scalar", divided(aten_("add.Scalar", x, 0.5), scale_), 0.5);
+    // a single element comes from the first one: times 0 there, and times 1 elsewhere
+    if (rule_.transform == "pytorch_half_pixel" && out_.value) x = multiplied(x, aten_.min(aten_.sub(out_, 1), 1));
     const bool may_be_off_centre = rule_.transform == "half_pixel_symmetric" && is_given(n_, "scales");
     return may_be_off_centre ? centred(x) : x;
   }
@@ -209,7 +212,7 @@ Value* resized_at_run_time(ResizeLowering& lowering, Value* x, const ResizeAxis&
   Value* at = run.coordinates();
   Value* y = nullptr;
   if (lowering.rule.kind == ResizeRule::Kind::Nearest) {
-    y = aten("index_select", x, axis.dim, run.nearest(at));
+    y = selected_along(aten, x, lowering.dtype, axis.dim, run.nearest(at));
   } else {
     Value* weights = run.weights(at);
     if (lowering.dtype != DType::Float32) weights = aten("to.dtype", weights, lowering.dtype);

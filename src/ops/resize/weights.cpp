@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ops/frame/kernel_type.h"
 #include "ops/resize/resize.h"
 
 namespace tonnx {
@@ -114,7 +115,7 @@ Value* resized_known(ResizeLowering& lowering, Value* x, const KnownAxis& axis, 
   AtenBuilder& aten = lowering.aten;
   const ResizeRule& rule = lowering.rule;
   if (rule.kind == ResizeRule::Kind::Nearest) {
-    x = aten("index_select", x, dim, aten.constant(make_ints(nearest_sources(rule, axis)), "index"));
+    x = selected_along(aten, x, lowering.dtype, dim, aten.constant(make_ints(nearest_sources(rule, axis)), "index"));
   } else {
     Value* weights = aten.constant(resize_weights(rule, axis, lowering.dtype), "weights");
     x = multiplied_along(aten, x, weights, dim, lowering.rank);

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/infer.h"
+#include "ops/frame/kernel_type.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
 #include "ops/search/eval.h"
@@ -49,7 +50,7 @@ Values lower_unique(const OnnxNode& n, AtenBuilder& aten) {
       aten("scatter_reduce.two", aten("zeros_like", counts), 0, inverse, each, "amin", Kw{"include_self", false});
   if (is_sorted) return {y, first, inverse, counts};
   const Values order = aten.all("sort.stable", first, Kw{"stable", true});
-  y = aten("index_select", y, axis, order[1]);
+  y = selected_along(aten, y, n.dtype("X"), axis, order[1]);
   if (n.wants_output(2)) {
     Value* places = aten("argsort.stable", order[1], Kw{"stable", true});
     inverse = aten("index_select", places, 0, inverse);

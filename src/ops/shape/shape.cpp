@@ -327,6 +327,9 @@ void down_shape_15(OnnxEdit& edit) {
 void down_reshape_14(OnnxEdit& edit) {
   if (edit.i("allowzero", 0) == 0) return drop_attribute(edit, "allowzero");
   const auto sizes = edit.const_ints(1);
+  // the sizes of another tensor: they are 0 where there are no elements, and the older opset has nothing for that
+  const Node* source = edit.node().input(1) ? edit.node().input(1)->producer : nullptr;
+  if (!sizes && source != nullptr && source->op == "Shape") return drop_attribute(edit, "allowzero");
   if (!sizes) edit.cannot("the older opset has no attribute 'allowzero'");
   edit.node().take_attribute("allowzero");
   if (std::find(sizes->begin(), sizes->end(), 0) == sizes->end()) return;

@@ -72,21 +72,25 @@ void require_exported(const Graph& graph) {
   }
 }
 
+/// What a branch gives is known once it is decided, and may decide others.
+void decide_branches(Graph& graph, const std::string& prefix, int64_t& budget) {
+  infer_aten_types(graph, prefix);
+  fold_numbers(graph);
+  for (int round = 0; round < kMaxRounds && unroll_loops(graph, budget); ++round) {
+    infer_aten_types(graph, fmt::format("{}{}", prefix, round));
+    fold_numbers(graph);
+  }
+}
+
 }  // namespace
 
 void to_exported(Graph& graph) {
-  infer_aten_types(graph, "a");
-  fold_numbers(graph);
-  // what a branch gives is known once it is decided, and may decide others
   int64_t budget = kMaxUnrolled;
-  for (int round = 0; round < kMaxRounds && unroll_loops(graph, budget); ++round) {
-    infer_aten_types(graph, fmt::format("a{}", round));
-    fold_numbers(graph);
-  }
+  decide_branches(graph, "a", budget);
   infer_aten_types(graph, "b");
   fold_numbers(graph);
   resolve_lists(graph);
-  infer_aten_types(graph, "c");
+  decide_branches(graph, "c", budget);  // by the ranks of what lists gave
   rewrite_numbers(graph);
   make_higher_order(graph);
   infer_aten_types(graph, "d");

@@ -19,6 +19,9 @@ def slice_reason(node: onnx.NodeProto, known: Known) -> str:
     ends, steps = input_of(node, 2, known), input_of(node, 4, known)
     if ends is not None and steps is not None and ((steps < 0) & (ends > 2**31 - 2)).any():
         return "from the front to the largest number in negative steps is nothing, and ONNX Runtime goes to the front"
+    starts = input_of(node, 1, known)
+    if starts is not None and steps is not None and ((steps < 0) & (starts < -1)).any():
+        return "ONNX infers an element where a slice backwards starts in front of the first one"
     return ""
 
 
@@ -42,7 +45,11 @@ def no_number_reason(node: onnx.NodeProto, known: Known) -> str:
 
 def empty_reduction_reason(node: onnx.NodeProto, known: Known) -> str:
     given = known.get(node.input[0], ())
-    return "a reduction of nothing has another shape in ONNX Runtime" if any(run.size == 0 for run in given) else ""
+    if any(run.size == 0 for run in given):
+        return "a reduction of nothing has another shape in ONNX Runtime"
+    if any(run.dtype.kind in "iu" and (np.abs(run.astype(np.float64)) > 1e6).any() for run in given):
+        return "means and norms of whole numbers are computed in floats that cannot hold all of them"
+    return ""
 
 
 def arg_reason(node: onnx.NodeProto, known: Known) -> str:
@@ -83,6 +90,14 @@ def sign_reason(node: onnx.NodeProto, known: Known) -> str:
     return "" if is_finite(node, known) else "ONNX does not say which sign what is no number has"
 
 
+def affine_grid_reason(node: onnx.NodeProto, known: Known) -> str:
+    sizes = input_of(node, 1, known)
+    is_aligned = any(a.name == "align_corners" and a.i for a in node.attribute)
+    if is_aligned and sizes is not None and (sizes[2:] == 1).any():
+        return "the corners of a single element are one place, for which ONNX divides by zero"
+    return no_number_reason(node, known)
+
+
 def grid_reason(node: onnx.NodeProto, known: Known) -> str:
     grid = known.get(node.input[1], ())
     if any(not (np.abs(run) < 1e4).all() for run in grid):
@@ -96,6 +111,9 @@ CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     "GRU": recurrent_reason,
     "LSTM": recurrent_reason,
     **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv"), conv_reason),
+    "AffineGrid": affine_grid_reason,
+    **dict.fromkeys(("GroupNormalization", "LayerNormalization", "RMSNormalization"), no_number_reason),
+    **dict.fromkeys(("InstanceNormalization", "BatchNormalization"), no_number_reason),
     "Sign": sign_reason,
     "GridSample": grid_reason,
     "MaxPool": max_pool_reason,

@@ -58,7 +58,7 @@ def conv_transpose(d: Drawing, op: str) -> Block:
     w = d.fresh(FLOAT, tuple((n, n) for n in (channels[0], out, *kernel)))
     bias = d.fresh(FLOAT, ((out * groups, out * groups),)) if d.chance(0.5) else None
     drawn = window(d, len(kernel))
-    if "strides" in drawn and d.chance(0.4):
+    if "strides" in drawn and "auto_pad" not in drawn and d.chance(0.4):  # which one takes from the other is not said
         drawn["output_padding"] = [d.rng.randint(0, s - 1) for s in drawn["strides"]]
     return make(d, op, [x, w, bias], group=groups if groups > 1 else None, **drawn)
 

@@ -80,6 +80,8 @@ def reshape(d: Drawing, op: str) -> Block:
     if all(isinstance(e, int) or e[0] == e[1] for e in wanted):
         shape = d.constant(np.array([e if isinstance(e, int) else e[0] for e in wanted], np.int64))
         return make(d, op, [x, shape], allowzero=allow_zero)
+    if allow_zero and has_minus and any(e == 0 or (not isinstance(e, int) and 0 in e) for e in wanted):
+        raise Unfit("ONNX forbids a 0 that is meant beside -1")
     if not allow_zero and any(not isinstance(e, int) and 0 in e for e in wanted):
         raise Unfit("a size that is 0 when the model runs means that of the input there, which nobody means")
     nodes, inputs, shape_name = computed_shape(d, x, wanted)
@@ -528,7 +530,10 @@ def split_to_sequence(d: Drawing, op: str) -> Block:
     keep = d.rng.choice([None, 0, 1])
     sizes = None
     if d.chance(0.5) and min(x.shape[axis]) > 0:
-        sizes = d.constant(np.array(d.rng.randint(1, 3), np.int64))
+        sizes, keep = (
+            d.constant(np.array(d.rng.randint(1, 3), np.int64)),
+            None,
+        )  # which ONNX ignores, and its runtime not
     block = make(d, op, [x, sizes], axis=axis, keepdims=keep)
     position, result = d.constant(np.array(d.rng.choice([0, -1]), np.int64)), d.name()
     nodes = [*block.nodes, helper.make_node("SequenceAt", [block.outputs[0], position.name], [result])]

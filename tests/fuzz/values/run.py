@@ -166,9 +166,11 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--case", type=int, nargs="*", help="only these cases, by the numbers that reports give")
     parser.add_argument("--routes", default="", help="only these, with commas between them")
+    parser.add_argument("--operators", default="", help="draw these most of the time, with commas between them")
     parser.add_argument("--folder", type=Path, default=Path("build/fuzz-values"))
     parser.add_argument("--no-shrink", action="store_true", help="leave models that fail as large as they are")
     arguments = parser.parse_args()
+    os.environ["TONNX_FUZZ_OPERATORS"] = arguments.operators
     folder = arguments.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     first = arguments.seed * SPACING

@@ -111,7 +111,9 @@ def loop(d: Drawing, op: str) -> Block:
     if not fits:
         raise Unfit("no value to carry")
     carried = d.rng.choice(fits)
-    stacked = [d.rng.choice(new)] if d.chance(0.6) else []
+    count = d.rng.choice([0, 1, 2, 3])
+    # what no iteration stacks has sizes of 0 in ONNX Runtime where it does not know them
+    stacked = [d.rng.choice(new)] if count and d.chance(0.6) else []
     d.count = body.count
     still = d.name("g")
     nodes = [*body.nodes, helper.make_node("Identity", [go.name], [still])]
@@ -127,7 +129,6 @@ def loop(d: Drawing, op: str) -> Block:
     graph = helper.make_graph(
         nodes, "body", takes, [helper.make_tensor_value_info(still, BOOL, []), *results], body.initializers
     )
-    count = d.rng.choice([0, 1, 2, 3])
     if d.chance(0.5):
         times = d.constant(np.array(count, np.int64))
         before: list[onnx.NodeProto] = []
