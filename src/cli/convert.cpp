@@ -162,7 +162,8 @@ void add_convert(CLI::App& app, Run& run, const JudgeMaker& make_judge) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command
       ->add_option("--dynamic", a->dynamic,
-                   "name:0=batch,2=height:1..64 makes sizes of an input open, in a range where one is given; auto: the first size of "
+                   "name:0=batch,2=height:1..64 makes sizes of an input open, in a range where one is given; auto: the "
+                   "first size of "
                    "every input, as batch")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -188,8 +189,7 @@ void add_convert(CLI::App& app, Run& run, const JudgeMaker& make_judge) {
   name_of_other("--pytorch-path", a->target, "the target");
   name_of_other("--simplify-path", a->simplified,
                 "simple.onnx: the source is made simpler first, written there, and converted from there");
-  command->add_flag("--no-verify", a->is_unchecked,
-                    "do not run a model whose sizes were opened beside the original");
+  command->add_flag("--no-verify", a->is_unchecked, "do not run a model whose sizes were opened beside the original");
   command->callback([a, &run, make_judge] { run = [a, make_judge] { convert(*a, make_judge); }; });
 }
 
