@@ -1,5 +1,7 @@
 """The command line of the package: that of the tonnx program, which can compare and export models here."""
 
+import os
+import select
 import sys
 from collections.abc import Sequence
 
@@ -31,9 +33,28 @@ def run(arguments: Sequence[str]) -> int:
     return run_cli(["tonnx", *arguments], _compare.compare_for_cli)
 
 
+NOBODY_READS = 141  # as a shell says of a program that a closed pipe ended
+
+
+def _has_reader(descriptor: int) -> bool:
+    if not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return not any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+
+
 def main() -> int:
     guard_signals()  # this process is ours
-    return run(sys.argv[1:])
+    try:
+        code = run(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        if _has_reader(sys.stdout.fileno()):  # it is another pipe that broke
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left when the process ends
+        return NOBODY_READS
+    return code
 
 
 if __name__ == "__main__":

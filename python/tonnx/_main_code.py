@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
+import symtable
 import sys
 import textwrap
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tonnx._error import Error
@@ -79,5 +79,16 @@ def _source_of(value: Any) -> str:
 
 
 def _names_in(text: str) -> list[str]:
+    """The names that code takes from around it: not those that a function, a class or a comprehension has itself."""
+    outer = set(_outer_names(symtable.symtable(text, "<definition>", "exec")))
     names = (node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name))
-    return [name for name in dict.fromkeys(names) if not hasattr(builtins, name)]
+    return [name for name in dict.fromkeys(names) if name in outer and not name.startswith("__")]
+
+
+def _outer_names(table: symtable.SymbolTable) -> Iterator[str]:
+    is_module = table.get_type() == "module"
+    for symbol in table.get_symbols():
+        if symbol.is_referenced() and (symbol.is_global() or is_module):
+            yield symbol.get_name()
+    for inner in table.get_children():
+        yield from _outer_names(inner)

@@ -136,7 +136,7 @@ void run_all(const BatchArguments& a, const JudgeMaker& make_judge) {
   const BatchReport report = tonnx::run(a.config, options);
   progress.end();
   if (!a.report.empty()) write_text(a.report, report.json);
-  if (!a.is_quiet) std::fputs(report.table.c_str(), stdout);
+  if (!a.is_quiet) fmt::print("{}", report.table);
   std::fflush(stdout);
   throw_failures(report);
 }

@@ -40,7 +40,7 @@ void add_print(CLI::App& app, Run& run) {
       const LimitScope scope(parse_limits(*limits));
       if (find_format(*source) == Format::Pth || find_format(*source) == Format::SafeTensors) {
         const std::string list = print_weights(*source);
-        std::fwrite(list.data(), 1, list.size(), stdout);
+        fmt::print("{}", list);
         return;
       }
       const Format format = find_format(*source).value_or(Format::Onnx);
@@ -49,7 +49,7 @@ void add_print(CLI::App& app, Run& run) {
       const Model model =
           is_script ? Model::read(*source, format, *inputs) : Model::read(*source, is_program ? format : Format::Onnx);
       const std::string text = model.text(*options);
-      std::fwrite(text.data(), 1, text.size(), stdout);
+      fmt::print("{}", text);
     };
   });
 }

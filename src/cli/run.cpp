@@ -1,15 +1,18 @@
 // run.cpp - the command line: parses it, runs one subcommand, and turns errors into text and exit codes.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <new>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/error.h"
 
 namespace {
 
-enum ExitCode { kBadInput = 1, kUnsupported = 2, kDiffers = 3, kInternal = 70 };
+// kNobodyReads is what a shell says of a program that a closed pipe ended
+enum ExitCode { kBadInput = 1, kUnsupported = 2, kDiffers = 3, kInternal = 70, kNobodyReads = 141 };
 
 /// Names out of files are in it: none of them reaches the terminal as anything but text.
 void print_error(std::string_view text) {
@@ -28,6 +31,13 @@ int report(const tonnx::Error& e) {
   }
   std::fprintf(stderr, "  this is a mistake of tonnx, not of the model\n");
   return kInternal;
+}
+
+/// What was printed did not arrive: nothing is wrong where the reader has what it wants, as `head` does.
+int report_unwritten(int reason) {
+  if (reason == EPIPE) return kNobodyReads;
+  return report(tonnx::Error(tonnx::Error::Kind::BadFile,
+                             fmt::format("cannot write the output: {}", std::generic_category().message(reason))));
 }
 
 void require_command(const CLI::App& app, std::string_view name) {
@@ -94,7 +104,8 @@ int tonnx::cli::run(int argc, const char* const* argv, const JudgeMaker& make_ju
     if (given.size() > 1) require_command(app, given[1]);
     app.parse(static_cast<int>(arguments.size()), arguments.data());
     command();
-    std::fflush(stdout);
+    errno = 0;
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return report_unwritten(errno != 0 ? errno : EIO);
   } catch (const CLI::ExtrasError& e) {
     return refuse_extras(app, given) ? kBadInput : app.exit(e);
   } catch (const CLI::ParseError& e) {
@@ -104,6 +115,8 @@ int tonnx::cli::run(int argc, const char* const* argv, const JudgeMaker& make_ju
   } catch (const Differs& e) {
     print_error(e.what());
     return kDiffers;
+  } catch (const std::system_error& e) {
+    return report_unwritten(e.code().value());
   } catch (const std::bad_alloc&) {
     return report(tonnx::Error(tonnx::Error::Kind::BadFile, "out of memory"));
   } catch (const std::exception& e) {

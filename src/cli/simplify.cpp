@@ -118,7 +118,7 @@ void simplify_one(const SimplifyArguments& a, const JudgeMaker& make_judge) {
       std::fprintf(stderr, "warning: not judged: %s\n", shown(report.not_judged()).c_str());
     for (const std::string& pass : report.taken_back())
       std::fprintf(stderr, "warning: the outputs changed in pass %s, which was left out\n", shown(pass).c_str());
-    if (!a.is_quiet) std::fputs(report.table(bytes).c_str(), stdout);
+    if (!a.is_quiet) fmt::print("{}", report.table(bytes));
     if (!a.is_quiet && a.judge.times > 0 && report.not_judged().empty() && has_reader())
       fmt::print("{} check{} passed: the outputs are the same\n", a.judge.times, a.judge.times == 1 ? "" : "s");
     written.say(a.target);

@@ -10,6 +10,7 @@
 #include "base/join.h"
 #include "convert/evaluate.h"
 #include "convert/raised_model.h"
+#include "ops/move/raise.h"
 
 namespace tonnx {
 namespace {
@@ -257,7 +258,31 @@ Values raised(const AtenOpEntry& entry, const AtenNode& node, OnnxBuilder& onnx)
   }
 }
 
+/// Whether all that a node gives is tensors without elements, whatever its open sizes are.
+bool gives_nothing(const Node& node) {
+  bool is_any = false;
+  for (const Value* output : node.outputs()) {
+    if (output == nullptr) continue;
+    const Type& type = output->type;
+    if (!type.is_tensor() || !type.shape || type.dtype == DType::Undefined) return false;
+    const bool is_empty = std::any_of(type.shape->begin(), type.shape->end(), [](const Dim& d) { return d == Dim(0); });
+    if (!is_empty) return false;
+    is_any = true;
+  }
+  return is_any;
+}
+
 }  // namespace
+
+/// PyTorch computes nothing with any operator; those of ONNX refuse types and sizes there too.
+void ModelRaising::raise_nothing(const Node& node) {
+  OnnxBuilder onnx(*this);
+  for (const Value* output : node.outputs()) {
+    if (output == nullptr) continue;
+    const Type type = represented(output->type);
+    define(output, filled(onnx, onnx.ints_of(*type.shape), type.dtype, 0));
+  }
+}
 
 void ModelRaising::raise_node(const Node& node) {
   if (is_onnx_op(node)) return raise_onnx_op(node);
@@ -271,6 +296,12 @@ void ModelRaising::raise_node(const Node& node) {
   const AtenOpEntry& entry = custom != nullptr ? custom->entry : get_aten_op(node);
   if (custom == nullptr && entry.op->raise == nullptr)
     fail_unsupported("{} of sizes that no tensor at hand has", full_name(node));
+  const auto is_made = [this](const Value* output) {
+    return output == nullptr || std::all_of(output->type.shape->begin(), output->type.shape->end(),
+                                            [this](const Dim& dim) { return can_make(dim); });
+  };
+  if (custom == nullptr && gives_nothing(node) && std::all_of(node.outputs().begin(), node.outputs().end(), is_made))
+    return raise_nothing(node);
   AtenNode view(node, entry, *this);
   OnnxBuilder onnx(*this);
   const Node* before = onnx_->last();

@@ -39,6 +39,7 @@ class ModelRaising final : public Raising {
 
  private:
   void raise_node(const Node& node);
+  void raise_nothing(const Node& node);
   void raise_onnx_op(const Node& node);
   Value* weight_of(const Value* aten);
   IntArg int_of_atom(const Dim::Atom& atom);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -244,3 +245,40 @@ def test_programs_have_the_layers_of_converters(fresh_domain: str, tmp_path: Pat
     for rows in (1, 2, 5):
         x = torch.randn(rows, 3)
         torch.testing.assert_close(model(x), -(x.relu() * 2 - 1))
+
+
+LOCAL_NAMES = """
+import torch
+
+x = torch.ones(3)  # what a notebook has lying about
+i = object()
+scale = shift = part = total = inner = y = bias = found = key = open("/dev/null")
+OFFSET = 1.0
+
+
+def applied(x, *, bias=OFFSET, **key):
+    def inner(y):
+        nonlocal total
+        total = y + 0
+        return total
+
+    total = 0
+    found = [i * 1 for i in [inner(x)]]
+    with torch.no_grad() as part:
+        return (lambda y: y)(found[0]) * 1 + bias - bias
+"""
+
+
+def test_names_of_a_function_are_not_those_of_the_script(tmp_path: Path) -> None:
+    script = LOCAL_NAMES + USER_MODULE.replace("x * self.scale", "applied(x) * self.scale")
+    (tmp_path / "script.py").write_text(script + "\ntonnx.convert('model.onnx', 'model.py')\n")
+    onnx.save(affine_model("my.domain"), tmp_path / "model.onnx")
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "model.py").read_text()
+    assert "\nOFFSET = 1.0\n" in text
+    assert not re.search(r"^(x|i|scale|shift|part|total|inner|y|bias|found|key) = ", text, re.MULTILINE)
+    run = "import torch; from model import Model; print(Model.load()(torch.tensor([[1.0, -2.0, 3.0]])).tolist())"
+    done = subprocess.run([sys.executable, "-c", run], cwd=tmp_path, capture_output=True, text=True)
+    x = torch.tensor([[1.0, -2.0, 3.0]])
+    assert done.stdout.strip() == str((-(x.relu() * 2 - 1)).tolist()), done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -69,3 +70,56 @@ def test_checks_that_passed_are_said(tmp_path: Path) -> None:
     write_model(tmp_path / "m.onnx")
     said = on_terminal([sys.executable, "-m", "tonnx", "simplify", "m.onnx", "s.onnx", "3"], tmp_path)
     assert "3 checks passed: the outputs are the same\nwrote s.onnx (" in said
+
+
+PROGRAMS = {"program": cli_command(), "package": [sys.executable, "-m", "tonnx"]}
+COMMANDS = [
+    ["ops"],
+    ["ops", "--markdown"],
+    ["print", "m.onnx"],
+    ["check", "m.onnx"],
+    ["simplify", "m.onnx", "s.onnx"],
+    ["simplify", "--list-passes"],
+    ["simplify", "--help"],
+    ["--help"],
+    ["--version"],
+]
+
+
+OF_PACKAGE = [["verify", "m.onnx", "m.onnx"], ["export", "--help"]]
+CASES = [(name, command) for name in PROGRAMS for command in COMMANDS] + [("package", c) for c in OF_PACKAGE]
+
+
+@pytest.mark.parametrize(
+    ("program", "command"), CASES, ids=lambda part: part if isinstance(part, str) else " ".join(part)
+)
+@pytest.mark.parametrize("is_ignored", [False, True], ids=["", "signal ignored"])
+def test_a_pipe_that_nobody_reads_is_no_error(
+    tmp_path: Path, program: str, command: list[str], is_ignored: bool
+) -> None:
+    write_model(tmp_path / "m.onnx")
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [*PROGRAMS[program], *command], cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT,
+        restore_signals=not is_ignored,
+    )  # fmt: skip
+    os.close(writer)
+    assert done.stderr == ""
+    assert done.returncode in (0, 141, -signal.SIGPIPE)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("command", [["ops"], ["print", "m.onnx"]], ids=" ".join)
+def test_output_that_finds_no_room_is_an_error(tmp_path: Path, program: str, command: list[str]) -> None:
+    write_model(tmp_path / "m.onnx")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*PROGRAMS[program], *command],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=TIMEOUT,
+        )
+    assert (done.returncode, done.stderr) == (1, "error: cannot write the output: No space left on device\n")

@@ -165,8 +165,9 @@ Values raise_clamp(const AtenNode& n, OnnxBuilder& onnx) {
   Value* min = n.has("min") ? n.input_as("min", dtype) : nullptr;
   Value* max = n.has("max") ? n.input_as("max", dtype) : nullptr;
   const auto is_number = [&](const Value* bound) { return bound == nullptr || onnx.rank(bound) == 0; };
-  if (is_number(min) && is_number(max) && (!n.is_tensor("min") || !n.is_tensor("max")))
-    return onnx("Clip", {x, min, max});
+  const bool are_numbers = is_number(min) && is_number(max) && (!n.is_tensor("min") || !n.is_tensor("max"));
+  // Clip takes a bound that a float does not have for the largest finite number, and infinity is larger
+  if (are_numbers && ((min && max) || !is_float(dtype))) return onnx("Clip", {x, min, max});
   if (min) x = onnx("Max", {x, min});
   return max ? onnx("Min", {x, max}) : x;
 }

@@ -285,7 +285,11 @@ Values raise_trunc(const AtenNode& n, OnnxBuilder& onnx) {
 
 Values raise_sign(const AtenNode& n, OnnxBuilder& onnx) {
   if (is_complex(n.dtype("self"))) n.cannot("sgn of complex numbers");
-  return n.dtype("self") == DType::Bool ? n.input("self") : onnx("Sign", {n.input("self")});
+  Value* x = n.input("self");
+  if (n.dtype("self") == DType::Bool) return x;
+  Value* y = onnx("Sign", {x});
+  // PyTorch says 0 of NaN, and ONNX Runtime NaN
+  return is_float(n.dtype("self")) ? onnx.where(onnx("IsNaN", {x}), onnx.number(n.dtype("self"), 0), y) : y;
 }
 
 Values raise_reciprocal(const AtenNode& n, OnnxBuilder& onnx) {

@@ -66,6 +66,64 @@ Value* argument_of(const Node& node) {
   fail_invalid("the node has no tensor 'self'");
 }
 
+/// The size of a dimension that tensors are broadcast to: of one of them, where it is open.
+IntArg broadcast_size(const Dim& wanted, size_t from_end, const Node& node, AtenWriter& writer) {
+  if (const auto number = wanted.constant()) return *number;
+  for (Value* tensor : node.inputs()) {
+    const Shape& shape = *tensor->type.shape;
+    if (from_end <= shape.size() && shape[shape.size() - from_end] == wanted)
+      return writer.size(tensor, tensor->type, shape.size() - from_end, &node);
+  }
+  fail_unsupported("no tensor of {} has the size {}", node.op.view(), wanted.text());
+}
+
+/// The tensors of a grid with dimensions for the others, so that they can be broadcast.
+void give_axes(std::vector<Value*>& tensors, bool swaps, const Node& node, AtenWriter& writer) {
+  const size_t count = tensors.size();
+  for (size_t i = 0; i < count; ++i) {
+    const size_t at = swaps && count > 1 && i < 2 ? 1 - i : i;
+    for (size_t rank = tensors[i]->type.shape->size(); rank < count; ++rank) {
+      const auto dim = static_cast<int64_t>(rank <= at ? 0 : rank);
+      Type type = tensors[i]->type;
+      type.shape->insert(type.shape->begin() + dim, Dim(1));
+      AtenCall call("unsqueeze", "", &node);
+      call.with("self", tensors[i]).with("dim", IntArg(dim));
+      tensors[i] = writer.add(call, type, "axis");
+    }
+  }
+}
+
+/// broadcast_tensors and meshgrid give views of all their tensors: each becomes `expand` of its own.
+void write_as_expand(Graph& graph, Node& node) {
+  AtenWriter writer(graph);
+  writer.write_before(&node);
+  std::vector<Value*> tensors(node.inputs().begin(), node.inputs().end());
+  for (const Value* tensor : tensors) require(tensor && tensor->type.shape, "a tensor of unknown shape is broadcast");
+  require(tensors.size() == node.outputs().size(), "{} tensors become {}", tensors.size(), node.outputs().size());
+  const bool is_grid = node.op == "meshgrid";
+  const Attribute* indexing = node.find_attribute("indexing");
+  const auto* order = indexing ? indexing->value.get<std::string>() : nullptr;
+  const bool swaps = order != nullptr && *order == "xy";
+  std::vector<Value*> aligned = tensors;
+  if (is_grid) give_axes(aligned, swaps, node, writer);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    Value* output = node.output(i);
+    if (output == nullptr) continue;
+    const Shape& shape = *output->type.shape;
+    IntArgs sizes;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const size_t of = swaps && shape.size() > 1 && d < 2 ? 1 - d : d;
+      sizes.push_back(!is_grid                           ? broadcast_size(shape[d], shape.size() - d, node, writer)
+                      : tensors[of]->type.shape->empty() ? IntArg(1)
+                                                         : writer.size(tensors[of], tensors[of]->type, 0, &node));
+    }
+    AtenCall call("expand", "", &node);
+    call.with("self", aligned[i]).with("size", sizes);
+    graph.replace_uses(output, writer.add(call, output->type, "expand"));
+  }
+  graph.erase(&node);
+}
+
 class Functionalizer {
  public:
   Functionalizer(Graph& graph) : graph_(graph), memory_(graph) {}  // NOLINT: one graph, one of these
@@ -76,6 +134,12 @@ class Functionalizer {
       by_strides_ = by_strides_ || reads_by_strides(node);
     }
     by_strides_ = by_strides_ && has_fixed_inputs(graph_);
+    static const Names spreads = {"broadcast_tensors", "meshgrid"};
+    for (Node* node = writes_ ? graph_.first() : nullptr; node != nullptr;) {
+      Node* next = node->next;
+      if (is_one_of(*node, spreads)) write_as_expand(graph_, *node);
+      node = next;
+    }
     for (Node* node = graph_.first(); node != nullptr;) {
       Node* next = node->next;  // what is written on the way needs no visit
       in_context([&] { return fmt::format("making node '{}' ({}) functional", shown(node->name), node->op.view()); },

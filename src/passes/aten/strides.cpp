@@ -164,6 +164,8 @@ std::optional<Strides> view_strides(const View& view, const Type& of, const std:
       result.insert(result.begin() + static_cast<std::ptrdiff_t>(at), own);
       return result;
     }
+    case View::Kind::Expanded:
+    case View::Kind::Windows:
     case View::Kind::Opaque: return other_strides(view, *of.shape, *strides);
     default: return std::nullopt;
   }

@@ -212,7 +212,14 @@ void describe(Rule rule, const Node& node, const Viewed& input, View& view, Aten
       view.dims = {dim_argument(node, "dim", 0, rank + 1)};
       view.kind = Kind::Unsqueeze;
       break;
-    case Rule::Expand: view.kind = same_shape ? Kind::Merged : Kind::Opaque; break;
+    case Rule::Expand: view.kind = same_shape ? Kind::Merged : view.type.shape ? Kind::Expanded : Kind::Opaque; break;
+    case Rule::Unfold: {
+      // where windows overlap, what a write leaves depends on the order in which elements are written
+      const IntArg size = int_argument(node, "size"), step = int_argument(node, "step");
+      const bool is_apart = !size.value && !step.value && size.number <= step.number;
+      if (is_apart && view.type.shape) view.kind = Kind::Windows;
+      break;
+    }
     case Rule::Same: view.kind = Kind::Same; break;
     case Rule::Real: view.kind = is_complex(of) ? Kind::Opaque : Kind::Same; break;
     case Rule::Convert: view.kind = converted(node, of, view.type); break;

@@ -21,6 +21,8 @@ struct View {
     Permute,    // dims: for each dimension, which one it was
     Squeeze,    // dims: those that are left out
     Unsqueeze,  // dims: the one that is new
+    Expanded,   // all elements, those along some dimensions several times
+    Windows,    // some of the elements, each once, in places that are counted
     Opaque,     // nothing can be written through it: elements lie in several places, or are of another type
   };
   Kind kind = Kind::None;

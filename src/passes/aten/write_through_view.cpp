@@ -32,6 +32,62 @@ Value* row_by_row(const View& view, Value* value, const Type& type, AtenWriter& 
   return writer.add(call, type, "contiguous");
 }
 
+Value* reshaped(Value* value, const IntArgs& sizes, Type type, const Node* like, AtenWriter& writer) {
+  AtenCall call("reshape", "", like);
+  call.with("self", value).with("shape", sizes);
+  return writer.add(call, std::move(type), "reshape");
+}
+
+/// Of elements that are there several times the first: a write that PyTorch takes makes all of them the same.
+Value* unexpanded(const View& view, Value* part, const Type& type, AtenWriter& writer) {
+  const Node* like = view.call.like;
+  Type now = view.type;
+  while (now.shape->size() > type.shape->size()) {
+    now.shape->erase(now.shape->begin());
+    AtenCall call("select", "int", like);
+    call.with("self", part).with("dim", IntArg(0)).with("index", IntArg(0));
+    part = writer.add(call, now, "select");
+  }
+  for (size_t d = 0; d < now.shape->size(); ++d) {
+    if (!(*type.shape)[d].is(1) || (*now.shape)[d].is(1)) continue;
+    (*now.shape)[d] = Dim(1);
+    AtenCall call("slice", "Tensor", like);
+    call.with("self", part)
+        .with("dim", IntArg(static_cast<int64_t>(d)))
+        .with("start", IntArg(0))
+        .with("end", IntArg(1));
+    part = writer.add(call, now, "slice");
+  }
+  return part;
+}
+
+/// Counts the elements of the former tensor, looks at the numbers as the view does, and writes to these places.
+Value* written_windows(const View& view, Value* part, Value* former, const Type& type, AtenWriter& writer) {
+  const Node* like = view.call.like;
+  const auto flat_type = [](DType dtype, const Type& of) {
+    Dim count = 1;
+    for (const Dim& dim : *of.shape) count = count * dim;
+    return Type::tensor(dtype, Shape{count});
+  };
+  const IntArgs sizes = writer.sizes(former, type, like), all = IntArgs{-1};
+  Value* flat = reshaped(former, all, flat_type(type.dtype, type), like, writer);
+  const Type counted = flat_type(DType::Int64, type);
+  AtenCall ones("ones_like", "", like), sum("cumsum", "", like), less("sub", "Scalar", like);
+  ones.with("self", flat).with("dtype", AttrValue(DType::Int64));
+  sum.with("self", writer.add(ones, counted, "ones")).with("dim", IntArg(0));
+  less.with("self", writer.add(sum, counted, "count")).with("other", IntArg(1));
+  Value* numbers =
+      reshaped(writer.add(less, counted, "places"), sizes, Type::tensor(DType::Int64, *type.shape), like, writer);
+  AtenCall look = view.call;
+  look.inputs[view.viewed] = numbers;
+  Value* places = writer.add(look, Type::tensor(DType::Int64, *view.type.shape), "windows");
+  AtenCall scatter("scatter", "src", like);
+  scatter.with("self", flat).with("dim", IntArg(0));
+  scatter.with("index", reshaped(places, all, flat_type(DType::Int64, view.type), like, writer));
+  scatter.with("src", reshaped(part, all, flat_type(type.dtype, view.type), like, writer));
+  return reshaped(writer.add(scatter, flat->type, "scatter"), sizes, type, like, writer);
+}
+
 }  // namespace
 
 std::string key_of(const AtenCall& call) {
@@ -64,7 +120,7 @@ Value* make_view(const View& view, Value* of, AtenWriter& writer) {
 }
 
 bool needs_former(const View& view, const Type& type) {
-  return view.kind == Kind::Scatter || (view.kind == Kind::Reshape && !find_sizes(type));
+  return view.kind == Kind::Scatter || view.kind == Kind::Windows || (view.kind == Kind::Reshape && !find_sizes(type));
 }
 
 Value* scatter_view(const View& view, Value* part, Value* former, const Type& type, AtenWriter& writer) {
@@ -118,6 +174,8 @@ Value* scatter_view(const View& view, Value* part, Value* former, const Type& ty
       }
       return part;
     }
+    case Kind::Expanded: return unexpanded(view, part, type, writer);
+    case Kind::Windows: return written_windows(view, part, former, type, writer);
     case Kind::Unsqueeze:
       call.op = "squeeze";
       call.overload = "dim";
