@@ -254,6 +254,25 @@ OTHERS = {
         "x:1=n",
         [(1, 1, 2), (1, 5, 2)],
     ),
+    "mask_that_is_computed": (
+        """g (float[1, 3, 2] x) => (float[1, 3, 3] y)
+        <int64[2] s = {3, 3}, int64[1] zero = {0}, float nine = {-9}, int64[3] e = {1, 3, 3}> {
+        ones = ConstantOfShape <value = float[1] {1}> (s)
+        mask = Mul(ones, nine)
+        t = Transpose <perm = [0, 2, 1]> (x)
+        a = MatMul(x, t)
+        front = Unsqueeze(mask, zero)
+        whole = Expand(front, e)
+        y = Add(a, whole)
+    }""",
+        """g (float[1, n, 2] x) => (float[1, n, n] y) <float nine = {-9}> {
+        t = Transpose <perm = [0, 2, 1]> (x)
+        a = MatMul(x, t)
+        y = Add(a, nine)
+    }""",
+        "x:1=n",
+        [(1, 2, 2), (1, 7, 2)],
+    ),
     "causal_mask": (
         """g (float[1, 3, 2] x) => (float[1, 3, 3] y) <float[1, 3, 3] mask = {0, -9, -9, 0, 0, -9, 0, 0, 0}> {
         t = Transpose <perm = [0, 2, 1]> (x)

@@ -242,6 +242,67 @@ Value* Grower::longer_lookup(Node& gather, size_t axis, const Dim& size, Node& b
   return longer == nullptr ? nullptr : copied(gather, is_index ? 1 : 0, longer, before);
 }
 
+/// The node once more, with another element in the list of sizes that one of its inputs is.
+Value* Grower::with_list(Node& node, size_t input, size_t place, const Dim& size, Node& before) {
+  const Value* old = node.input(input);
+  auto list = old != nullptr ? find_dims(*old) : std::nullopt;
+  if (!list || place >= list->size()) return nullptr;
+  (*list)[place] = size;
+  Value* made = sizes_.list(*list, before, old->name + "_open");
+  return made == nullptr ? nullptr : copied(node, input, made, before);
+}
+
+/// What an Unsqueeze or a Transpose gives, of a longer input.
+Value* Grower::longer_moved(Node& node, size_t axis, const Dim& size, Node& before, int depth) {
+  const auto rank = node.output(0)->type.rank();
+  auto from = static_cast<int64_t>(axis);
+  if (node.op == "Transpose") {
+    const auto perm = ints_of(node, "perm");
+    from = perm && axis < perm->size() ? (*perm)[axis] : *rank - 1 - from;
+  } else {
+    const auto axes = ints_of(node, "axes");
+    if (!axes) return nullptr;
+    for (const int64_t each : *axes) {
+      const auto added = from_front(each, *rank);
+      if (!added || *added == static_cast<int64_t>(axis)) return nullptr;
+      if (*added < static_cast<int64_t>(axis)) --from;
+    }
+  }
+  Value* longer = grown(node.input(0), static_cast<size_t>(from), size, before, depth + 1);
+  return longer == nullptr ? nullptr : copied(node, 0, longer, before);
+}
+
+/// What an Expand gives: of a size of 1, or of a longer input.
+Value* Grower::longer_expanded(Node& node, size_t axis, const Dim& size, Node& before, int depth) {
+  Value *input = node.input(0), *list = node.input(1);
+  const auto sizes = list != nullptr ? find_dims(*list) : std::nullopt;
+  const auto rank = input != nullptr ? input->type.rank() : std::nullopt;
+  const auto out = node.output(0)->type.rank();
+  if (!sizes || !rank || !out) return nullptr;
+  const int64_t back = *out - static_cast<int64_t>(axis);
+  const int64_t in_input = *rank - back, in_list = static_cast<int64_t>(sizes->size()) - back;
+  const bool is_spread = in_input < 0 || (*input->type.shape)[static_cast<size_t>(in_input)].is(1);
+  if (is_spread) return in_list < 0 ? nullptr : with_list(node, 1, static_cast<size_t>(in_list), size, before);
+  Value* longer = grown(input, static_cast<size_t>(in_input), size, before, depth + 1);
+  if (longer == nullptr) return nullptr;
+  Dims other = *sizes;
+  if (in_list >= 0) other[static_cast<size_t>(in_list)] = 1;
+  Value* made = sizes_.list(other, before, list->name + "_open");
+  return made == nullptr ? nullptr : sizes_.add(before, "Expand", {longer, made}, {}, hint_of(*node.output(0)));
+}
+
+/// Parts that lie side by side, each of them longer.
+Value* Grower::longer_joined(Node& concat, size_t axis, const Dim& size, Node& before, int depth) {
+  const auto along = from_front(int_of(concat, "axis").value_or(0), concat.output(0)->type.rank().value_or(0));
+  if (!along || static_cast<size_t>(*along) == axis) return nullptr;
+  std::vector<Value*> inputs = concat.inputs();
+  for (Value*& input : inputs) {
+    input = grown(input, axis, size, before, depth + 1);
+    if (input == nullptr) return nullptr;
+  }
+  return sizes_.add(before, "Concat", inputs, concat.attributes, hint_of(*concat.output(0)));
+}
+
 Value* Grower::grown(Value* value, size_t axis, const Dim& size, Node& before, int depth) {
   if (depth > kDeepest || !is_fixed_(value) || !value->type.shape || axis >= value->type.shape->size()) return nullptr;
   const Dim was = (*value->type.shape)[axis];
@@ -253,6 +314,10 @@ Value* Grower::grown(Value* value, size_t axis, const Dim& size, Node& before, i
   if (node == nullptr || !node->domain.empty() || has_references(*node) || node->outputs().size() != 1) return nullptr;
   if (node->op == "Slice") return longer_part(*node, axis, size, before, depth);
   if (node->op == "Gather") return longer_lookup(*node, axis, size, before, depth);
+  if (node->op == "Unsqueeze" || node->op == "Transpose") return longer_moved(*node, axis, size, before, depth);
+  if (node->op == "Expand") return longer_expanded(*node, axis, size, before, depth);
+  if (node->op == "ConstantOfShape") return with_list(*node, 0, axis, size, before);
+  if (node->op == "Concat") return longer_joined(*node, axis, size, before, depth);
   if (!has_trait(*node, kElementwise)) return nullptr;
   Value* result = nullptr;
   std::vector<Value*> inputs = node->inputs();

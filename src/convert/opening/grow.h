@@ -26,6 +26,10 @@ class Grower {
   Value* longer_triangle(const Value& value, size_t axis, const Dim& size, Node& before);
   Value* longer_part(Node& slice, size_t axis, const Dim& size, Node& before, int depth);
   Value* longer_lookup(Node& gather, size_t axis, const Dim& size, Node& before, int depth);
+  Value* longer_moved(Node& node, size_t axis, const Dim& size, Node& before, int depth);
+  Value* longer_expanded(Node& node, size_t axis, const Dim& size, Node& before, int depth);
+  Value* longer_joined(Node& concat, size_t axis, const Dim& size, Node& before, int depth);
+  Value* with_list(Node& node, size_t input, size_t place, const Dim& size, Node& before);
   Value* copied(Node& node, size_t input, Value* by, Node& before);
 
   SizeValues& sizes_;
