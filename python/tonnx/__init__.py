@@ -113,3 +113,8 @@ def __getattr__(name: str) -> Any:
     value = getattr(importlib.import_module(_LATER[name]), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    """What completion offers: all that is public, imported already or not."""
+    return sorted(__all__)

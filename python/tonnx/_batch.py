@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonnx import _compare, _core
+from tonnx._arguments import checks_arguments
 from tonnx._error import translated
 from tonnx._limits import Limits, numbers_of
 
@@ -48,6 +49,7 @@ class BatchReport:
         return self.table
 
 
+@checks_arguments
 def run(
     config: str | os.PathLike[str],
     *,

@@ -7,9 +7,10 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol, overload
 
 from tonnx import _core, _registry
+from tonnx._arguments import checks_arguments
 from tonnx._compare import compare_opened
 from tonnx._error import Error, translated
 from tonnx._limits import Limits, budget
@@ -19,14 +20,16 @@ if TYPE_CHECKING:
 
 
 class SerializableModel(Protocol):
-    """What onnx.ModelProto has."""
+    """An onnx.ModelProto."""
 
     def SerializeToString(self) -> bytes: ...
 
 
 # the name of a size, or its name and the range that it is in
 Dynamic = str | tuple[str, int, int | None]
-Opened = Mapping[str, Mapping[int, Dynamic]] | Literal["auto"]
+Opened = Annotated[Mapping[str, Mapping[int, Dynamic]] | Literal["auto"], 'a dict such as {"x": {0: "batch"}}, "auto"']
+InputShapes = Annotated[Mapping[str, Sequence[int]], 'a dict such as {"x": [1, 3, 224, 224]}']
+InputTypes = Annotated[Mapping[str, str], 'a dict such as {"ids": "int64"}']
 Source = str | os.PathLike[str] | bytes | SerializableModel
 
 
@@ -35,8 +38,8 @@ def convert(
     source: Source,
     target: None = None,
     *,
-    input_shapes: Mapping[str, Sequence[int]] | None = None,
-    input_types: Mapping[str, str] | None = None,
+    input_shapes: InputShapes | None = None,
+    input_types: InputTypes | None = None,
     allow_ops: Sequence[str] = (),
     mmap: bool = False,
     flat: bool = False,
@@ -52,8 +55,8 @@ def convert(
     target: str | os.PathLike[str],
     *,
     opset: int | None = None,
-    input_shapes: Mapping[str, Sequence[int]] | None = None,
-    input_types: Mapping[str, str] | None = None,
+    input_shapes: InputShapes | None = None,
+    input_types: InputTypes | None = None,
     external_data: bool | None = None,
     dynamic: Opened | None = None,
     verify: bool = True,
@@ -66,13 +69,14 @@ def convert(
 ) -> None: ...
 
 
+@checks_arguments
 def convert(
     source: Source,
     target: str | os.PathLike[str] | None = None,
     *,
     opset: int | None = None,
-    input_shapes: Mapping[str, Sequence[int]] | None = None,
-    input_types: Mapping[str, str] | None = None,
+    input_shapes: InputShapes | None = None,
+    input_types: InputTypes | None = None,
     external_data: bool | None = None,
     dynamic: Opened | None = None,
     verify: bool = True,
@@ -182,8 +186,6 @@ def _warn(text: str) -> None:
 def _dynamic_list(dynamic: Opened) -> list[tuple[str, int, str, int, int | None]]:
     if dynamic == "auto":
         return [("", 0, "batch", 0, None)]
-    if isinstance(dynamic, str):
-        raise TypeError(f'dynamic is "auto" or a dict such as {{"x": {{0: "batch"}}}}, not {dynamic!r}')
     rows: list[tuple[str, int, str, int, int | None]] = []
     for name, axes in dynamic.items():
         for axis, size in axes.items():
@@ -206,6 +208,7 @@ class Unsupported(NamedTuple):
     reason: str
 
 
+@checks_arguments
 def check(source: Source, *, limits: Limits | None = None) -> list[Unsupported]:
     """Every operator of the model that cannot be converted to PyTorch, with its nodes and the reason."""
     with translated(), budget(limits):

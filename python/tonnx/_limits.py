@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 from tonnx import _core
 
 # "memory", "steps", "nodes" or "text" to a number, or to a text such as "1G"
-Limits = Mapping[str, int | str]
+Limits = Annotated[Mapping[str, int | str], 'a dict such as {"memory": "1G"}']
 
 
 def numbers_of(limits: Limits | None) -> dict[str, int]:

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonnx import _core
+from tonnx._arguments import checks_arguments
 from tonnx._error import Error
 from tonnx._literal import is_dotted_name, literal
 from tonnx._main_code import code_of_main
@@ -83,6 +84,7 @@ Converter = Callable[[OnnxNode, OnnxGraph], OperationConverterResult]
 _converters: dict[tuple[str, str, int], Converter] = {}
 
 
+@checks_arguments
 def add_converter(
     operation_type: str, version: int, domain: str = "", *, override: bool = False
 ) -> Callable[[Converter], Converter]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Annotated
 
 from torch import nn
 
 from tonnx import _core
+from tonnx._arguments import checks_arguments
 from tonnx._build import make
 from tonnx._changed_layers import find_changes, with_changes
 from tonnx._error import Error, translated
@@ -16,7 +18,8 @@ from tonnx._generated import Generated, find_generated, generated
 from tonnx._registry import ExternalModules, stored_state
 
 
-def save(model: nn.Module, target: str | os.PathLike[str]) -> None:
+@checks_arguments
+def save(model: Annotated[nn.Module, "an nn.Module"], target: str | os.PathLike[str]) -> None:
     """Writes a module that `tonnx.convert` gave, with the weights that it has now.
 
     The ending says what is written: `.py`, and the weights beside it in `.safetensors`, as by `tonnx.convert`; or the

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict, overload
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, overload
 
 from tonnx import _compare, _core
+from tonnx._arguments import checks_arguments
 from tonnx._convert import Source
 from tonnx._error import Error, nearest, translated
 from tonnx._limits import Limits, budget
@@ -19,7 +21,11 @@ if TYPE_CHECKING:
     import onnx
     from typing_extensions import Unpack
 
-Shapes = Mapping[str, Sequence[int]] | Sequence[int]
+Shapes = Annotated[
+    Mapping[str | None, Sequence[int]] | Sequence[int], 'a dict such as {"x": [1, 3, 224, 224]}, a list of sizes'
+]
+
+R = TypeVar("R")
 
 
 @dataclass
@@ -66,10 +72,10 @@ def _named(shapes: Shapes | None, source: str | bytes) -> dict[str, list[int]]:
     if not shapes:
         return {}
     if isinstance(shapes, Mapping):
-        named = {name: list(shape) for name, shape in shapes.items()}
-        if None not in named and "" not in named:
+        named = {name: list(shape) for name, shape in shapes.items() if name}
+        if len(named) == len(shapes):
             return named
-        shapes = next(iter(named.values()))
+        shapes = next(iter(shapes.values()))
     inputs = _inputs_of(source)
     if len(inputs) != 1:
         raise Error(f"the shape does not say which input it is of; there are: {', '.join(inputs)}", "invalid_model")
@@ -78,6 +84,26 @@ def _named(shapes: Shapes | None, source: str | bytes) -> dict[str, list[int]]:
 
 def _is_names(value: object) -> bool:
     return isinstance(value, list | tuple) and any(isinstance(item, str) for item in value)
+
+
+def _takes_old_order(simplify: Callable[..., R]) -> Callable[..., R]:
+    """The function, for calls by place in the order of any version of onnxsim."""
+
+    @functools.wraps(simplify)
+    def called(*args: Any, **kwargs: Any) -> R:
+        places = list(args)
+        if len(places) > 1 and isinstance(places[1], int):
+            kwargs["check_n"], places[1] = places[1], None
+        # before 0.4: names of passes stood sixth, a flag behind them
+        if len(places) > 5 and _is_names(places[5]) or len(places) > 6 and isinstance(places[6], bool):
+            names, *others = places[5:10]
+            kwargs["skipped_optimizers"] = names
+            order = ("skip_shape_inference", "input_data", "dynamic_input_shape", "custom_lib")
+            kwargs.update(zip(order, others))
+            places = places[:5]
+        return simplify(*places, **kwargs)
+
+    return called
 
 
 def _inputs_of(source: str | bytes) -> list[str]:
@@ -141,9 +167,11 @@ def simplify(
 def simplify(model: Source, target: str | os.PathLike[str], **options: Unpack[SimplifyOptions]) -> SimplifyReport: ...
 
 
+@_takes_old_order
+@checks_arguments
 def simplify(
     model: Source,
-    target: str | os.PathLike[str] | int | None = None,
+    target: str | os.PathLike[str] | None = None,
     perform_optimization: bool = True,
     skip_fuse_bn: bool = False,
     overwrite_input_shapes: Shapes | None = None,
@@ -193,12 +221,6 @@ def simplify(
     nothing: graphs inside nodes are always simplified too. `limits` allows it more, or less, than follows from the size
     of the model: `{"memory": "1G"}`.
     """
-    if isinstance(target, int):
-        check_n, target = target, None
-    if isinstance(skipped_optimizers, bool) or _is_names(test_input_shapes):  # the order of onnxsim before 0.4
-        places: Any = test_input_shapes, skipped_optimizers, skip_constant_folding, skip_shape_inference, input_data
-        skipped_optimizers, skip_shape_inference, input_data, dynamic_input_shape, custom_lib = places
-        test_input_shapes, skip_constant_folding = None, False
     if target_opset_version is not None and opset is None:
         opset = _core.newest_opset if target_opset_version == "latest" else int(target_opset_version)
     with translated(), budget(limits):
@@ -264,6 +286,7 @@ def simplify(
     return onnx.load_from_string(data), result.ok
 
 
+@checks_arguments
 def infer(
     model: Source,
     target: str | os.PathLike[str] | None = None,

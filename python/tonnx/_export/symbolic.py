@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx import Node
 
+from tonnx._arguments import checks_arguments
 from tonnx._error import Error, nearest
 from tonnx._export.former_attributes import former_attributes
 from tonnx._export.functions import FunctionCall, TensorArgument
@@ -36,6 +37,7 @@ def _whole_name(symbolic_name: str) -> str:
     return f"aten{symbolic_name}" if symbolic_name.startswith("::") else symbolic_name
 
 
+@checks_arguments
 def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Symbolic, opset_version: int) -> None:
     """Registers how an operator is written in ONNX, from the given opset on; it goes before tonnx's own conversion.
 

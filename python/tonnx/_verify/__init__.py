@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Annotated, Union
 
+from tonnx._arguments import checks_arguments
 from tonnx._verify.coverage import Coverage
 from tonnx._verify.measure import Tolerance
 from tonnx._verify.plan import CannotRun, Plan
@@ -24,13 +25,14 @@ Path = str | os.PathLike[str]
 Model = Union[Path, "nn.Module"]
 
 
+@checks_arguments
 def verify(
     a: Model,
     b: Model,
     inputs: Inputs = None,
     layers: bool = False,
     *,
-    shapes: Mapping[str, Sequence[int | None]] | None = None,
+    shapes: Annotated[Mapping[str, Sequence[int | None]], 'a dict such as {"x": [1, 3, 224, 224]}'] | None = None,
     seed: int = 0,
     rtol: float | None = None,
     atol: float | None = None,
