@@ -7,16 +7,18 @@ import dataclasses
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tonnx import _core
 from tonnx._command import DIFFERS, Parser, run_command
 from tonnx._compare import parse_shapes
-from tonnx._error import translated
+from tonnx._error import Error, translated
 from tonnx._literal import visible
 from tonnx._progress import bar_on_terminal
-from tonnx._verify import VerifyReport, verify
+from tonnx._verify import CannotRun, VerifyReport, verify
+from tonnx._verify.inputs import ShapeUnknown
 
 
 def _not_negative(text: str) -> float:
@@ -81,7 +83,7 @@ def _run(arguments: argparse.Namespace) -> int:
     for path in dict.fromkeys((arguments.a, arguments.b)):
         if path.lower().endswith((".py", ".pt")) and not arguments.quiet:
             print(f"note: '{visible(path)}' is code, and is run", file=sys.stderr)
-    with bar_on_terminal(arguments.quiet):
+    with bar_on_terminal(arguments.quiet), _advice_as_options():
         report = verify(
             arguments.a,
             arguments.b,
@@ -103,6 +105,18 @@ def _run(arguments: argparse.Namespace) -> int:
 
         write(arguments.html, page(report))
     return 0 if report.ok else DIFFERS
+
+
+@contextmanager
+def _advice_as_options() -> Iterator[None]:
+    """Inside, errors that lack something of the inputs say which options give it."""
+    try:
+        yield
+    except ShapeUnknown as e:
+        text = f"nothing says what shape input '{e.name}' has: give --shape {e.name}:1,3,224,224 or --inputs"
+        raise Error(text, e.kind) from None
+    except CannotRun as e:
+        raise Error(f"{e}; --shape and --inputs say what it takes", e.kind) from None
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -72,13 +72,21 @@ class Sizes:
         return made.of(self.known) if made is not None and made.names and made.names <= self.known.keys() else None
 
 
+class ShapeUnknown(Error):
+    """Neither model says what shape an input has, and so the user has to."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"nothing says what shape input '{name}' has: give shapes={{{name!r}: [1, 3, 224, 224]}}, or inputs",
+            "invalid_model",
+        )
+        self.name = name
+
+
 def made_up_shape(value: Input, other: Input | None, sizes: Sizes, rule: Rule) -> list[int]:
     shapes = [one.shape for one in (value, other) if one is not None and one.shape is not None]
     if not shapes:
-        raise Error(
-            f"nothing says what shape input '{value.name}' has: give --shape {value.name}:1,3,224,224 or --inputs",
-            "invalid_model",
-        )
+        raise ShapeUnknown(value.name)
     if any(len(shape) != len(shapes[0]) for shape in shapes):
         raise Error(
             f"input '{value.name}' is of rank {' in one model and '.join(str(len(s)) for s in shapes)} in the other",

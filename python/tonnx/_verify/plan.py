@@ -197,4 +197,4 @@ class Plan:
 def _problem(of_first: Sequence[Error], of_second: Sequence[Error]) -> Error:
     if of_second:
         return of_second[0]
-    return CannotRun(f"{of_first[0]}; --shape and --inputs say what it takes", of_first[0].kind)
+    return CannotRun(str(of_first[0]), of_first[0].kind)
