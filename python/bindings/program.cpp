@@ -29,9 +29,11 @@ Model read_file(const std::string& path, const std::string& weights, const std::
   return Model::read(path, options);
 }
 
-nb::list unsupported_operators(const Model& self) {
+nb::list unsupported_operators(const Model& self, int64_t opset) {
+  WriteOptions options;
+  options.opset = opset;
   nb::list result;
-  for (const UnsupportedOp& op : self.unsupported(Format::Onnx)) {
+  for (const UnsupportedOp& op : self.unsupported(Format::Onnx, options)) {
     const std::string target = op.op.empty() ? std::string() : op.domain + "::" + op.op;
     result.append(nb::make_tuple(text_object(target), op.places.size(), text_list(op.places), text_object(op.why)));
   }
@@ -90,7 +92,7 @@ void bind_program(nb::module_& m) {
       .def("output_names", &Model::output_names)
       .def("set_output_names", &Model::set_output_names)
       .def("source_and_state", module_of)
-      .def("unsupported", [](const Model& self, int64_t) { return unsupported_operators(self); })
+      .def("unsupported", unsupported_operators)
       .def("text", [](const Model& self) { return self.text(); })
       .def(
           "write_onnx",

@@ -367,3 +367,15 @@ def test_the_program_without_python_names_the_command(generated: Path, tmp_path:
     assert f"tonnx export {generated}:Model {tmp_path / 'back.onnx'} does that, with the Python package" in done.stderr
     with pytest.raises(tonnx.Error, match="is code, which has to be run: tonnx export"):
         tonnx.convert(generated, tmp_path / "back.onnx")
+
+
+def test_a_folder_is_told_what_it_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "a checkpoint"
+    folder.mkdir()
+    (folder / "model.safetensors").touch()
+    assert _export_command.main([str(folder), "net.onnx"]) == 2
+    said = capsys.readouterr().err
+    assert "is a folder" in said and f"--weights '{folder}/model.safetensors'" in said and "is run" not in said
+    (folder / "config.json").touch()
+    assert _export_command.main([str(folder), "net.onnx"]) == 2
+    assert f"--arg pretrained_model_name_or_path='{folder}' " in capsys.readouterr().err

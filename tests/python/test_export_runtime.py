@@ -147,15 +147,37 @@ def test_running_statistics_by_default() -> None:
     assert net.training
 
 
-def test_verification_names_the_largest_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verification_names_the_largest_difference(tmp_path: Path) -> None:
     class Liar(nn.Module):
         def forward(self, x):
             return {"right": x + 1, "wrong": x + (2 if torch.onnx.is_in_onnx_export() else 5)}
 
-    with pytest.raises(tonnx.Error) as caught:
-        tonnx.export(Liar(), torch.zeros(3), verify=True)
-    assert str(caught.value) == "output 'wrong' of ONNX Runtime differs from PyTorch by up to 3"
-    assert caught.value.kind == "verification"
+    for external_data in (False, True):
+        with pytest.raises(tonnx.Error) as caught:
+            tonnx.export(Liar(), torch.zeros(3), tmp_path / "liar.onnx", verify=True, external_data=external_data)
+        assert str(caught.value) == "output 'wrong' of ONNX Runtime differs from PyTorch by up to 3"
+        assert caught.value.kind == "verification"
+        assert not list(tmp_path.iterdir())
+
+
+def test_a_file_replaces_another_once_it_is_verified(tmp_path: Path) -> None:
+    target = tmp_path / "net.onnx"
+    target.write_bytes(b"older")
+    net = nn.Linear(300, 200)
+    x = torch.rand(2, 300)
+    tonnx.export(net, x, target, verify=True, external_data=True)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["net.onnx", "net.onnx.data"]
+    session = onnxruntime.InferenceSession(str(target), providers=["CPUExecutionProvider"])
+    (y,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+    torch.testing.assert_close(torch.from_numpy(y), net(x).detach())
+
+
+def test_what_onnx_runtime_cannot_load_is_said_in_one_line(tmp_path: Path) -> None:
+    net = nn.Conv2d(3, 4, 3).bfloat16()  # ONNX Runtime has no such kernel on the CPU
+    with pytest.raises(tonnx.Error, match="ONNX Runtime cannot load the model") as caught:
+        tonnx.export(net, torch.rand(1, 3, 8, 8).bfloat16(), tmp_path / "net.onnx", verify=True, opset_version=22)
+    assert caught.value.kind == "unsupported" and "\n" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
 
 
 def test_verbose_and_pretty_string(capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,3 +187,15 @@ def test_verbose_and_pretty_string(capsys: pytest.CaptureFixture[str]) -> None:
     assert "features.0" in printed
     assert "float32[2, 4, 6, 6]" in printed
     assert "Conv(" in tonnx.export_to_pretty_string(Net(), torch.rand(2, 3, 8, 8))
+
+
+def test_an_opset_without_a_type_names_the_one_that_has_it() -> None:
+    net, x = nn.Conv2d(3, 4, 3).bfloat16(), torch.rand(1, 3, 8, 8).bfloat16()
+    with pytest.raises(tonnx.Error) as caught:
+        tonnx.export(net, x, opset_version=18)
+    assert str(caught.value).splitlines() == [
+        "the model cannot be written with opset 18:",
+        "  Conv: once, in Conv: opset 21 does not take bfloat16",
+        "  opset_version=22 has what it takes",
+    ]
+    tonnx.export(net, x, opset_version=22)

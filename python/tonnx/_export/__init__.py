@@ -7,13 +7,14 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
 from tonnx import _core
+from tonnx._arguments import checks_arguments
 from tonnx._error import Error, nearest, translated
 from tonnx._export.capture import as_module, capture, mode_of
 from tonnx._export.decompose import decomposed, unsupported_text
@@ -30,8 +31,7 @@ from tonnx._export.exporting import exporting
 from tonnx._export.functions import FunctionCall, functions_kept
 from tonnx._export.names import InterfaceNames
 from tonnx._export.old_arguments import takes_old_arguments
-from tonnx._export.onnx_program import Leaves, OnnxProgram, WriteOptions
-from tonnx._export.onnx_program import verify as verify_program
+from tonnx._export.onnx_program import Leaves, OnnxProgram, WritableFile, WriteOptions, save_verified
 from tonnx._export.program import ProgramOptions, program_json
 from tonnx._export.script import TraceMayHelp, is_script, script_program, scripted_whole, signature_of
 from tonnx._export.silence import errors_alone, torch_logs_silent
@@ -44,10 +44,11 @@ _DEFAULT_OPSET: int = _core.default_opset
 
 @errors_alone
 @takes_old_arguments
+@checks_arguments
 def export(
     model: nn.Module | torch.export.ExportedProgram | Callable[..., Any],
     args: Any = (),
-    path: str | os.PathLike[str] | Any = None,
+    path: str | os.PathLike[str] | WritableFile | None = None,
     *,
     kwargs: Mapping[str, Any] | None = None,
     input_names: Sequence[str] | None = None,
@@ -64,7 +65,7 @@ def export(
     verbose: bool | None = False,
     source_lines: bool = True,
     do_constant_folding: bool | None = True,
-    fallthrough: bool | str | None = None,
+    fallthrough: bool | Literal["own", "aten"] | None = None,
     **others: Any,
 ) -> OnnxProgram:
     """Exports a PyTorch model to ONNX.
@@ -76,9 +77,10 @@ def export(
     `input_names` behind those of the inputs are for the weights, in the order of the state dict.
 
     `path` is where the model is written; None writes nothing. What comes back can be saved (`save`), read (`bytes`,
-    `model_proto`, `text`) and called. `verify` runs it in ONNX Runtime beside PyTorch, and raises tonnx.Error where
-    they differ. `verbose` prints the graph. `source_lines=False` leaves out which line of the model each node comes
-    from. `do_constant_folding=False` keeps every weight as the model has it: nothing is fused into another layer.
+    `model_proto`, `text`) and called. `verify` runs it in ONNX Runtime beside PyTorch; where they differ it raises
+    tonnx.Error, and nothing is written. `verbose` prints the graph. `source_lines=False` leaves out which line of the
+    model each node comes from. `do_constant_folding=False` keeps every weight as the model has it: nothing is fused
+    into another layer.
     `fallthrough=True` (`operator_export_type=ONNX_FALLTHROUGH`) writes an operator without a conversion as a node of
     its own domain, `library::operator`, and "aten" (`ONNX_ATEN_FALLBACK`) as `org.pytorch.aten::ATen`.
 
@@ -133,11 +135,10 @@ def export(
         if verbose:
             _say_constants(leaves, args, kwargs)
             print(program.text())
-        if path is not None:
-            program.save(path)
         if verify:
-            written = os.fspath(path) if isinstance(path, str | os.PathLike) else bytes(program)
-            verify_program(written, program, tracing.reference(), args, kwargs)
+            save_verified(program, path, tracing.reference(), args, kwargs)
+        elif path is not None:
+            program.save(path)
     return program
 
 
@@ -361,5 +362,5 @@ def _program_of(
             program = read(exported, frozenset(row[0] for row in missing))
             missing = program.unsupported(opset)
     if missing:
-        raise Error(unsupported_text(missing, exported), "unsupported")
+        raise Error(unsupported_text(missing, exported, program, opset), "unsupported")
     return OnnxProgram(program, options, exported, names.interface, leaves)

@@ -12,6 +12,8 @@ from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
+from tonnx import _core
+
 Decomposition = Callable[..., Any]
 Way = tuple[Decomposition, bool]  # the second: whether composite operators inside stay whole, as torch.export has them
 
@@ -174,7 +176,10 @@ def _line_to_copy(target: str) -> str:
 
 
 def unsupported_text(
-    rows: Sequence[tuple[str, int, Sequence[str], str]], exported: torch.export.ExportedProgram | None
+    rows: Sequence[tuple[str, int, Sequence[str], str]],
+    exported: torch.export.ExportedProgram | None,
+    program: _core.Program,
+    opset: int,
 ) -> str:
     """The error that lists each operator, how often it occurs, where, and why it cannot be written."""
     for target, _, places, reason in rows:
@@ -187,7 +192,11 @@ def unsupported_text(
         shown = ", ".join(where[:5]) + (f" and {len(where) - 5} more" if len(where) > 5 else "")
         times = "once" if count == 1 else f"{count} times"
         part = f" (of {', '.join(sorted(origins[target]))})" if target in origins else ""
-        lines.append(f"  {target}{part}: {times}, in {shown}{f': {reason}' if reason else ''}")
+        lines.append(f"  {target.removeprefix('::')}{part}: {times}, in {shown}{f': {reason}' if reason else ''}")
+    if all(row[0].startswith("::") for row in rows):  # operators of ONNX itself
+        enough = next((n for n in range(opset + 1, _core.newest_opset + 1) if not program.unsupported(n)), None)
+        advice = [f"  opset_version={enough} has what it takes"] if enough is not None else []
+        return "\n".join([f"the model cannot be written with opset {opset}:", *lines, *advice])
     count = len(rows)
     title = "an operator has" if count == 1 else f"{count} operators have"
     advice = f"{_line_to_copy(rows[0][0])}  # or export(..., fallthrough=True)"

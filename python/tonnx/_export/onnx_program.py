@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch.utils import _pytree as pytree
 
 from tonnx import _core
+from tonnx._arguments import checks_arguments
 from tonnx._difference import apart
 from tonnx._error import Error, nearest, translated
 from tonnx._export.names import Interface
@@ -25,6 +28,12 @@ _QUANTISING = ("quantize_per", "fake_quantize_per")
 
 # The values of a call with their names, in the order in which the exported program has them
 Leaves = Callable[[Sequence[Any], Mapping[str, Any]], list[tuple[str, Any]]]
+
+
+class WritableFile(Protocol):
+    """A file that is open for writing bytes."""
+
+    def write(self, data: bytes, /) -> object: ...
 
 
 @dataclass(frozen=True)
@@ -72,9 +81,10 @@ class OnnxProgram:
         self.input_names = list(names.inputs)
         self.output_names = list(names.outputs)
 
-    def save(self, destination: str | os.PathLike[str] | Any, *, external_data: bool | None = None) -> None:
+    @checks_arguments
+    def save(self, destination: str | os.PathLike[str] | WritableFile, *, external_data: bool | None = None) -> None:
         """Writes the model to a path, or to a file that is open for writing bytes."""
-        if hasattr(destination, "write"):
+        if not isinstance(destination, str | os.PathLike):
             destination.write(bytes(self))
             return
         arguments = self._options.arguments()
@@ -131,7 +141,13 @@ class OnnxProgram:
 
 def run(model: bytes | str, tensors: Mapping[str, torch.Tensor], optimizes: bool = True) -> list[Any]:
     """The outputs of an ONNX model, given as its bytes or its path, on these inputs."""
-    session = open_session(model, optimizes=optimizes)
+    try:
+        session = open_session(model, optimizes=optimizes)
+    except Error:
+        raise
+    except Exception as failure:  # the exceptions of ONNX Runtime have no class in common
+        reason = str(failure).splitlines()[0]
+        raise Error(f"ONNX Runtime cannot load the model, so nothing can compare it: {reason}", "unsupported") from None
     names = [i.name for i in session.get_inputs()]
     missing = [name for name in names if name not in tensors]
     if missing:
@@ -145,6 +161,30 @@ def _array_of(tensor: torch.Tensor) -> Any:
     if tensor.dtype is torch.bfloat16:
         raise Error("ONNX Runtime takes no bfloat16 from Python: verify the model in float32", "unsupported")
     return tensor.contiguous().numpy()
+
+
+def save_verified(
+    program: OnnxProgram,
+    destination: str | os.PathLike[str] | WritableFile | None,
+    reference: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> None:
+    """Writes a model once it is known to compute what the model in PyTorch does, and nothing where it does not."""
+    if not isinstance(destination, str | os.PathLike):
+        verify(bytes(program), program, reference, args, kwargs)
+        if destination is not None:
+            program.save(destination)
+        return
+    path = Path(destination)
+    if not path.parent.is_dir():
+        raise Error(f"cannot write '{path}': there is no folder '{path.parent}'", "bad_file")
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        made = Path(folder, path.name)  # external data is named after the file
+        program.save(made)
+        verify(str(made), program, reference, args, kwargs)
+        for file in sorted(Path(folder).iterdir(), key=lambda file: file == made):  # the model last
+            file.replace(path.parent / file.name)
 
 
 def verify(

@@ -97,9 +97,10 @@ def script_program(
     try:
         with translated():
             program = _read(model, rows, arguments)
-            missing = program.unsupported(options.opset or _core.default_opset)
+            opset = options.opset or _core.default_opset
+            missing = program.unsupported(opset)
         if missing:
-            raise Error(unsupported_text(missing, None), "unsupported")
+            raise Error(unsupported_text(missing, None, program, opset), "unsupported")
     except Error as failure:
         if failure.kind == "unsupported" and not _has_control_flow(model):
             raise TraceMayHelp(str(failure), failure.kind) from failure

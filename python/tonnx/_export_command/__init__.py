@@ -81,7 +81,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from tonnx._export_command.weights import load_weights
 
     start = time.perf_counter()
-    if not arguments.quiet:
+    if not arguments.quiet and not os.path.isdir(arguments.model):
         print(f"note: '{visible(arguments.model)}' is code, and is run", file=sys.stderr)
     built = build_model(arguments.model, arguments.arg, loads_weights=arguments.weights is None)
     model = built.model

@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import inspect
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -67,6 +68,8 @@ def _watched() -> Iterator[_Watch]:
 
 def _build(where: str, arguments: Sequence[str], loads_weights: bool) -> nn.Module:
     source, colon, name = where.rpartition(":")
+    if os.path.isdir(where):
+        raise Error(_of_folder(where), "unsupported")
     if not colon or not source or not name:
         raise Error(f"'{where}' is not of the form file.py:Name or package.module:name", "invalid_model")
     made = _find(_load(source), name, source)
@@ -80,6 +83,23 @@ def _build(where: str, arguments: Sequence[str], loads_weights: bool) -> nn.Modu
     if not isinstance(made, nn.Module):
         raise Error(f"{where} gives a {type(made).__name__}, and not an nn.Module", "invalid_model")
     return made
+
+
+def _of_folder(folder: str) -> str:
+    """What to do with a folder of a checkpoint, which has weights and a configuration, and no code."""
+    path, quoted = Path(folder), shlex.quote(folder)
+    if (path / "config.json").is_file():
+        return (
+            f"'{folder}' is a folder with a checkpoint, which has no code: name the class of transformers that loads "
+            f"it, and its inputs: tonnx export transformers:AutoModel.from_pretrained model.onnx "
+            f"--arg pretrained_model_name_or_path={quoted} --input input_ids:1,16 --input-type input_ids:int64"
+        )
+    weights = [file.name for ending in ("*.safetensors", "*.pth", "*.bin") for file in sorted(path.glob(ending))]
+    given = shlex.quote(str(path / weights[0])) if weights else "net.pth"
+    return (
+        f"'{folder}' is a folder: export builds a model from code, named as file.py:Name or package.module:name, and "
+        f"gives it the weights of a file: tonnx export my_net.py:Net model.onnx --weights {given}"
+    )
 
 
 def _load(source: str) -> ModuleType:
