@@ -195,8 +195,9 @@ def unsupported_text(
         lines.append(f"  {target.removeprefix('::')}{part}: {times}, in {shown}{f': {reason}' if reason else ''}")
     if all(row[0].startswith("::") for row in rows):  # operators of ONNX itself
         enough = next((n for n in range(opset + 1, _core.newest_opset + 1) if not program.unsupported(n)), None)
-        advice = [f"  opset_version={enough} has what it takes"] if enough is not None else []
-        return "\n".join([f"the model cannot be written with opset {opset}:", *lines, *advice])
+        if enough is not None:
+            lines.append(f"  opset_version={enough} has what it takes")
+        return "\n".join([f"the model cannot be written with opset {opset}:", *lines])
     count = len(rows)
     title = "an operator has" if count == 1 else f"{count} operators have"
     advice = f"{_line_to_copy(rows[0][0])}  # or export(..., fallthrough=True)"

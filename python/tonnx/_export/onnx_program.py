@@ -18,7 +18,7 @@ from tonnx._difference import apart
 from tonnx._error import Error, nearest, translated
 from tonnx._export.names import Interface
 from tonnx._orders import has_open_orders, orders_chosen
-from tonnx._runtime import open_session
+from tonnx._runtime import RuntimeFailure, open_session
 
 if TYPE_CHECKING:
     import onnx
@@ -143,16 +143,15 @@ def run(model: bytes | str, tensors: Mapping[str, torch.Tensor], optimizes: bool
     """The outputs of an ONNX model, given as its bytes or its path, on these inputs."""
     try:
         session = open_session(model, optimizes=optimizes)
-    except Error:
-        raise
-    except Exception as failure:  # the exceptions of ONNX Runtime have no class in common
+        names = [i.name for i in session.get_inputs()]
+        missing = [name for name in names if name not in tensors]
+        if missing:
+            text = f"the ONNX model has inputs that the PyTorch model has not: {', '.join(missing)}"
+            raise Error(text, "unsupported")
+        outputs = session.run(None, {name: _array_of(tensors[name]) for name in names})
+    except RuntimeFailure as failure:
         reason = str(failure).splitlines()[0]
-        raise Error(f"ONNX Runtime cannot load the model, so nothing can compare it: {reason}", "unsupported") from None
-    names = [i.name for i in session.get_inputs()]
-    missing = [name for name in names if name not in tensors]
-    if missing:
-        raise Error(f"the ONNX model has inputs that the PyTorch model has not: {', '.join(missing)}", "unsupported")
-    outputs = session.run(None, {name: _array_of(tensors[name]) for name in names})
+        raise Error(f"ONNX Runtime cannot run the model: {reason}", "unsupported") from None
     return [list(map(torch.as_tensor, o)) if isinstance(o, list) else torch.as_tensor(o) for o in outputs]
 
 
