@@ -165,5 +165,4 @@ def open_session(model: str | bytes, folder: str = "", *, optimizes: bool = Fals
     if importlib.util.find_spec("onnxruntime") is None:
         text = "running or comparing ONNX models needs ONNX Runtime: pip install onnxruntime"
         raise Error(text, "unsupported")
-    libraries = tuple(os.path.abspath(library) for library in _libraries.get())
-    return Session(os.path.abspath(model) if isinstance(model, str) else model, folder, optimizes, libraries)
+    return Session(model, folder, optimizes, _libraries.get(), os.getcwd())

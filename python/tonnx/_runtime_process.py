@@ -60,12 +60,13 @@ class Server:
         self.opened = 0
 
     def open(
-        self, model: str | bytes, folder: str, optimizes: bool, libraries: tuple[str, ...]
+        self, model: str | bytes, folder: str, optimizes: bool, libraries: tuple[str, ...], working_directory: str
     ) -> tuple[int, list[tuple[str, str, Shape]], list[tuple[str, str, Shape]]]:
         import onnxruntime as ort
 
         options = ort.SessionOptions()
         options.log_severity_level = 4
+        os.chdir(working_directory)  # paths are relative to it, and a library of operators may use it
         for library in libraries:
             try:
                 options.register_custom_ops_library(library)
