@@ -1,6 +1,7 @@
 """Arguments of the public functions, checked against the types that their signatures declare.
 
-`Annotated[type, "words"]` says a type in words that a person understands better than what is made of the type.
+`Annotated[type, "words"]` says a type in words that a person understands better than what is made of the type. A
+function after the words gives advice for values of other types, such as `: use export for modules`, or an empty text.
 """
 
 from __future__ import annotations
@@ -41,7 +42,12 @@ def checks_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 def require_type(name: str, value: object, wanted: Any) -> None:
     if not _fits(value, wanted):
-        raise TypeError(f"{name} takes {_described(wanted)}, not {_shown(value)}")
+        raise TypeError(f"{name} takes {_described(wanted)}, not {_shown(value)}{_advice(value, wanted)}")
+
+
+def _advice(value: object, wanted: Any) -> str:
+    told = [what(value) for what in getattr(wanted, "__metadata__", ()) if callable(what)]
+    return "".join(told)
 
 
 class _LaterType(type):

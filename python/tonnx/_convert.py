@@ -30,7 +30,16 @@ Dynamic = str | tuple[str, int, int | None]
 Opened = Annotated[Mapping[str, Mapping[int, Dynamic]] | Literal["auto"], 'a dict such as {"x": {0: "batch"}}, "auto"']
 InputShapes = Annotated[Mapping[str, Sequence[int]], 'a dict such as {"x": [1, 3, 224, 224]}']
 InputTypes = Annotated[Mapping[str, str], 'a dict such as {"ids": "int64"}']
-Source = str | os.PathLike[str] | bytes | SerializableModel
+
+
+def _what_converts(value: object) -> str:
+    """With what is given in place of a file."""
+    return ": tonnx.export(model, args, path) writes a module as ONNX" if hasattr(value, "state_dict") else ""
+
+
+Source = Annotated[
+    str | os.PathLike[str] | bytes | SerializableModel, "a path, bytes or an onnx.ModelProto", _what_converts
+]
 
 
 @overload
@@ -219,13 +228,10 @@ def check(source: Source, *, limits: Limits | None = None) -> list[Unsupported]:
 def _read(source: Source) -> tuple[_core.Conversion, str]:
     if isinstance(source, bytes):
         return _core.Conversion.read_bytes(source, "", False), "model"
-    if hasattr(source, "SerializeToString"):
-        return _core.Conversion.read_bytes(source.SerializeToString(), "", True), "model"
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         return _core.Conversion.read_file(path), _title(path)
-    live = ": tonnx.export(model, args, path) writes a module as ONNX" if hasattr(source, "state_dict") else ""
-    raise TypeError(f"a model is a path, bytes or an onnx.ModelProto, not {type(source).__name__}{live}")
+    return _core.Conversion.read_bytes(source.SerializeToString(), "", True), "model"
 
 
 def _title(path: str) -> str:

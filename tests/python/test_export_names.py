@@ -195,5 +195,5 @@ def test_unknown_arguments_are_errors_and_those_without_effect_are_noted() -> No
     tonnx.export(nn.ReLU(), torch.rand(2), f=None, dynamo=True, do_constant_folding=True, optimize=True, report=False)
     with pytest.warns(UserWarning, match="report=True has no effect"):
         tonnx.export(nn.ReLU(), torch.rand(2), report=True)
-    with pytest.raises(TypeError, match="a model is an nn.Module"):
+    with pytest.raises(TypeError, match="model takes an nn.Module"):
         tonnx.export(3, torch.rand(2))  # type: ignore[arg-type]

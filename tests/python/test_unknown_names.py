@@ -167,7 +167,7 @@ IN_EXPORT: dict[str, tuple[dict[str, Any], str]] = {
     "input_names twice": ({"input_names": ["a", "a"]}, "input_names has 'a' twice"),
     "output_names": (
         {"output_names": ["a", "b"]},
-        "output_names has 2 names, but 1 outputs of the model are tensors: output",
+        "output_names has 2 names, but 1 outputs of the model are tensors or numbers: output",
     ),
     "output_names as an input": ({"output_names": ["mask"]}, "output_names has 'mask', which is the name of an input"),
     "custom_opsets": (

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import nn
@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 from tonnx import _core
 from tonnx._arguments import checks_arguments
 from tonnx._error import Error, nearest, translated
-from tonnx._export.capture import as_module, capture, mode_of
+from tonnx._export.capture import as_module, capture, mode_of, what_exports
 from tonnx._export.decompose import decomposed, unsupported_text
 from tonnx._export.dynamic import (
     DynamicShapes,
@@ -41,12 +41,18 @@ from tonnx._generated import find_generated
 
 _DEFAULT_OPSET: int = _core.default_opset
 
+Model = Annotated[
+    nn.Module | torch.export.ExportedProgram | Callable[..., Any],
+    "an nn.Module, an ExportedProgram or a function",
+    what_exports,
+]
+
 
 @errors_alone
 @takes_old_arguments
 @checks_arguments
 def export(
-    model: nn.Module | torch.export.ExportedProgram | Callable[..., Any],
+    model: Model,
     args: Any = (),
     path: str | os.PathLike[str] | WritableFile | None = None,
     *,

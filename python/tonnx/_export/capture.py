@@ -37,7 +37,7 @@ from tonnx._export.transforms import is_of_transforms, transforms_ended, without
 Program = torch.export.ExportedProgram
 
 
-def as_module(model: Any) -> tuple[nn.Module, Callable[..., Any] | None]:
+def as_module(model: nn.Module | Callable[..., Any]) -> tuple[nn.Module, Callable[..., Any] | None]:
     """The module to trace; where the model is a method of it, that method too."""
     if isinstance(model, nn.parallel.DataParallel | nn.parallel.DistributedDataParallel):
         return model.module, None
@@ -45,18 +45,14 @@ def as_module(model: Any) -> tuple[nn.Module, Callable[..., Any] | None]:
         return getattr(model, "_orig_mod", model), None
     if inspect.ismethod(model) and isinstance(model.__self__, nn.Module):
         return model.__self__, model
-    if callable(model):
-        return _module_of_function(model), None
-    raise TypeError(
-        f"a model is an nn.Module, an ExportedProgram or a function, not {type(model).__name__}{_what_to_do(model)}"
-    )
+    return _module_of_function(model), None
 
 
-def _what_to_do(model: Any) -> str:
+def what_exports(value: object) -> str:
     """With what is given in place of a model."""
-    if isinstance(model, str | os.PathLike):
-        return f': tonnx.convert("{os.fspath(model)}", target) converts files'
-    if isinstance(model, Mapping):
+    if isinstance(value, str | os.PathLike):
+        return f': tonnx.convert("{os.fspath(value)}", target) converts files'
+    if isinstance(value, Mapping):
         return ": weights have no program; model.load_state_dict(weights), and export that model"
     return ""
 
