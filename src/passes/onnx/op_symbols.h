@@ -10,7 +10,7 @@ inline const Symbol kAbs("Abs"), kAdd("Add"), kAttention("Attention"), kAverageP
     kDequantize("DequantizeLinear"), kDiv("Div"), kEqual("Equal"), kErf("Erf"), kExp("Exp"), kExpand("Expand"),
     kFlatten("Flatten"), kGather("Gather"), kGemm("Gemm"), kGroup("GroupNormalization"), kHardSigmoid("HardSigmoid"),
     kIdentity("Identity"), kInstance("InstanceNormalization"), kLayerNormalization("LayerNormalization"), kLog("Log"),
-    kLoop("Loop"), kMatMul("MatMul"), kMax("Max"), kMaxPool("MaxPool"), kMul("Mul"), kNeg("Neg"), kPad("Pad"),
+    kLoop("Loop"), kMatMul("MatMul"), kMax("Max"), kMaxPool("MaxPool"), kMin("Min"), kMul("Mul"), kNeg("Neg"), kPad("Pad"),
     kPow("Pow"), kQLinearConv("QLinearConv"), kQuantize("QuantizeLinear"), kReciprocal("Reciprocal"),
     kReduceMax("ReduceMax"), kReduceMean("ReduceMean"), kReduceMin("ReduceMin"), kReduceSum("ReduceSum"),
     kReduceSumSquare("ReduceSumSquare"), kRelu("Relu"), kReshape("Reshape"), kRmsNormalization("RMSNormalization"),

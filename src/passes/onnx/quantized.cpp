@@ -48,11 +48,23 @@ std::optional<RoundedQuotient> as_rounded_quotient(const Value* value) {
   return div ? std::optional(RoundedQuotient{div->input(0), div->input(1)}) : std::nullopt;
 }
 
-/// The extreme of a whole tensor, with zero in reach: Clip(ReduceMin(x), _, 0), Clip(ReduceMax(x), 0, _).
-const Node* extreme_behind(const Value* value, Symbol reduce, std::string_view bound, std::string_view open) {
-  const Node* clip = producer_of(value, kClip);
-  if (clip == nullptr || float_of(*clip, bound) != 0.0 || has(*clip, open)) return nullptr;
-  const Node* node = producer_of(clip->input(0), reduce);
+/// What is bounded by zero on one side alone: Max(x, 0) or Clip(x, 0, _); Min(x, 0) or Clip(x, _, 0).
+const Value* bounded_by_zero(const Value* value, Symbol extreme, std::string_view bound, std::string_view open) {
+  if (const Node* clip = producer_of(value, kClip))
+    return float_of(*clip, bound) == 0.0 && !has(*clip, open) ? clip->input(0) : nullptr;
+  const Node* node = producer_of(value, extreme);
+  if (node == nullptr || node->inputs().size() != 2) return nullptr;
+  for (const size_t i : {0, 1}) {
+    if (uniform_value(node->input(i)) == 0.0) return node->input(1 - i);
+  }
+  return nullptr;
+}
+
+/// The extreme of a whole tensor, with zero in reach.
+const Node* whole_extreme(const Value* value, Symbol reduce) {
+  const bool is_high = reduce == kReduceMax;
+  const Value* x = is_high ? bounded_by_zero(value, kMax, "min", "max") : bounded_by_zero(value, kMin, "max", "min");
+  const Node* node = x ? producer_of(x, reduce) : nullptr;
   const bool is_whole = node && !has(*node, "axes") && int_of(*node, "keepdims").value_or(1) == 0 &&
                         int_of(*node, "noop_with_empty_axes").value_or(0) == 0;
   return is_whole ? node : nullptr;
@@ -74,8 +86,7 @@ std::optional<Range> range_behind(const Value* scale) {
                          (equal->input(1) == step && uniform_value(equal->input(0)) == 0.0);
   const Node* span = producer_of(div->input(0), kSub);
   if (!asks_zero || span == nullptr) return std::nullopt;
-  const Node *high = extreme_behind(span->input(0), kReduceMax, "min", "max"),
-             *low = extreme_behind(span->input(1), kReduceMin, "max", "min");
+  const Node *high = whole_extreme(span->input(0), kReduceMax), *low = whole_extreme(span->input(1), kReduceMin);
   if (high == nullptr || low == nullptr || high->input(0) != low->input(0)) return std::nullopt;
   return Range{const_cast<Node*>(low), span->input(1), low->input(0)};
 }
