@@ -30,6 +30,12 @@ bool Expressions::is_module(const Node& node) const {
   return is_call(node) || scope_.tree.submodule_of.contains(&node);
 }
 
+bool gives_list_of_one(const Node& node) {
+  const AtenOpEntry* entry = find_aten_op(node);
+  return node.outputs().size() == 1 && entry != nullptr && entry->signature.outputs.size() == 1 &&
+         entry->signature.outputs[0].is_list && entry->signature.outputs[0].type == "Tensor";
+}
+
 bool Expressions::is_submodule_weight(const Node& node, const Value* value) const {
   const auto module = scope_.tree.submodule_of.find(&node);
   if (module == scope_.tree.submodule_of.end()) return false;
@@ -56,7 +62,11 @@ std::string Expressions::text_of(const Value* value, int place) const {
   if (value->constant != nullptr) return scope_.constants.at(value);
   if (nesting_.is_inside(value)) {
     const std::pair<std::string, int>* known = nesting_.find_text(value->producer);
-    const auto [text, binding] = known != nullptr ? *known : expression(*value->producer);
+    auto [text, binding] = known != nullptr ? *known : expression(*value->producer);
+    if (gives_list_of_one(*value->producer)) {
+      text = (binding < precedence::kAtom ? "(" + text + ")" : text) + "[0]";
+      binding = precedence::kAtom;
+    }
     return binding < place ? "(" + text + ")" : text;
   }
   const std::string* name = variables_.find(value);

@@ -25,6 +25,8 @@ struct Scope {
 /// What is no operator of PyTorch's: a call of a module that a converter of the user's own made, or of a part of the
 /// model, or a sum that may be left out.
 bool is_call(const Node& node);
+/// Whether a node's one result is the only tensor of a list, as of `torch.unbind` along a dimension of size 1.
+bool gives_list_of_one(const Node& node);
 
 /// The expressions of one block.
 class Expressions {

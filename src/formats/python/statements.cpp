@@ -196,9 +196,7 @@ void BlockWriter::write_statement(const Node& node) {
   const AtenOpEntry* entry = find_aten_op(node);
   const bool is_nested = entry && entry->signature.outputs.size() == 2 && entry->signature.outputs[1].is_list;
   if (is_nested) targets = nested_targets(targets);  // a tensor, and a list of them
-  const bool unpacks_one = targets.size() == 1 && entry && entry->signature.outputs[0].is_list &&
-                           entry->signature.outputs[0].type == "Tensor";
-  add(fmt::format("{} = {}", unpacks_one ? fmt::format("({},)", targets[0]) : joined(targets), text));
+  add(fmt::format("{} = {}", gives_list_of_one(node) ? fmt::format("({},)", targets[0]) : joined(targets), text));
 }
 
 void BlockWriter::write_projections(const Projections& projections, const Node& first) {
