@@ -218,49 +218,49 @@ constexpr AtenOp kAtenCreateAten[] = {
      .types = types_window,
      .emit = emit_factory,
      .raise = raise_hann_window},
-    {.sig = "aten::linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
+    {.sig = "aten::linspace(Scalar start, Scalar end, SymInt steps, *, ScalarType? dtype=None, Layout? layout=None, "
             "Device? device=None, bool? pin_memory=None) -> Tensor",
      .types = types_linspace,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_linspace},
-    {.sig = "aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? "
+    {.sig = "aten::linspace.Tensor_Tensor(Tensor start, Tensor end, SymInt steps, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
      .types = types_linspace,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_linspace},
-    {.sig = "aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? "
+    {.sig = "aten::linspace.Tensor_Scalar(Tensor start, Scalar end, SymInt steps, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
      .types = types_linspace,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_linspace},
-    {.sig = "aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? "
+    {.sig = "aten::linspace.Scalar_Tensor(Scalar start, Tensor end, SymInt steps, *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
      .types = types_linspace,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_linspace},
-    {.sig = "aten::logspace(Scalar start, Scalar end, int steps, float base=10., *, ScalarType? dtype=None, Layout? "
+    {.sig = "aten::logspace(Scalar start, Scalar end, SymInt steps, float base=10., *, ScalarType? dtype=None, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
      .types = types_linspace,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_logspace},
-    {.sig = "aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., *, ScalarType? "
+    {.sig = "aten::logspace.Tensor_Tensor(Tensor start, Tensor end, SymInt steps, float base=10., *, ScalarType? "
             "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
      .types = types_linspace,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_logspace},
-    {.sig = "aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., *, ScalarType? "
+    {.sig = "aten::logspace.Tensor_Scalar(Tensor start, Scalar end, SymInt steps, float base=10., *, ScalarType? "
             "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
      .types = types_linspace,
      .out_dtype = true,
      .emit = emit_factory,
      .raise = raise_logspace},
-    {.sig = "aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, ScalarType? "
+    {.sig = "aten::logspace.Scalar_Tensor(Scalar start, Tensor end, SymInt steps, float base=10., *, ScalarType? "
             "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
      .types = types_linspace,
      .out_dtype = true,

@@ -469,7 +469,7 @@ constexpr AtenOp kReduceAten[] = {
      .python = ".prod",
      .raise = raise_reduce<"ReduceProd">},
     {.sig = "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-     .types = types_mean,
+     .types = types_logsumexp,
      .python = "torch.logsumexp",
      .raise = raise_logsumexp},
     {.sig = "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "

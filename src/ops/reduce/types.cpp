@@ -54,6 +54,11 @@ void types_sum(TypeNode& n) { n.set(n.given_dtype().value_or(summed_dtype(n.dtyp
 
 void types_mean(TypeNode& n) { n.set(n.given_dtype().value_or(n.dtype("self")), reduced(n, "dim")); }
 
+void types_logsumexp(TypeNode& n) {
+  const DType dtype = n.dtype("self");
+  n.set(is_float(dtype) || is_complex(dtype) ? dtype : DType::Float32, reduced(n, "dim"));
+}
+
 void types_truth(TypeNode& n) {
   n.set(n.dtype("self") == DType::UInt8 ? DType::UInt8 : DType::Bool, reduced(n, "dim"));
 }

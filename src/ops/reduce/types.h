@@ -9,6 +9,7 @@ DType summed_dtype(DType dtype);
 
 void types_sum(TypeNode& n);
 void types_mean(TypeNode& n);           // the element type stays
+void types_logsumexp(TypeNode& n);      // float32 for integers
 void types_truth(TypeNode& n);          // all, any
 void types_place(TypeNode& n);          // argmax, counts: int64
 void types_extreme(TypeNode& n);        // the values, and their places where there is a dimension
