@@ -1,5 +1,6 @@
 // binary_raise.cpp - PyTorch's arithmetic of two tensors as ONNX.
 #include <cmath>
+#include <limits>
 
 #include "ops/activation/raise.h"
 #include "ops/frame/node_facts.h"
@@ -88,14 +89,14 @@ Values raise_copysign(const AtenNode& n, OnnxBuilder& onnx) {
   return signed_as(onnx("Abs", {n.input_as("self", dtype)}), sign, onnx);
 }
 
-/// Squares of float32 do not overflow in float64.
+/// Squares of float32 do not overflow in float64. Infinity beside NaN is infinity.
 Values raise_hypot(const AtenNode& n, OnnxBuilder& onnx) {
-  const DType dtype = n.output_dtype(), wide = dtype == DType::Float32 ? DType::Float64 : dtype;
-  const auto squared = [&](std::string_view name) {
-    Value* x = onnx.cast(n.input_as(name, dtype), wide);
-    return onnx("Mul", {x, x});
-  };
-  return onnx.cast(onnx("Sqrt", {onnx("Add", {squared("self"), squared("other")})}), dtype);
+  const DType dtype = n.output_dtype(), wide = info(dtype).bits < 32 ? DType::Float32 : DType::Float64;
+  Value *x = onnx.cast(n.input_as("self", dtype), wide), *y = onnx.cast(n.input_as("other", dtype), wide);
+  Value* root = onnx("Sqrt", {onnx("Add", {onnx("Mul", {x, x}), onnx("Mul", {y, y})})});
+  Value* is_infinite = onnx("Or", {onnx("IsInf", {x}), onnx("IsInf", {y})});
+  const double infinity = std::numeric_limits<double>::infinity();
+  return onnx.cast(onnx.where(is_infinite, onnx.number(wide, infinity), root), dtype);
 }
 
 Values raise_ldexp(const AtenNode& n, OnnxBuilder& onnx) {

@@ -133,6 +133,12 @@ void TensorMemory::write(Place& place, Value* content, Node* before) {
     while (at->view->kind != View::Kind::Opaque) at = at->parent;
     fail_unsupported("a write to what {} gives is not supported", at->view->call.op.view());
   }
+  for (const Place* at = &place; at->parent != nullptr; at = at->parent) {
+    // elements that are there several times must all get the same value
+    const bool is_same_everywhere = at == &place && (before->op == "fill_" || before->op == "zero_");
+    if (at->view->kind == View::Kind::Expanded && !is_same_everywhere)
+      fail_unsupported("a write to some of the elements that {} repeats is not supported", at->view->call.op.view());
+  }
   if (whole.is_read_by_strides) fail_unsupported("a write to memory that as_strided looks at is not supported");
   if (whole.origin != nullptr && whole.origin->graph != graph_)
     fail_unsupported("'{}' belongs to the graph around this one, and is written to", whole.origin->name);

@@ -38,7 +38,7 @@ Value* reshaped(Value* value, const IntArgs& sizes, Type type, const Node* like,
   return writer.add(call, std::move(type), "reshape");
 }
 
-/// Of elements that are there several times the first: a write that PyTorch takes makes all of them the same.
+/// Of elements that are there several times the first: all of them have got the same value.
 Value* unexpanded(const View& view, Value* part, const Type& type, AtenWriter& writer) {
   const Node* like = view.call.like;
   Type now = view.type;
