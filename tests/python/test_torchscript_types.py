@@ -172,6 +172,17 @@ STRIDED: dict[str, Callable[[Tensor], Any]] = {
     "written before": lambda x: x.t().clone().add_(1).t().as_strided([2, 5], [3, 2]),
 }
 
+# PyTorch does not leave these row by row in memory.
+OWN_LAYOUT: dict[str, Callable[[Tensor], Any]] = {
+    "inverse": lambda x: torch.linalg.inv(x[:, :4]).as_strided([3, 2], [2, 1]),
+    "cholesky": lambda x: torch.linalg.cholesky(x @ x.t() + torch.eye(4)).as_strided([3, 2], [2, 1]),
+    "solution": lambda x: torch.linalg.solve(x[:, :4], x).as_strided([3, 2], [2, 1]),
+    "places": lambda x: torch.nonzero(x > -99).as_strided([3, 2], [2, 1]),
+    "turned": lambda x: torch.rot90(x).as_strided([3, 2], [2, 1]),
+    "product": lambda x: torch.einsum("ij,jk->ki", x, x.t()).as_strided([3, 2], [2, 1]),
+    "spectrum": lambda x: torch.view_as_real(torch.fft.fft(x, dim=0)).as_strided([3, 2], [2, 1]),
+}
+
 
 class Of(nn.Module):
     def __init__(self, function: Callable[[Tensor], Any]) -> None:
@@ -211,6 +222,17 @@ def test_memory_that_strides_look_at(cli: Cli, name: str) -> None:
     want = module(x)
     np.testing.assert_allclose(session.run(None, {"x": x.numpy()})[0], want.numpy(), rtol=1e-5)
     torch.testing.assert_close(load(Path("m.py"))(x), want)
+
+
+@pytest.mark.parametrize("name", OWN_LAYOUT)
+def test_memory_that_is_not_row_by_row_is_not_known(cli: Cli, name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = torch.jit.trace(Of(OWN_LAYOUT[name]), rand(4, 6), check_trace=False)  # type: ignore[no-untyped-call]
+    torch.jit.save(module, "m.pt")
+    done = cli("convert", "m.pt", "m.onnx")
+    assert done.returncode == 2
+    assert "as_strided of a view, whose strides are not known" in done.stderr
 
 
 def test_memory_of_open_sizes_is_not_known(cli: Cli) -> None:

@@ -178,6 +178,7 @@ struct AtenOp {
   TypeFn types = nullptr;
   Elementwise elementwise = Elementwise::No;  // its results lie in memory as its inputs do
   ViewRule view = ViewRule::None;
+  bool own_layout = false;     // its results need not lie row by row in memory, whatever its inputs do
   bool low_precision = false;  // torch.autocast has it compute in the smaller type: all that sums products
   bool out_dtype = false;      // its out= variant computes in the type of the result
   /// How generated code spells it: `torch.cumsum` a function, `.view` a method, `+` an infix or prefix operator, `r-`

@@ -433,6 +433,7 @@ constexpr AtenOp kIndexAten[] = {
      .raise = raise_index},
     {.sig = "aten::nonzero(Tensor self) -> Tensor",
      .types = types_nonzero,
+     .own_layout = true,
      .python = "torch.nonzero",
      .raise = raise_nonzero,
      .raise_complex = raise_with_flags},

@@ -149,6 +149,7 @@ bool lies_row_by_row(const Value* x) {
     const Node& node = *value->producer;
     const AtenOpEntry* const entry = find_canonical_op(node);
     if (entry == nullptr) continue;
+    if (entry->op->own_layout) return false;
     const ViewRule rule = entry->op->view;
     const Attribute* const format = node.find_attribute("memory_format");
     const auto* const name = format ? format->value.get<std::string>() : nullptr;

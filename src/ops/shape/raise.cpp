@@ -377,6 +377,7 @@ constexpr AtenOp kAtenShapeAten[] = {
      .raise = raise_flip},
     {.sig = "aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
      .types = types_rot90,
+     .own_layout = true,
      .python = "torch.rot90",
      .raise = raise_rot90},
     {.sig = "aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]",

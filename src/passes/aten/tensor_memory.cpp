@@ -56,6 +56,15 @@ const std::optional<Strides>& TensorMemory::strides_of(Place& place) {
 }
 
 void TensorMemory::add_result(const Node& node) {
+  if (const AtenOpEntry* entry = find_aten_op(node); entry != nullptr && entry->op->own_layout) {
+    for (size_t at = 0; at < node.outputs().size(); ++at) {
+      if (node.output(at) == nullptr) continue;
+      Place& made = get(node.output(at));
+      made.strides.reset();
+      made.has_strides = true;
+    }
+    return;
+  }
   Value* result = node.outputs().size() == 1 ? node.output(0) : nullptr;
   if (result == nullptr || !is_elementwise(node)) return;
   const Attribute* const format = node.find_attribute("memory_format");
