@@ -18,6 +18,7 @@ void bind_conversion(nanobind::module_& m);
 void bind_files(nanobind::module_& m);
 void bind_program(nanobind::module_& m);
 void bind_tensors(nanobind::module_& m);
+void bind_verify(nanobind::module_& m);
 
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 using TypeNames = std::map<std::string, std::string>;

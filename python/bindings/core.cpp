@@ -60,4 +60,5 @@ NB_MODULE(_core, m) {
   bind_tensors(m);
   bind_program(m);
   bind_conversion(m);
+  bind_verify(m);
 }

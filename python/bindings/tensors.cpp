@@ -33,12 +33,6 @@ void release_object(void* object) {
   Py_DECREF(static_cast<PyObject*>(object));
 }
 
-Tensor borrowed(DType dtype, std::vector<int64_t> dims, const Memory& memory) {
-  const auto& [address, size, keep] = memory;
-  const std::span bytes(reinterpret_cast<const std::byte*>(address), size);  // NOLINT
-  return Tensor::borrow(dtype, std::move(dims), bytes, keep.inc_ref().ptr(), release_object);
-}
-
 DType torch_dtype(const std::string& name) {
   if (const auto dtype = find_torch_dtype(name)) return *dtype;
   throw Error(Error::Kind::Unsupported, "weights of " + name + " are not supported");
@@ -54,8 +48,14 @@ Tensor tensor_of(nb::bytes object, bool is_own) {
                 : Tensor::borrow(DType::UInt8, dims, bytes, keeper, release_object);
 }
 
+Tensor borrowed_tensor(DType dtype, std::vector<int64_t> dims, const Memory& memory) {
+  const auto& [address, size, keep] = memory;
+  const std::span bytes(reinterpret_cast<const std::byte*>(address), size);  // NOLINT
+  return Tensor::borrow(dtype, std::move(dims), bytes, keep.inc_ref().ptr(), release_object);
+}
+
 Tensor tensor_of(const Memory& memory) {
-  return borrowed(DType::UInt8, {static_cast<int64_t>(std::get<1>(memory))}, memory);
+  return borrowed_tensor(DType::UInt8, {static_cast<int64_t>(std::get<1>(memory))}, memory);
 }
 
 nb::tuple describe_tensor(const Tensor& tensor) {
@@ -85,7 +85,7 @@ std::vector<ModuleWeight> weights_of(const StoredTensors& entries) {
   for (const nb::tuple& entry : entries) {
     const DType dtype = torch_dtype(nb::cast<std::string>(entry[1]));
     weights.push_back({nb::cast<std::string>(entry[0]),
-                       borrowed(dtype, nb::cast<std::vector<int64_t>>(entry[2]), nb::cast<Memory>(entry[3])),
+                       borrowed_tensor(dtype, nb::cast<std::vector<int64_t>>(entry[2]), nb::cast<Memory>(entry[3])),
                        nb::cast<bool>(entry[4]), nb::cast<bool>(entry[5])});
   }
   return weights;

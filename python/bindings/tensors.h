@@ -17,6 +17,9 @@ using Memory = std::tuple<uintptr_t, size_t, nanobind::object>;
 Tensor tensor_of(nanobind::bytes object, bool is_own = false);
 Tensor tensor_of(const Memory& memory);
 
+/// Bytes of a Python object, as elements of a type.
+Tensor borrowed_tensor(DType dtype, std::vector<int64_t> dims, const Memory& memory);
+
 /// (buffer, offset, dtype, sizes): what torch.frombuffer needs. Nothing to map where there are no elements.
 nanobind::tuple describe_tensor(const Tensor& tensor);
 

@@ -12,10 +12,10 @@ struct tonnx_runner : tonnx::v1::Runner {
 
   std::vector<Value> inputs() const override { return input_list; }
   std::vector<std::string> outputs() const override { return output_list; }
-  std::vector<std::string> inner() const override { return inner_list; }
+  std::vector<Step> inner() const override { return {inner_list.begin(), inner_list.end()}; }
   std::vector<tonnx::v1::Tensor> run(const std::vector<tonnx::v1::Tensor>& inputs) override;
   std::vector<tonnx::v1::Tensor> run_inner(const std::vector<tonnx::v1::Tensor>& inputs,
-                                           const std::vector<std::string>& names) override;
+                                           const std::vector<size_t>& places) override;
 };
 
 struct tonnx_verify_options {
@@ -75,12 +75,12 @@ std::vector<tonnx::v1::Tensor> tonnx_runner::run(const std::vector<tonnx::v1::Te
   });
 }
 std::vector<tonnx::v1::Tensor> tonnx_runner::run_inner(const std::vector<tonnx::v1::Tensor>& inputs,
-                                                       const std::vector<std::string>& names) {
+                                                       const std::vector<size_t>& places) {
   const TensorPointers given(inputs);
   std::vector<const char*> texts;
-  for (const std::string& name : names) texts.push_back(name.c_str());
-  return tensors_by(names.size(), [&](tonnx_tensor** values) {
-    return run_values(context, given.data(), given.size(), texts.data(), values, names.size());
+  for (const size_t place : places) texts.push_back(inner_list.at(place).c_str());
+  return tensors_by(places.size(), [&](tonnx_tensor** values) {
+    return run_values(context, given.data(), given.size(), texts.data(), values, texts.size());
   });
 }
 
@@ -147,7 +147,7 @@ tonnx_status tonnx_verify(tonnx_runner* reference, tonnx_runner* other, const to
     const tonnx::v1::VerifyResult result =
         tonnx::v1::verify(required(reference, "reference"), required(other, "other"), required(model, "model").model,
                           options == nullptr ? tonnx::v1::VerifyOptions() : options->verify);
-    if (report != nullptr) *report = buffer_of(result.text());
+    if (report != nullptr) *report = buffer_of(result.text);
     *is_same = result ? 1 : 0;
   });
 }

@@ -188,8 +188,9 @@ Route route(std::string_view source, std::string_view target, const std::vector<
   if (!from) {
     refuse_kind();
     if (find_format(source) == Python) {
-      fail_unsupported("'{0}' is code, which has to be run: tonnx export {0}:Model {1} does that, with the Python package",
-                       source, to ? std::string(target) : "model.onnx");
+      fail_unsupported(
+          "'{0}' is code, which has to be run: tonnx export {0}:Model {1} does that, with the Python package", source,
+          to ? std::string(target) : "model.onnx");
     }
     fail_unsupported("cannot read '{}': tonnx reads {}", source, readable_endings());
   }

@@ -16,7 +16,7 @@ using tonnx::Tensor;
 using tonnx::Type;
 
 using Numbers = std::map<std::string, double>;
-struct Step {
+struct Computed {
   std::string name;
   std::function<double(const Numbers&)> value;
 };
@@ -25,27 +25,38 @@ struct Step {
 /// numbers, and derivatives differences.
 class Steps : public tonnx::ProbedRunner {
  public:
-  Steps(Numbers weights, std::vector<Step> steps) : weights_(std::move(weights)), steps_(std::move(steps)) {}
+  Steps(Numbers weights, std::vector<Computed> steps) : weights_(std::move(weights)), steps_(std::move(steps)) {}
 
   std::vector<Value> inputs() const override { return {{"x", Type::tensor(DType::Float32, {64})}}; }
   std::vector<std::string> outputs() const override { return {"y"}; }
-  std::vector<Tensor> run(const std::vector<Tensor>& inputs) override { return run_inner(inputs, {"y"}); }
-  std::vector<std::string> inner() const override {
-    std::vector<std::string> names;
-    for (const Step& step : steps_) names.push_back(step.name);
-    return names;
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs) override { return run_inner(inputs, {last()}); }
+  std::vector<Runner::Step> inner() const override {
+    std::vector<Runner::Step> result;
+    for (const Computed& step : steps_) result.emplace_back(step.name);
+    return result;
   }
-  std::vector<Tensor> run_inner(const std::vector<Tensor>& inputs, const std::vector<std::string>& names) override {
-    return values(inputs, {}, names, weights_);
+  std::vector<Tensor> run_inner(const std::vector<Tensor>& inputs, const std::vector<size_t>& places) override {
+    return values(inputs, {}, places, weights_);
   }
-  std::vector<Tensor> run_with(const std::vector<Tensor>& inputs, const Named& replaced,
-                               const std::vector<std::string>& names) override {
+  std::vector<Tensor> run_with(const std::vector<Tensor>& inputs, const ByPlace& given) override {
+    return recompute(inputs, given, {last()});
+  }
+  std::vector<Tensor> recompute(const std::vector<Tensor>& inputs, const ByPlace& given,
+                                const std::vector<size_t>& wanted) override {
     if (!can_replace) throw std::runtime_error("cannot");
-    return values(inputs, replaced, names, weights_);
+    return values(inputs, given, wanted, weights_);
   }
-  std::vector<tonnx::WeightGradient> gradients(const std::vector<Tensor>& inputs, const Named& factors) override {
+  std::optional<tonnx::Gradients> gradients(const std::vector<Tensor>& inputs, const Factors& factor,
+                                            bool is_inside) override {
     if (!can_differentiate) throw std::runtime_error("no derivative");
-    std::vector<tonnx::WeightGradient> result;
+    ByPlace factors;
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      if (!is_inside && i != last()) continue;
+      const Tensor found = factor(is_inside ? i : 0, run_inner(inputs, {i}).front());
+      if (found.dtype() != DType::Undefined) factors.emplace_back(i, found);
+    }
+    tonnx::Gradients found;
+    std::vector<tonnx::WeightGradient>& result = found.weights;
     for (const auto& [name, weight] : weights_) {
       const double step = 1e-4 * std::max(std::abs(weight), 1e-3);
       Numbers more = weights_, less = weights_;
@@ -55,49 +66,54 @@ class Steps : public tonnx::ProbedRunner {
       result.push_back({name, Tensor::of<float>(DType::Float32, {1}, {static_cast<float>(weight)}),
                         Tensor::of<float>(DType::Float32, {1}, {slope})});
     }
-    return result;
+    return found;
   }
 
   bool can_replace = true, can_differentiate = true;
 
  private:
-  std::vector<Numbers> computed(const std::vector<Tensor>& inputs, const Named& replaced,
+  size_t last() const { return steps_.size() - 1; }
+
+  std::vector<Numbers> computed(const std::vector<Tensor>& inputs, const ByPlace& replaced,
                                 const Numbers& weights) const {
     std::vector<Numbers> result;
     for (const float x : inputs[0].as<float>()) {
       Numbers& numbers = result.emplace_back(weights);
       numbers["x"] = static_cast<double>(x);
-      for (const Step& step : steps_) {
-        numbers[step.name] = step.value(numbers);
-        for (const auto& [name, value] : replaced) {
-          if (name == step.name) numbers[name] = static_cast<double>(value.as<float>()[result.size() - 1]);
+      for (size_t i = 0; i < steps_.size(); ++i) {
+        const std::string& name = steps_[i].name;
+        numbers[name] = numbers["computed " + name] = steps_[i].value(numbers);
+        for (const auto& [place, value] : replaced) {
+          if (place == i) numbers[name] = static_cast<double>(value.as<float>()[result.size() - 1]);
         }
       }
     }
     return result;
   }
-  std::vector<Tensor> values(const std::vector<Tensor>& inputs, const Named& replaced,
-                             const std::vector<std::string>& names, const Numbers& weights) const {
+  std::vector<Tensor> values(const std::vector<Tensor>& inputs, const ByPlace& replaced,
+                             const std::vector<size_t>& places, const Numbers& weights) const {
     std::vector<Tensor> result;
     const std::vector<Numbers> all = computed(inputs, replaced, weights);
-    for (const std::string& name : names) {
+    for (const size_t place : places) {
       std::vector<float> elements;
-      for (const Numbers& numbers : all) elements.push_back(static_cast<float>(numbers.at(name)));
+      for (const Numbers& numbers : all)
+        elements.push_back(static_cast<float>(numbers.at("computed " + steps_[place].name)));
       result.push_back(Tensor::of(DType::Float32, {static_cast<int64_t>(elements.size())}, elements));
     }
     return result;
   }
-  double sum(const std::vector<Tensor>& inputs, const Named& factors, const Numbers& weights) const {
+  double sum(const std::vector<Tensor>& inputs, const ByPlace& factors, const Numbers& weights) const {
     const std::vector<Numbers> all = computed(inputs, {}, weights);
     double result = 0;
-    for (const auto& [name, factor] : factors) {
-      for (size_t i = 0; i < all.size(); ++i) result += all[i].at(name) * static_cast<double>(factor.as<float>()[i]);
+    for (const auto& [place, factor] : factors) {
+      for (size_t i = 0; i < all.size(); ++i)
+        result += all[i].at(steps_[place].name) * static_cast<double>(factor.as<float>()[i]);
     }
     return result;
   }
 
   Numbers weights_;
-  std::vector<Step> steps_;
+  std::vector<Computed> steps_;
 };
 
 /// A graph in which each value is made of the one before it.
@@ -111,7 +127,7 @@ Model chain_of(const std::vector<std::string>& names) {
 }
 
 /// A branch that is never taken: `gate` is 0 at all inputs that are drawn.
-std::vector<Step> with_dead_branch() {
+std::vector<Computed> with_dead_branch() {
   return {{"h", [](const Numbers& n) { return n.at("scale") * n.at("x"); }},
           {"gate", [](const Numbers& n) { return std::max(n.at("h") - n.at("bias"), 0.0); }},
           {"y", [](const Numbers& n) { return n.at("gate") * n.at("branch") + n.at("trunk") * std::tanh(n.at("x")); }}};
@@ -123,18 +139,14 @@ TEST(ApiVerifyProbed, ADifferenceThatNoOutputShowsIsOne) {
   Numbers other = kWeights;
   other["scale"] = 2.5;
   Steps a(kWeights, with_dead_branch()), b(other, with_dead_branch());
-  EXPECT_TRUE(tonnx::verify(a, b, model));  // nobody looks inside
-  const tonnx::VerifyResult result = tonnx::verify(a, b, model, {.layers = true});
-  EXPECT_FALSE(result) << result.text();
+  EXPECT_TRUE(tonnx::verify(a, b, model, {.outputs_only = true}));  // nobody looks inside
+  const tonnx::VerifyResult result = tonnx::verify(a, b, model);    // weights are left, so that it looks by itself
+  EXPECT_FALSE(result) << result.text;
   for (const tonnx::OutputComparison& output : result.outputs) EXPECT_TRUE(output.is_same);
-  ASSERT_NE(result.hidden_layer(), nullptr) << result.text();
-  EXPECT_EQ(result.hidden_layer()->name, "h");
-  EXPECT_EQ(result.first_difference().substr(0, 2), "h ");
-  EXPECT_NE(result.text().find("no output shows it"), std::string::npos) << result.text();
-  EXPECT_NE(result.text().find("DIFFERENT"), std::string::npos);
-
-  tonnx::Coverage coverage;
-  EXPECT_FALSE(tonnx::verify(a, b, model, coverage));  // weights are left, so that it looks by itself
+  ASSERT_TRUE(result.is_hidden_difference) << result.text;
+  EXPECT_EQ(result.first_difference->name, "h");
+  EXPECT_NE(result.difference.find("no output shows it: h "), std::string::npos) << result.difference;
+  EXPECT_NE(result.verdict.find("DIFFERENT inside"), std::string::npos) << result.text;
 
   a.can_replace = false;  // then nobody can tell whether it is one
   EXPECT_TRUE(tonnx::verify(a, b, model, {.layers = true}));
@@ -144,26 +156,27 @@ TEST(ApiVerifyProbed, ADifferenceThatNoOutputShowsIsOne) {
 
 TEST(ApiVerifyProbed, TwoWaysToComputeTheSameAreNoDifference) {
   const auto by = [](double number) {
-    return std::vector<Step>{{"t", [=](const Numbers& n) { return n.at("x") + number; }},
-                             {"u", [](const Numbers& n) { return 1000 * n.at("t"); }},  // which nothing depends on
-                             {"y", [=](const Numbers& n) { return n.at("t") - number + 0 * n.at("u"); }}};
+    return std::vector<Computed>{{"t", [=](const Numbers& n) { return n.at("x") + number; }},
+                                 {"u", [](const Numbers& n) { return 1000 * n.at("t"); }},  // which nothing depends on
+                                 {"y", [=](const Numbers& n) { return n.at("t") - number + 0 * n.at("u"); }}};
   };
   Steps a({}, by(1)), b({}, by(2));
   const tonnx::VerifyResult result = tonnx::verify(a, b, chain_of({"t", "u", "y"}), {.layers = true});
-  EXPECT_TRUE(result) << result.text();
-  ASSERT_NE(result.first_layer(), nullptr);
-  EXPECT_EQ(result.first_layer()->name, "t");
-  EXPECT_EQ(result.hidden_layer(), nullptr);
+  EXPECT_TRUE(result) << result.text;
+  ASSERT_TRUE(result.first_difference) << result.text;
+  EXPECT_EQ(result.first_difference->name, "t");
+  EXPECT_FALSE(result.is_hidden_difference);
 }
 
 /// What a comparison has seen is what it would have found: a model whose weight is off by as much as that differs.
 TEST(ApiVerifyProbed, CoverageIsWhatWouldBeFound) {
   const Model model = chain_of({"h", "gate", "y"});
   Steps a(kWeights, with_dead_branch()), b(kWeights, with_dead_branch());
-  tonnx::Coverage coverage;
-  const tonnx::VerifyResult result = tonnx::verify(a, b, model, coverage);
-  EXPECT_TRUE(result) << result.text();
-  EXPECT_EQ(result.draws, 6);
+  const tonnx::VerifyResult result = tonnx::verify(a, b, model);
+  EXPECT_TRUE(result) << result.text;
+  EXPECT_GE(result.draws.size(), 4U);
+  ASSERT_TRUE(result.coverage);
+  const tonnx::Coverage& coverage = *result.coverage;
   EXPECT_EQ(coverage.weights, kWeights.size());
   EXPECT_EQ(coverage.outputs, 1U) << coverage.text();
   EXPECT_EQ(coverage.inside, 1U) << coverage.text();
@@ -175,8 +188,8 @@ TEST(ApiVerifyProbed, CoverageIsWhatWouldBeFound) {
     Steps other(off, with_dead_branch());
     const bool is_hidden = std::any_of(coverage.hidden.begin(), coverage.hidden.end(),
                                        [&, key = name](const auto& hidden) { return hidden.first == key; });
-    EXPECT_EQ(bool(tonnx::verify(a, other, model, {.draws = 6, .layers = true})), is_hidden) << name;
-    outside += !tonnx::verify(a, other, model, {.draws = 6}) ? 1 : 0;
+    EXPECT_EQ(bool(tonnx::verify(a, other, model)), is_hidden) << name;
+    outside += !tonnx::verify(a, other, model, {.draws = 6, .outputs_only = true}) ? 1 : 0;
     inside += is_hidden ? 0 : 1;
   }
   EXPECT_EQ(outside, coverage.outputs);
@@ -188,26 +201,25 @@ TEST(ApiVerifyProbed, CoverageIsWhatWouldBeFound) {
 }
 
 TEST(ApiVerifyProbed, WhoeverCanBeDifferentiatedIs) {
-  const std::vector<Step> steps = {{"y", [](const Numbers& n) { return n.at("w") * std::sin(n.at("x")); }}};
+  const std::vector<Computed> steps = {{"y", [](const Numbers& n) { return n.at("w") * std::sin(n.at("x")); }}};
   const Model model = chain_of({"y"});
   Steps a({{"w", 2}}, steps), b({{"w", 2}}, steps);
-  tonnx::Coverage coverage;
   for (const bool is_second : {true, false}) {
     a.can_differentiate = !is_second;
     b.can_differentiate = is_second;
-    const tonnx::VerifyResult result = tonnx::verify(a, b, model, coverage, {.draws = 1});
+    const tonnx::VerifyResult result = tonnx::verify(a, b, model);
     EXPECT_TRUE(result);
-    EXPECT_EQ(result.draws, 1);
-    EXPECT_EQ(coverage.outputs, 1U);
-    EXPECT_TRUE(coverage.is_complete());
-    EXPECT_EQ(coverage.text(), "the outputs depend on 100 % of the weights at these inputs (1 of 1)");
+    EXPECT_EQ(result.draws.size(), 1U);
+    ASSERT_TRUE(result.coverage);
+    EXPECT_EQ(result.coverage->outputs, 1U);
+    EXPECT_TRUE(result.coverage->is_complete());
+    EXPECT_EQ(result.coverage->text(), "the outputs depend on 100 % of the weights at these inputs (1 of 1)");
   }
   a.can_differentiate = b.can_differentiate = false;
-  const tonnx::VerifyResult result = tonnx::verify(a, b, model, coverage);
+  const tonnx::VerifyResult result = tonnx::verify(a, b, model);
   EXPECT_TRUE(result);
-  EXPECT_EQ(coverage.weights, 0U);  // and what it had of the time before is gone
-  EXPECT_EQ(coverage.text(), "no weights were looked at");
-  EXPECT_EQ(result.layers.size(), 1U);  // so values inside are compared
+  EXPECT_FALSE(result.coverage);
+  EXPECT_EQ(result.inside, 1U);  // so values inside are compared
 }
 
 }  // namespace

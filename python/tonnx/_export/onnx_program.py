@@ -10,21 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
-from torch.utils import _pytree as pytree
 
 from tonnx import _core
 from tonnx._arguments import checks_arguments
-from tonnx._difference import apart
 from tonnx._error import Error, nearest, translated
 from tonnx._export.names import Interface
-from tonnx._orders import has_open_orders, orders_chosen
+from tonnx._export.proof import prove
 from tonnx._runtime import RuntimeFailure, open_session
 
 if TYPE_CHECKING:
     import onnx
 
-
-_QUANTISING = ("quantize_per", "fake_quantize_per")
 
 # The values of a call with their names, in the order in which the exported program has them
 Leaves = Callable[[Sequence[Any], Mapping[str, Any]], list[tuple[str, Any]]]
@@ -195,56 +191,12 @@ def verify(
 ) -> None:
     """Runs both models on the example; values that differ are an error that says where, and by how much."""
     exported = program.exported_program
-    coarse = 0.0 if exported is None else _coarseness(exported.graph_module)
-    # made faster, a quantised model adds rounded biases: steps that fall the other way become more from layer to layer
-    got = run(model, program.tensors(args, kwargs), optimizes=not coarse)
-    with orders_chosen(exported is not None and has_open_orders(exported.graph_module)):
-        results = reference(*args, **kwargs)
-    expected = [_as_tensor(v) for v in pytree.tree_leaves(results) if isinstance(v, torch.Tensor | int | float)]
-    rows = [(name, each) for name, o in zip(program.output_names, got) for each in (o if isinstance(o, list) else [o])]
-    if len(rows) != len(expected):
-        raise Error(f"the ONNX model gives {len(rows)} outputs, and PyTorch {len(expected)}", "verification")
-    worst: tuple[float, str] | None = None
-    for (name, ours), theirs in zip(rows, expected):
-        if ours.shape != theirs.shape:
-            raise Error(
-                f"output '{name}' has shape {list(ours.shape)} in ONNX Runtime, and {list(theirs.shape)} in PyTorch",
-                "verification",
-            )
-        difference = _difference(ours, theirs, coarse)
-        if difference is not None and (worst is None or difference > worst[0]):
-            worst = (difference, name)
-    if worst is not None:
-        raise Error(f"output '{worst[1]}' of ONNX Runtime differs from PyTorch by up to {worst[0]:.3g}", "verification")
-
-
-def _as_tensor(value: Any) -> torch.Tensor:
-    return value.detach().cpu().resolve_conj() if isinstance(value, torch.Tensor) else torch.tensor(value)
-
-
-def _coarseness(graph: torch.fx.GraphModule) -> float:
-    """What steps that fall the other way may change in a model that is quantised, as a share of its largest value."""
-    from tonnx._verify.measure import LARGEST_TOLERANCE, rounding
-    from tonnx._verify.runners import Depth
-
-    count = sum(getattr(node.target, "__name__", "").startswith(_QUANTISING) for node in graph.graph.nodes)
-    return min(rounding("int8", Depth(layers=count)), LARGEST_TOLERANCE) if count else 0.0
-
-
-def _largest(values: torch.Tensor) -> float:
-    finite = values[torch.isfinite(values)].abs()
-    return float(finite.max()) if finite.numel() else 0.0
-
-
-def _difference(ours: torch.Tensor, theirs: torch.Tensor, coarse: float) -> float | None:
-    """The largest difference, or None where all is within what rounding explains."""
-    if not theirs.is_floating_point() and not theirs.is_complex():
-        if torch.equal(ours.to(theirs.dtype), theirs):
-            return None
-        return float((ours.double() - theirs.double()).abs().max())
-    is_half = theirs.dtype in (torch.float16, torch.bfloat16, torch.complex32)
-    widest = torch.complex128 if theirs.is_complex() else torch.float64
-    wanted, got = (value.to(widest).reshape(-1).numpy() for value in (theirs, ours))
-    atol = max(1e-2 if is_half else 1e-4, coarse * _largest(theirs))
-    error, wrong = apart(wanted, got, 2e-2 if is_half else 1e-3, atol)
-    return float(error[wrong].max()) if wrong.any() else None
+    prove(
+        model,
+        lambda tensors, optimizes: run(model, tensors, optimizes=optimizes),
+        program.output_names,
+        program.tensors(args, kwargs),
+        reference,
+        (args, kwargs),
+        None if exported is None else exported.graph_module,
+    )

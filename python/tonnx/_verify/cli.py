@@ -17,8 +17,7 @@ from tonnx._compare import parse_shapes
 from tonnx._error import Error, translated
 from tonnx._literal import visible
 from tonnx._progress import bar_on_terminal
-from tonnx._verify import CannotRun, VerifyReport, verify
-from tonnx._verify.inputs import ShapeUnknown
+from tonnx._verify import CannotRun, ShapeUnknown, VerifyReport, verify
 
 
 def _not_negative(text: str) -> float:
@@ -69,7 +68,7 @@ def plain(value: Any) -> Any:
 
 
 def as_json(report: VerifyReport) -> str:
-    found = dataclasses.asdict(report)
+    found = {key: value for key, value in dataclasses.asdict(report).items() if not key.startswith("_")}
     return json.dumps({"ok": report.ok, **plain(found)}, indent=1)
 
 

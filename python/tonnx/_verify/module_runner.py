@@ -139,9 +139,7 @@ class LiveRunner(CodeRunner):
     def _choose_inputs(self, names: Sequence[str]) -> None:
         kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         self.inputs = [
-            Input(p.name, is_mask="mask" in p.name.lower())
-            for p in self._parameters
-            if p.kind not in kinds and (p.default is p.empty or p.name in names)
+            Input(p.name) for p in self._parameters if p.kind not in kinds and (p.default is p.empty or p.name in names)
         ]
 
     def fit(self, other: Runner) -> None:
@@ -176,4 +174,4 @@ def _described_input(name: str, line: re.Match[str] | None) -> Input:
     sizes = [size.strip() for size in (line["shape"] or "").split(",") if size.strip()]
     shape: list[Any] = [int(size) if size.isdigit() else (None if size == "?" else size) for size in sizes]
     dtype = {"float": "float32", "double": "float64"}.get(line["dtype"], line["dtype"])
-    return Input(line["original"] or name, dtype, shape, is_mask="mask" in name.lower())
+    return Input(line["original"] or name, dtype, shape)

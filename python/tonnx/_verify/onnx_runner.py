@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,9 +11,8 @@ from tonnx import _core
 from tonnx._error import Error, translated
 from tonnx._runtime import ONNX_TYPES, open_session
 from tonnx._verify.bodies import has_bodies, opened
-from tonnx._verify.expression import Needs
-from tonnx._verify.hints import Hints, all_nodes, needs_of, subgraphs
-from tonnx._verify.runners import ChunkRunner, Depth, Input, Step, Value, Visit, depths, layer_of_weight, short
+from tonnx._verify.nodes import all_nodes, subgraphs
+from tonnx._verify.runners import ChunkRunner, Input, Step, Value, Visit, layer_of_weight, short
 from tonnx._verify.saturation import without_saturation
 
 if TYPE_CHECKING:
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
 
 _NO_LAYERS = {"Constant", "Shape", "Size", "ConstantOfShape"}
 _INTEGERS = {6, 7}  # int32 and int64: shapes, axes and places, which no layer is named after
-_MULTIPLIES = re.compile("Conv|MatMul|Gemm|LSTM|GRU|RNN")
-_QUANTISED = {"DequantizeLinear", "QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger"}
 
 
 def _problem(path: str, doing: str, e: Exception) -> Error:
@@ -35,6 +31,7 @@ def _problem(path: str, doing: str, e: Exception) -> Error:
 class OnnxRunner(ChunkRunner):
     def __init__(self, path: str) -> None:
         super().__init__(path)
+        self.model_path = path
         try:
             with translated():
                 _core.Conversion.read_file(path)  # what is no model, or lies outside its folder, is refused here
@@ -48,7 +45,6 @@ class OnnxRunner(ChunkRunner):
             raise _problem(path, "load", e) from None
         self._model: Any = None
         self._watched: Any = None  # the model whose values are looked at: bodies are open in it
-        self._depth: Depth | None = None
         self._places: dict[int, str] = {}
         shapeless = {v.name for v in self._graph().input if not v.type.tensor_type.HasField("shape")}
         for value in self._session.get_inputs():
@@ -57,7 +53,6 @@ class OnnxRunner(ChunkRunner):
             sizes = [size if isinstance(size, int) or size else None for size in value.shape]
             shape = None if value.name in shapeless else sizes  # the runtime says of both that they have none
             self.inputs.append(Input(value.name, ONNX_TYPES[value.type], shape))
-        self._find_hints()
         chosen = _orders_chosen(all_nodes(self._graph()))
         exact = without_saturation(self._model, self._folder())
         if chosen or exact:
@@ -70,24 +65,6 @@ class OnnxRunner(ChunkRunner):
 
             self._model = onnx.load(self.path, load_external_data=False)
         return self._model.graph
-
-    def _find_hints(self) -> None:
-        import onnx
-
-        graph = self._graph()
-        Hints(self.inputs).read(graph)
-        types = {tensor.data_type for tensor in graph.initializer}
-        if any(node.op_type in _QUANTISED for node in all_nodes(graph)):
-            self.precision = "int8"
-        elif onnx.TensorProto.BFLOAT16 in types:
-            self.precision = "bfloat16"
-        elif onnx.TensorProto.FLOAT16 in types:
-            self.precision = "float16"
-
-    def needs(self) -> Needs:
-        if not any(isinstance(size, str) or size is None for value in self.inputs for size in value.shape or ()):
-            return Needs()
-        return needs_of(self.path, self.inputs)
 
     def _named(self, feeds: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         return {value.name: array for value, array in zip(self.inputs, feeds)}
@@ -135,7 +112,6 @@ class OnnxRunner(ChunkRunner):
         """Opens the graphs inside of nodes as these inputs run through them."""
         if not has_bodies(self._graph()):
             return
-        self.depth()  # is that of the whole model, whatever is opened
 
         def fetch(model: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
             return self._fetch(model, names, feeds)
@@ -212,11 +188,6 @@ class OnnxRunner(ChunkRunner):
             model.graph.input.append(onnx.helper.make_tensor_value_info(name, kind, array.shape))
         return model, arrays, computed
 
-    def depth(self) -> Depth:
-        if self._depth is None:
-            self._depth = Depth.deepest(depths(steps_of(self._graph(), self.inputs)[0]))
-        return self._depth
-
 
 def _orders_chosen(nodes: Iterable[Any]) -> bool:
     """Has TopK sort where it may give any order (as _orders.py does in PyTorch); says whether it might have somewhere.
@@ -231,47 +202,32 @@ def _orders_chosen(nodes: Iterable[Any]) -> bool:
     return found
 
 
-def steps_of(graph: Any, inputs: Sequence[Input], *, is_inner: bool = False) -> tuple[list[Step], dict[int, str]]:
-    """The values that are computed from inputs, in order, and their names; an inner graph takes them from around it."""
+def steps_of(graph: Any, inputs: Sequence[Input]) -> tuple[list[Step], dict[int, str]]:
+    """The values that are computed from inputs, in order, and their names."""
     steps: list[Step] = []
     places: dict[int, str] = {}
-    weights = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
-    weights |= {tensor.values.name: tuple(tensor.dims) for tensor in graph.sparse_initializer}
+    weights = {tensor.name for tensor in graph.initializer}
+    weights |= {tensor.values.name for tensor in graph.sparse_initializer}
     numbers = {tensor.name for tensor in graph.initializer if tensor.data_type in _INTEGERS}
     # what a value is computed from: steps, and inputs as negative numbers
     sources: dict[str, tuple[int, ...]] = {value.name: (-1 - i,) for i, value in enumerate(inputs)}
     for node in _in_order(graph.node):
-        known = (sources.get(name, (-1,) if is_inner and name not in weights else ()) for name in node.input)
+        known = (sources.get(name, ()) for name in node.input)
         parents = tuple(dict.fromkeys(p for each in known for p in each))
         if node.op_type in _NO_LAYERS or not (parents or any(subgraphs(node))):
             if node.op_type == "Constant":
-                weights.update((name, ()) for name in node.output)
+                weights.update(node.output)
             sources.update((name, ()) for name in node.output)
             continue
         used = tuple(name for name in node.input if name in weights)
         layers = (layer_of_weight(name) for name in used if name not in numbers)
         paths = tuple(filter(None, layers))[:1]
-        sums = sums_of(node, [weights[name] for name in used])
         for name in filter(None, node.output):
             sources[name] = (len(steps),)
             places[len(steps)] = name
-            step = Step(name, node.op_type, parents, node.name, used, paths, module_of(node), *sums)
+            step = Step(name, node.op_type, parents, node.name, used, paths, module_of(node))
             steps.append(step)
     return steps, places
-
-
-def sums_of(node: Any, weights: Sequence[tuple[int, ...]]) -> tuple[int | None, int | None]:
-    """How many numbers the node adds up for one element, and how many layers it holds; None where nothing says so."""
-    bodies = list(subgraphs(node))
-    if bodies:
-        inside = [Depth.deepest(depths(steps_of(inner, [], is_inner=True)[0])) for inner in bodies]
-        deepest = Depth.deepest(inside)
-        return deepest.numbers, deepest.layers
-    matrices = [list(dims) for dims in weights if len(dims) >= 2 and 0 not in dims]
-    if not matrices or not _MULTIPLIES.search(node.op_type):
-        return None, None
-    # all but the outputs, which are the first dimension of most weights, and the last of those of MatMul
-    return sum(math.prod(dims) // (dims[-1] if "MatMul" in node.op_type else dims[0]) for dims in matrices), None
 
 
 def module_of(node: Any) -> str:

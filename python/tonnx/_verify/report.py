@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-from tonnx._verify.coverage import Coverage
+from tonnx import _core
+
+
+@dataclass
+class Coverage:
+    """Weights are seen where a change of one hundredth would move what was compared by more than it may differ."""
+
+    weights: int = 0  # tensors of floats
+    outputs: int = 0  # that the outputs depend on
+    inside: int = 0  # that only values inside depend on
+    hidden: dict[str, str] = field(default_factory=dict)  # the others, and why
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.hidden
+
+    def __str__(self) -> str:
+        return _core.coverage_text(self.weights, self.outputs, self.inside, list(self.hidden.items()))
 
 
 @dataclass
@@ -30,17 +49,13 @@ class OutputComparison:
     def __bool__(self) -> bool:
         return self.ok
 
+    @property
+    def type(self) -> str:
+        """`float32[1, 1000]`"""
+        return f"{self.dtype}{list(self.shape)}"
+
     def __str__(self) -> str:
-        head = f"{self.name}  {self.dtype}{list(self.shape)}"
-        if self.why:
-            return f"{head}  {self.why}"
-        verdict = "same" if self.ok else f"DIFFERS in {self.wrong} of {self.elements}"
-        numbers = (
-            f"max abs {self.max_abs:.3g}  mse {self.mse:.2g}  max rel {self.max_rel:.3g}  cosine {self.cosine:.8f}"
-        )
-        if self.is_rounding:
-            verdict = f"same but for rounding, which the model magnifies in {self.wrong} of {self.elements}"
-        return f"{head}  {numbers}  {verdict} (rtol {self.rtol:.2g}, atol {self.atol:.2g})"
+        return _core.output_text({**asdict(self), "type": self.type})
 
 
 @dataclass
@@ -61,12 +76,7 @@ class LayerComparison(OutputComparison):
 
     def title(self) -> str:
         """The layer in the words of both models."""
-        sides = [f"{self.layer or self.name} ({self.op})"]
-        if (self.counterpart_layer or self.counterpart) != (self.layer or self.name):
-            sides.append(f"{self.counterpart_layer or self.counterpart} ({self.counterpart_op})")
-        text = " = ".join(sides) + (f", in {self.module}" if self.module else "") + f", value {self.name}"
-        text += f", with {', '.join(self.covers)} before it" if self.covers else ""
-        return text + (f", weights {', '.join(self.weights)}" if self.weights else "")
+        return _core.layer_title(asdict(self))
 
 
 @dataclass
@@ -80,19 +90,8 @@ class SizeCheck:
     why: str = ""
     note: str = ""
 
-    def fail(self, size: int, why: str) -> None:
-        self.ok, self.why = False, f"at {self.name} = {size}: {why}"
-
     def __str__(self) -> str:
-        if not self.ok:
-            return f"{self.name} is open in one model alone. DIFFERS {self.why}"
-        at = " and ".join(str(size) for size in self.sizes)
-        if not at:
-            return f"{self.name} is open in one model alone, and was not tried at another size" + (
-                f": {self.why}" if self.why else ""
-            )
-        done = "compared sample by sample" if self.is_compared else "runs"
-        return f"{self.name} is open in one model alone: {done} at {at}" + (f"; {self.note}" if self.note else "")
+        return _core.size_text(asdict(self))
 
 
 @dataclass
@@ -114,6 +113,7 @@ class VerifyReport:
     coverage: Coverage | None = None  # None where no model can be differentiated
     is_hidden_difference: bool = False  # the first difference is one that no output shows
     sizes: list[SizeCheck] = field(default_factory=list)  # those that only one of the models fixes
+    _words: tuple[str, str, str] = ("", "", "")  # all of it, its last line, and what differs
 
     @property
     def is_same_outside(self) -> bool:
@@ -131,42 +131,40 @@ class VerifyReport:
         return self.ok
 
     def __str__(self) -> str:
-        lines = [f"{self.a} against {self.b}"]
-        data = ", ".join(f"{name} {kind}" for name, kind in self.inputs.items())
-        kinds = f" (random: {'; '.join(self.draws)}; seed {self.seed})" if self.seed is not None else ""
-        lines.append(f"inputs   {data}{kinds}")
-        lines += [f"{'output' if i == 0 else '':<9}{output}" for i, output in enumerate(self.outputs)]
-        lines += [f"output   {text}" for text in self.missing]
-        lines += [f"{'size' if i == 0 else '':<9}{check}" for i, check in enumerate(self.sizes)]
-        if self.steps is not None:
-            wrong = sum(not layer.ok for layer in self.layers)
-            lines.append(
-                f"layers   {len(self.layers)} compared of {self.steps[0]} and {self.steps[1]}"
-                + (f", {wrong} differ" if wrong else ", all the same")
-            )
-        elif self.inside:
-            lines.append(f"inside   {self.inside} values compared, all the same")
-        if self.first_difference is not None:
-            though = ", though the outputs are the same" if self.is_same_outside else ""
-            lines.append(f"first layer that differs{though}: {self.first_difference.title()}")
-            lines.append(f"         {OutputComparison.__str__(self.first_difference)}")
-        if self.coverage is not None:
-            lines.append(f"weights  {self.coverage}")
-        lines.append(self.verdict())
-        return "\n".join(lines)
+        return f"{self.a} against {self.b}\n{self._words[0]}"
 
     def verdict(self) -> str:
         """The last line."""
-        if self.is_hidden_difference:
-            return "DIFFERENT inside, where the outputs do not show it at these inputs"
-        if self.is_same_outside and not self.is_same_at_other_sizes:
-            return "DIFFERENT at other sizes"
-        return "same" if self.ok else "DIFFERENT"
+        return self._words[1]
 
     def difference(self) -> str:
-        """What differs, in one line."""
-        if self.is_hidden_difference and self.first_difference is not None:
-            return f"inside, where no output shows it: {OutputComparison.__str__(self.first_difference)}"
-        wrong: list[object] = [output for output in self.outputs if not output.ok]
-        wrong += [check for check in self.sizes if not check.ok]
-        return str(wrong[0]) if wrong else ", ".join(self.missing)
+        """What differs, in one line; empty where nothing does."""
+        return self._words[2]
+
+
+def report_of(a: str, b: str, seed: int, found: Mapping[str, Any]) -> VerifyReport:
+    """What the judge found, as a report."""
+    first, coverage = found["first_difference"], found["coverage"]
+    return VerifyReport(
+        a,
+        b,
+        found["inputs"],
+        seed if found["is_random"] else None,
+        outputs=[OutputComparison(**_with_shape(each)) for each in found["outputs"]],
+        missing=found["missing"],
+        layers=[LayerComparison(**_with_shape(each)) for each in found["layers"]],
+        first_difference=None if first is None else LayerComparison(**_with_shape(first)),
+        steps=found["steps"],
+        draws=found["draws"],
+        inside=found["inside"],
+        coverage=None if coverage is None else Coverage(**coverage),
+        is_hidden_difference=found["is_hidden_difference"],
+        sizes=[SizeCheck(**each) for each in found["sizes"]],
+        _words=(found["text"], found["verdict"], found["difference"]),
+    )
+
+
+def _with_shape(row: Mapping[str, Any]) -> dict[str, Any]:
+    dtype, _, sizes = row["type"].rstrip("]").partition("[")
+    shape = tuple(int(size) for size in sizes.split(",") if size.strip())
+    return {**{key: value for key, value in row.items() if key != "type"}, "dtype": dtype, "shape": shape}

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonnx import _core
 from tonnx._error import Error
-from tonnx._verify.expression import Needs
 
 if TYPE_CHECKING:
     import numpy as np
+    import torch
     from torch import nn
 
 FORMATS = {".onnx": "ONNX", ".pt2": "torch.export", ".pt": "TorchScript", ".py": "PyTorch module"}
 CHUNK_BYTES = 1 << 30  # values that are held at the same time
-_USUAL_SUM = 256  # numbers that a layer adds up where nobody knows
-_FUNCTION = 4  # exp and its like are off by as much as a sum of so many numbers
 
 
 @dataclass
@@ -39,11 +37,6 @@ class Input:
     dtype: str | None = None
     shape: list[Any] | None = None
     limit: int | None = None  # of random integers
-    choices: tuple[float, ...] = ()  # numbers that make a comparison inside true, or false
-    is_mask: bool = False
-    is_length: bool = False  # how much of the other inputs counts
-    lowest: dict[str, int] | None = None  # of open sizes, by their names
-    highest: dict[str, int] | None = None
 
 
 @dataclass
@@ -60,15 +53,9 @@ class Step:
     weights: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()  # of modules whose output it is
     module: str = ""  # where a node lies in the model that the file was made of
-    adds_up: int | None = None  # numbers that each element is the sum of, where the weights tell
-    layers: int | None = None  # that lie one behind the other in it, where it holds a graph
-
-    def title(self) -> str:
-        return self.layer or self.name
 
 
 Visit = Callable[[int, Value], None]
-Tolerances = tuple[float, float]  # relative and absolute, as numpy.isclose has them
 
 
 class Depth(NamedTuple):
@@ -77,30 +64,27 @@ class Depth(NamedTuple):
     layers: int = 0  # that add up many numbers
     numbers: int = 0  # that these add up for one element, together
 
-    def over(self, other: Depth) -> Depth:
-        return Depth(self.layers + other.layers, self.numbers + other.numbers)
 
-    @staticmethod
-    def deepest(of: Iterable[Depth]) -> Depth:
-        found = list(of)
-        return Depth(max((d.layers for d in found), default=0), max((d.numbers for d in found), default=0))
+class Gradients(NamedTuple):
+    """The derivatives of a sum, and the seconds of a usual processor that they took."""
 
-
-class Influence(NamedTuple):
-    """What weights do to what was compared."""
-
-    moved: dict[str, float | None]  # by each, in units of what may differ; None for one that had no part in it
-    work: float  # that it took to find out, as work.py counts it
+    weights: list[tuple[str, Value, Value | None]]  # by name; None for a weight that had no part in it
+    work: float
 
 
 class Runner(ABC):
     """A model that is open. Feeds are the arrays of all inputs, in the model's own order."""
 
+    # a file that the core reads, or its bytes: it tells of inputs, sizes and rounding
+    model_path: str | None = None
+    model_data: bytes | None = None
+
     def __init__(self, path: str) -> None:
         self.path = path
         self.inputs: list[Input] = []
+        self.ranges: list[tuple[str, int, int | None]] = []  # of open sizes, by their names
         self.steps: list[Step] = []  # once it was traced
-        self.precision = "float32"  # the coarsest type that it computes in
+        self.precision = "float32"  # the coarsest type that it computes in, where no file tells more
 
     def fit(self, other: Runner) -> None:
         """Learns from the model that it is compared with which of its own inputs count."""
@@ -118,10 +102,6 @@ class Runner(ABC):
     def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
         """The values of some steps."""
 
-    def needs(self) -> Needs:
-        """What the sizes inside ask of the open sizes of inputs, as far as that is known."""
-        return Needs()
-
     @abstractmethod
     def run_with(self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray]) -> list[tuple[str, Value]]:
         """The outputs where the values of some steps are others."""
@@ -132,15 +112,33 @@ class Runner(ABC):
     ) -> dict[int, Value]:
         """Values of steps as they are computed where those that use the given ones take these."""
 
-    def influence(
-        self, feeds: Sequence[np.ndarray], outputs: Mapping[int, Tolerances], inside: Mapping[int, Tolerances]
-    ) -> Influence | None:
-        """How far outputs and values of steps move with each weight; None where nobody knows."""
+    def gradients(
+        self, feeds: Sequence[np.ndarray], factor: Callable[[int, Value], np.ndarray | None], is_inside: bool
+    ) -> Gradients | None:
+        """The derivatives of the sum of all outputs, or of values inside, times factors; None where nobody knows."""
         return None
 
-    @abstractmethod
     def depth(self) -> Depth:
-        """What lies one behind the other from inputs to outputs, at most."""
+        """What lies one after the other from inputs to outputs, at most, where no file tells more."""
+        return Depth()
+
+
+class OutputRunner(Runner):
+    """A model of which nothing is known but its outputs."""
+
+    def trace(self, feeds: Sequence[np.ndarray], visit: Visit) -> None:
+        return
+
+    def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
+        return {}
+
+    def run_with(self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray]) -> list[tuple[str, Value]]:
+        raise Error(f"the values of {self.path} cannot be replaced", "unsupported")
+
+    def recompute(
+        self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray], wanted: Sequence[int]
+    ) -> dict[int, Value]:
+        raise Error(f"the values of {self.path} cannot be replaced", "unsupported")
 
 
 class ChunkRunner(Runner):
@@ -180,65 +178,17 @@ def layer_of_weight(name: str) -> str:
     return base[: found.start()] if found else name
 
 
-_SAME_OPERATOR = {
-    "gemm": "matmul",
-    "linear": "matmul",
-    "addmm": "matmul",
-    "mm": "matmul",
-    "bmm": "matmul",
-    "baddbmm": "matmul",
-    "batchnormalization": "batchnorm",
-    "nativebatchnorm": "batchnorm",
-    "layernormalization": "layernorm",
-    "nativelayernorm": "layernorm",
-    "convolution": "conv",
-    "convtranspose": "convtranspose",
-    "sum": "add",
-    "iadd": "add",
-    "radd": "add",
-    "truediv": "div",
-    "averagepool": "avgpool",
-    "globalaveragepool": "avgpool",
-    "adaptiveavgpool": "avgpool",
-    "view": "reshape",
-    "flatten": "reshape",
-    "squeeze": "reshape",
-    "unsqueeze": "reshape",
-    "permute": "transpose",
-    "t": "transpose",
-    "clamp": "clip",
-    "relu6": "clip",
-    "hardtanh": "clip",
-    "concat": "cat",
-    "getitem": "slice",
-}
+def value_of(tensor: torch.Tensor) -> Value:
+    """The tensor as numpy holds it."""
+    import torch
 
-
-def operator_class(op: str) -> str:
-    """Operators that do the same have the same class, whatever they are called."""
-    name = re.sub(r"[1-3]d(withindices)?$", "", op.split(".")[0].lower().replace("_", ""))
-    return _SAME_OPERATOR.get(name, name)
-
-
-_ACCUMULATES = re.compile(
-    r"conv|matmul|norm|softmax|pool|reduce|mean|attention|lstm|gru|rnn|einsum|resize|upsample|cumsum"
-)
-
-
-def depths(steps: Sequence[Step]) -> list[Depth]:
-    """What lies behind each step, itself among it."""
-    found: list[Depth] = []
-    for step in steps:
-        found.append(Depth.deepest(found[p] for p in step.parents if p >= 0).over(own_depth(step)))
-    return found
-
-
-def own_depth(step: Step) -> Depth:
-    """What one step adds."""
-    is_sum = bool(_ACCUMULATES.search(operator_class(step.op)))
-    layers = int(is_sum) if step.layers is None else step.layers
-    numbers = step.adds_up if step.adds_up is not None else _USUAL_SUM * layers
-    return Depth(layers, max(numbers, _FUNCTION))
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    if tensor.is_complex():  # ONNX has a last dimension of two instead
+        tensor = torch.view_as_real(tensor)
+    if dtype not in ("float64", "float32", "float16", "bool") and tensor.is_floating_point():
+        tensor = tensor.float()
+    return Value(tensor.cpu().contiguous().numpy(), dtype)
 
 
 def open_model(model: str | os.PathLike[str] | nn.Module, allow_ops: Sequence[str] = ()) -> Runner:

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from tonnx._runtime import open_session
-from tonnx._verify.hints import all_nodes
+from tonnx._verify.nodes import all_nodes
 
 # by domain and operator: the places of the zero point of what is multiplied, of its weights, and of their zero point
 _PRODUCTS = {

@@ -10,21 +10,21 @@ import torch
 
 from tonnx._error import Error
 from tonnx._orders import orders_chosen
-from tonnx._verify.influence import Sum, influence, leaves
+from tonnx._verify.gradients import Factor, Sum, gradients, leaves
 from tonnx._verify.runners import (
     ChunkRunner,
     Depth,
-    Influence,
+    Gradients,
     Input,
     Runner,
     Step,
-    Tolerances,
     Value,
     identifier,
     layer_of_weight,
     short,
+    value_of,
 )
-from tonnx._verify.torch_runner import coarsest, depth_of_weights, is_plain, named_outputs, value_of
+from tonnx._verify.torch_runner import coarsest, depth_of_weights, is_plain, named_outputs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -168,18 +168,16 @@ class ScriptRunner(ChunkRunner):
     ) -> dict[int, Value]:
         raise Error(f"the values of '{self.path}' cannot be replaced", "unsupported")
 
-    def influence(
-        self, feeds: Sequence[np.ndarray], outputs: Mapping[int, Tolerances], inside: Mapping[int, Tolerances]
-    ) -> Influence | None:
-        if inside:
+    def gradients(self, feeds: Sequence[np.ndarray], factor: Factor, is_inside: bool) -> Gradients | None:
+        if is_inside:
             return None
 
         def run(found: Sum) -> None:
             for i, value in enumerate(leaves(self._module(*self._values(feeds)))):
-                if i in outputs and isinstance(value, torch.Tensor):
-                    found.add(value, outputs[i])
+                if isinstance(value, torch.Tensor):
+                    found.add(i, value)
 
-        return influence({**dict(self._module.named_parameters()), **dict(self._module.named_buffers())}, run)
+        return gradients({**dict(self._module.named_parameters()), **dict(self._module.named_buffers())}, factor, run)
 
     def depth(self) -> Depth:
         return depth_of_weights(self._module.state_dict().values())

@@ -18,19 +18,18 @@ from torch.utils import _pytree as pytree
 from tonnx import _core
 from tonnx._error import Error, translated
 from tonnx._orders import choose_orders, orders_chosen
-from tonnx._verify.influence import Sum, influence, leaves
+from tonnx._verify.gradients import Factor, Sum, gradients, leaves
 from tonnx._verify.runners import (
     Depth,
-    Influence,
+    Gradients,
     Input,
     Runner,
     Step,
-    Tolerances,
     Value,
     Visit,
-    depths,
     layer_of_weight,
     short,
+    value_of,
 )
 
 if TYPE_CHECKING:
@@ -38,17 +37,6 @@ if TYPE_CHECKING:
 
 _NO_BOUND = 1 << 40  # PyTorch has an integer of its own for infinity
 See = Callable[[torch.Tensor, Callable[[], Step]], int]
-
-
-def value_of(tensor: torch.Tensor) -> Value:
-    """The tensor as numpy holds it."""
-    dtype = str(tensor.dtype).removeprefix("torch.")
-    tensor = tensor.detach().resolve_conj().resolve_neg()
-    if tensor.is_complex():  # ONNX has a last dimension of two instead
-        tensor = torch.view_as_real(tensor)
-    if dtype not in ("float64", "float32", "float16", "bool") and tensor.is_floating_point():
-        tensor = tensor.float()
-    return Value(tensor.cpu().contiguous().numpy(), dtype)
 
 
 def is_plain(tensor: object) -> bool:
@@ -149,27 +137,24 @@ class TorchRunner(Runner):
 
         return self._guarded(lambda: self.walk(self._tensors(feeds), see))
 
-    def influence(
-        self, feeds: Sequence[np.ndarray], outputs: Mapping[int, Tolerances], inside: Mapping[int, Tolerances]
-    ) -> Influence | None:
+    def gradients(self, feeds: Sequence[np.ndarray], factor: Factor, is_inside: bool) -> Gradients | None:
         count = 0
 
         def run(found: Sum) -> None:
             def see(tensor: torch.Tensor, describe: Callable[[], Step]) -> int:
                 nonlocal count
-                if count in inside:
-                    found.add(tensor, inside[count])
+                found.add(count, tensor)
                 count += 1
                 return count - 1
 
-            if inside:
+            if is_inside:
                 self.walk(self._tensors(feeds), see)
                 return
             for i, value in enumerate(leaves(self.call(self._tensors(feeds)))):
-                if i in outputs and isinstance(value, torch.Tensor):
-                    found.add(value, outputs[i])
+                if isinstance(value, torch.Tensor):
+                    found.add(i, value)
 
-        return influence(self.weights(), run)
+        return gradients(self.weights(), factor, run)
 
     def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
         places, found, count = set(wanted), dict[int, Value](), 0
@@ -257,15 +242,16 @@ class ProgramRunner(TorchRunner):
 
     def __init__(self, path: str, allow_ops: Sequence[str] = ()) -> None:
         super().__init__(path)
+        self.model_path = path
         names = self._load(list(allow_ops))
         self.output_names = names.get("output_names") or [
             str(name) for name in self._program.graph_signature.user_outputs
         ]
         originals = dict(zip(names.get("arguments", ()), names.get("input_names", ())))
         self.precision = coarsest(self._program.state_dict.values())
-        ranges = self._program.range_constraints.items()
-        lowest = {str(symbol): int(r.lower) for symbol, r in ranges}
-        highest = {str(symbol): int(r.upper) for symbol, r in ranges if r.upper < _NO_BOUND}
+        for symbol, bounds in self._program.range_constraints.items():
+            high = int(bounds.upper) if bounds.upper < _NO_BOUND else None
+            self.ranges.append((str(symbol), int(bounds.lower), high))
         nodes = {node.name: node for node in self._program.graph.nodes if node.op == "placeholder"}
         self._given: list[Any] = []  # values of inputs that are no tensors
         for spec in self._program.graph_signature.input_specs:
@@ -279,7 +265,7 @@ class ProgramRunner(TorchRunner):
             self._given.append(...)
             shape = [size if isinstance(size, int) else size.node.expr for size in value.shape]
             dtype = str(value.dtype).removeprefix("torch.")
-            self.inputs.append(Input(originals.get(name, name), dtype, shape, lowest=lowest, highest=highest))
+            self.inputs.append(Input(originals.get(name, name), dtype, shape))
 
     def _load(self, allow_ops: list[str]) -> dict[str, list[str]]:
         """Loads what tonnx read of the file and wrote anew; gives the names of the ONNX model that it was made of.
@@ -319,13 +305,3 @@ class ProgramRunner(TorchRunner):
 
     def weights(self) -> dict[str, torch.Tensor]:
         return {**dict(self._module.named_parameters()), **dict(self._module.named_buffers())}
-
-    def depth(self) -> Depth:
-        steps: list[Step] = []
-        sources: dict[fx.Node, tuple[int, ...]] = {}
-        for node in self._program.graph.nodes:
-            parents = tuple(p for source in node.all_input_nodes for p in sources.get(source, ()))
-            if node.op.startswith("call"):
-                sources[node] = (len(steps),)
-                steps.append(step_of(node, parents))
-        return Depth.deepest(depths(steps))

@@ -17,9 +17,8 @@ from safetensors.torch import load_file, save_file
 
 import tonnx
 from tonnx._verify.cli import main
-from tonnx._verify.expression import parsed
-from tonnx._verify.influence import influence
-from tonnx._verify.work import MULTIPLICATION
+from tonnx._verify.gradients import gradients
+from tonnx._verify.torch_work import MULTIPLICATION
 
 
 def exported(model: torch.nn.Module, example: torch.Tensor, dynamic: dict[int, str] | None = None) -> str:
@@ -147,26 +146,6 @@ def test_numbers_that_an_input_is_compared_with_are_tried() -> None:
         assert not tonnx.verify("m.onnx", "m.py"), name
 
 
-@pytest.mark.parametrize(
-    ("text", "sizes", "value"),
-    [
-        ("floor((h + 1)/2)", {"h": 64}, 32),
-        ("2*h*w - 3", {"h": 2, "w": 5}, 17),
-        ('max("?" - 4, 0) + mod(w, 3)', {"?": 10, "w": 5}, 8),
-        ("past.length + sequence", {"past.length": 3, "sequence": 4}, 7),
-        ("-h + 9", {"h": 2}, 7),
-    ],
-)
-def test_sizes_are_read_as_inference_writes_them(text: str, sizes: dict[str, int], value: int) -> None:
-    made = parsed(text)
-    assert made is not None and made.names == set(sizes) and made.of(sizes) == value
-
-
-@pytest.mark.parametrize("text", ["unk__12 x", "a b", "2 +", "", "f(x", "%"])
-def test_names_that_are_no_expressions(text: str) -> None:
-    assert parsed(text) is None
-
-
 FRAMES = """(float[B, N] x) => (float[B, M, C] y) <int64[1] one = {1}, float[4, 1, 400] w> {
     u = Unsqueeze(x, one)  c = Conv <strides = [160]> (u, w)  t = Transpose <perm = [0, 2, 1]> (c)  y = Relu(t) }"""
 
@@ -239,7 +218,8 @@ def test_work_is_what_is_computed() -> None:
 
     def work(size: int) -> float:
         weight = torch.rand(size, size)
-        found = influence({"w": weight}, lambda total: total.add(torch.rand(size, size) @ weight, (1e-4, 1e-4)))
+        ones = np.ones((size, size), "f")
+        found = gradients({"w": weight}, lambda *_: ones, lambda total: total.add(0, torch.rand(size, size) @ weight))
         assert found is not None
         return found.work
 

@@ -1,0 +1,66 @@
+"""The derivatives of a sum of outputs or values inside with respect to each weight of a model of PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from tonnx._verify.runners import Gradients, Value, value_of
+from tonnx._verify.torch_work import Counting
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Factor = Callable[[int, Value], "np.ndarray | None"]
+
+
+class Sum:
+    """Adds up the elements of values, each times its factor."""
+
+    def __init__(self, factor: Factor) -> None:
+        self._factor = factor
+        self.total: torch.Tensor | None = None
+
+    def add(self, place: int, value: torch.Tensor) -> None:
+        if not value.requires_grad or not value.numel():
+            return
+        found = self._factor(place, value_of(value))
+        if found is None:
+            return
+        if value.is_complex():
+            value = torch.view_as_real(value)
+        factor = torch.from_numpy(found.copy()).to(value.device)
+        part = (torch.where(torch.isfinite(value), value, 0.0).float() * factor).sum()
+        self.total = part if self.total is None else self.total + part
+
+
+def gradients(weights: Mapping[str, torch.Tensor], factor: Factor, run: Callable[[Sum], Any]) -> Gradients | None:
+    """What `run` adds up, differentiated by each weight of floats; None where PyTorch cannot do that."""
+    floats = {name: tensor for name, tensor in weights.items() if tensor.is_floating_point()}
+    were = [tensor.requires_grad for tensor in floats.values()]
+    found = Sum(factor)
+    try:
+        for tensor in floats.values():
+            tensor.requires_grad_(True)
+        with torch.enable_grad(), Counting() as counting:
+            run(found)
+            slopes: Iterable[torch.Tensor | None] = [None] * len(floats)
+            if found.total is not None:
+                slopes = torch.autograd.grad(found.total, list(floats.values()), allow_unused=True)
+    except Exception:  # operators without a derivative, values changed in place
+        return None
+    finally:
+        for tensor, was in zip(floats.values(), were):
+            tensor.requires_grad_(was)
+    rows = [
+        (name, value_of(tensor), None if slope is None else value_of(slope))
+        for (name, tensor), slope in zip(floats.items(), slopes)
+    ]
+    return Gradients(rows, counting.seconds)
+
+
+def leaves(result: Any) -> Iterable[Any]:
+    return (leaf for leaf in pytree.tree_leaves(result) if leaf is not None)
