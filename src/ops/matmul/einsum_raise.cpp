@@ -121,6 +121,7 @@ constexpr AtenOp kAtenEinsumAten[] = {
      .raise = raise_cross,
      .raise_complex = raise_products_of_parts},
     {.sig = "aten::linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor",
+     .types = types_vander,
      .python = "torch.linalg.vander",
      .raise = raise_vander},
 };
