@@ -143,6 +143,13 @@ CASES = {
     # 42000601
     "squares of flags": Drawn("return a.square(), a[0].square()", "bool n"),
     "places without a dimension": Drawn("return torch.take_along_dim(a, torch.tensor([[0, 3], [1, 1]])), a.diff(n=0, prepend=a)", "float32 n 4"),
+    # 41000617: there are fewer parts than asked for
+    "the last part of few": Drawn(
+        "return a.chunk(2, 0)[-1], a.chunk(4, 1)[-1], a.chunk(2, -1)[-2]",
+        "float32 n m",
+        ({"n": 4, "m": 6}, {"n": 2, "m": 4}, {"n": 1, "m": 5}, {"n": 7, "m": 9}),
+        ("script",),
+    ),
     "one place and a row of values": Drawn("return a.scatter(0, torch.tensor(1), b), a.scatter_add(0, torch.tensor(0), b)", "float32 n; float32 3"),
 }  # fmt: skip
 
