@@ -10,11 +10,27 @@ import torch
 import torch.nn.functional as F
 from drawing import Unfit
 from program_routes import Program
+from torch.utils._python_dispatch import TorchDispatchMode
 
 FLOATS = (torch.float32, torch.float64)
 INTS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 NUMBERS = ("2", "3", "-1", "0.5", "-1.5", "0", "1", "7", "0.25", "True", "10", "-3", "1.0")
 LARGEST = 4096  # elements of one tensor
+
+
+class OrderlyCopies(TorchDispatchMode):
+    """Refuses copies over their own source: what eager PyTorch gives then depends on the order of its loops."""
+
+    def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if op is not torch.ops.aten.copy_.default:
+            return op(*args, **(kwargs or {}))
+        to, source = args[0], args[1]
+        shares = to.untyped_storage().data_ptr() == source.untyped_storage().data_ptr()
+        before = source.clone() if shares else None
+        result = op(*args, **(kwargs or {}))
+        if before is not None and not torch.equal(to.nan_to_num(), before.to(to.dtype).expand_as(to).nan_to_num()):
+            raise Unfit
+        return result
 
 
 class Draw:
@@ -111,7 +127,9 @@ class Draw:
     def run(self, line: str) -> None:
         for space in self.spaces:
             globals_: dict[str, Any] = {"torch": torch, "F": F}
-            exec(line, globals_, space)
+            with OrderlyCopies():
+                exec(line, globals_, space)
+            space.pop("k", None)  # what a loop counts with
 
     def new_name(self, kind: str) -> str:
         return f"{kind}{len(self.lines)}"
@@ -153,7 +171,7 @@ def results_of(d: Draw) -> list[str]:
 
 
 def drawn(seed: int) -> Program:
-    from program_statements import STATEMENTS
+    from program_table import STATEMENTS
 
     d = Draw(seed)
     for _ in range(d.rng.choice([1, 2, 2, 3])):
