@@ -18,19 +18,23 @@ NUMBERS = ("2", "3", "-1", "0.5", "-1.5", "0", "1", "7", "0.25", "True", "10", "
 LARGEST = 4096  # elements of one tensor
 
 
-class OrderlyCopies(TorchDispatchMode):
-    """Refuses copies over their own source: what eager PyTorch gives then depends on the order of its loops."""
+class OrderlyWrites(TorchDispatchMode):
+    """Refuses writes over their own source: what eager PyTorch gives then depends on the order of its loops."""
 
     def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if op is not torch.ops.aten.copy_.default:
+        to = args[0] if args and isinstance(args[0], torch.Tensor) else None
+        if to is None or not op._schema.name.endswith("_") or not any(overlap(to, each) for each in args[1:]):
             return op(*args, **(kwargs or {}))
-        to, source = args[0], args[1]
-        shares = to.untyped_storage().data_ptr() == source.untyped_storage().data_ptr()
-        before = source.clone() if shares else None
+        copies = [each.clone() if isinstance(each, torch.Tensor) else each for each in args]
+        want = op(*copies, **(kwargs or {}))
         result = op(*args, **(kwargs or {}))
-        if before is not None and not torch.equal(to.nan_to_num(), before.to(to.dtype).expand_as(to).nan_to_num()):
+        if not torch.equal(to.nan_to_num(), want.nan_to_num()):
             raise Unfit
         return result
+
+
+def overlap(to: torch.Tensor, source: Any) -> bool:
+    return isinstance(source, torch.Tensor) and to.untyped_storage().data_ptr() == source.untyped_storage().data_ptr()
 
 
 class Draw:
@@ -55,7 +59,7 @@ class Draw:
         one, two = self.spaces
         return [
             name for name, value in one.items()
-            if isinstance(value, torch.Tensor) and name in two and test(value) and test(two[name])
+            if isinstance(value, torch.Tensor) and name in two and value.dim() == two[name].dim() and test(value) and test(two[name])
         ]  # fmt: skip
 
     def tensor(self, test: Callable[[torch.Tensor], bool] = lambda t: True) -> str:
@@ -127,7 +131,7 @@ class Draw:
     def run(self, line: str) -> None:
         for space in self.spaces:
             globals_: dict[str, Any] = {"torch": torch, "F": F}
-            with OrderlyCopies():
+            with OrderlyWrites():
                 exec(line, globals_, space)
             space.pop("k", None)  # what a loop counts with
 

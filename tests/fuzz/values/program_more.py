@@ -152,7 +152,9 @@ def strided(d: Draw) -> str:
     x = d.tensor(has_dims)
     n = d.at(x).numel()
     how = d.pick(
-        f"as_strided(({d.pick(1, 2)}, {max(1, n // 3)}), (1, {d.pick(1, 2)}))", f"as_strided(({max(1, n // 2)},), (2,), {d.pick(0, 1)})",
+f"as_strided(({d.pick(1, 2)}, {max(1, n // 2)}), ({max(1, n // 2)}, 1))",
+        f"as_strided((2, {max(1, n // 3)}), (1, {d.pick(1, 2)})).clone()",
+        f"as_strided(({max(1, n // 2)},), (2,), {d.pick(0, 1)})",
         f"unfold({d.dim(x)}, {d.pick(1, 2, 3)}, {d.pick(1, 2, 3)})", f"flip({d.dim(x)})[1:]", f"unflatten({d.dim(x)}, (-1, {d.pick(1, 2)}))",
         f"tensor_split(({d.pick(1, 2)},), {d.dim(x)})[-1]", "hsplit(2)[0]", "vsplit((1,))[1]", "view(torch.int32)",
         f"split([1, {x}.shape[0] - 1])[1]", f"split_with_sizes([1, {x}.shape[0] - 1])[0]", f"narrow_copy({d.dim(x)}, 0, 1)",
