@@ -143,6 +143,37 @@ CASES = {
     # 42000601
     "squares of flags": Drawn("return a.square(), a[0].square()", "bool n"),
     "places without a dimension": Drawn("return torch.take_along_dim(a, torch.tensor([[0, 3], [1, 1]])), a.diff(n=0, prepend=a)", "float32 n 4"),
+    # 61000333: what sums nothing is a view
+    "writes through einsum": Drawn(
+        """
+        x = a + 0
+        torch.einsum('ij->ji', x)[0].sub_(1)
+        torch.einsum('ii->i', x[:, :3]).mul_(2)
+        y = torch.einsum('...ij->...ji', b)
+        b.add_(1)
+        z = torch.cartesian_prod(x[0])
+        z[1] = 7
+        return x, y * 2, torch.einsum('ij->j', x)
+        """,
+        "float32 3 n; float32 2 n m",
+        ({"n": 4, "m": 3}, {"n": 6, "m": 2}),
+        ("live", "fixed", "pt2", "python"),  # torch.jit.script drops such writes
+    ),
+    "what looks like a copy": Drawn(
+        "x = a + 0\ntorch.conj_physical(x).mul_(2)\nreturn x", "float32 3 n", routes=("live", "fixed", "pt2", "python")
+    ),
+    "what looks like a view": Drawn(
+        "x = a + 0\ny = torch.narrow_copy(x, 0, 0, 2)\ny.add_(5)\nreturn x, y", "float32 3 n"
+    ),
+    # 61000092
+    "angles of zeros with signs": Drawn("return torch.atan2(a * 0, b * 0), torch.atan2(a * 0, b)", "float32 8; float32 8"),
+    # 61000700
+    "one step of an open number": Drawn(
+        "n = a.shape[0]\nreturn torch.linspace(2, 1, n), torch.linspace(1, 5, n, dtype=torch.int64)",
+        "float32 n",
+        ({"n": 3}, {"n": 1}, {"n": 2}),
+        ("script",),
+    ),
     # 41000617: there are fewer parts than asked for
     "the last part of few": Drawn(
         "return a.chunk(2, 0)[-1], a.chunk(4, 1)[-1], a.chunk(2, -1)[-2]",
@@ -168,6 +199,14 @@ def test_drawn_programs(name: str, tmp_path: Path) -> None:
             assert [(g.dtype, g.shape) for g in got] == [(w.dtype, w.shape) for w in want[at]], (route, at)
             for g, w in zip(got, want[at], strict=True):
                 np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-6, err_msg=f"{route}, size {at}")
+
+
+# 61000417
+@pytest.mark.parametrize("route", ["pt2", "script"])
+def test_a_view_that_overlaps_itself_is_not_written_through(route: str, tmp_path: Path) -> None:
+    drawn = Drawn("b = a + 0\nb.as_strided((2, 24), (1, 1)).fill_(3)\nreturn b", "float32 3 6 4")
+    with pytest.raises(tonnx.Error, match="as_strided"):
+        taken(drawn, route, tmp_path)
 
 
 # 42000605: PyTorch asserts that no size is negative, where it is asked for those of another trace
