@@ -209,6 +209,36 @@ def test_a_view_that_overlaps_itself_is_not_written_through(route: str, tmp_path
         taken(drawn, route, tmp_path)
 
 
+# 72000022: PyTorch asserts that a count is at most 2 ** 64 - 4
+def test_a_bound_that_no_integer_holds(tmp_path: Path) -> None:
+    drawn = Drawn(
+        """
+        x = a.unique().expand(2, -1)
+        y = F.hardsigmoid(torch.atan2(x.isinf(), x.isinf()))
+        y[y > 1] += 5
+        return x ^ a.sgn(), y
+        """,
+        "int64 1 n",
+    )
+    shapes = ({1: torch.export.Dim.AUTO},)
+    module = drawn.module(tmp_path)
+    program = torch.export.export(module, (torch.arange(3)[None],), dynamic_shapes=shapes)
+    torch.export.save(program, tmp_path / "net.pt2")
+    tonnx.convert(tmp_path / "net.pt2", tmp_path / "net.onnx")
+    run = in_runtime((tmp_path / "net.onnx").read_bytes())
+    for n in (3, 5):
+        for got, want in zip(run([torch.arange(n)[None]]), arrays(module(torch.arange(n)[None])), strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+# 72000034
+def test_a_number_that_follows_from_an_open_size_is_refused(tmp_path: Path) -> None:
+    drawn = Drawn("return torch.tril_indices(a.shape[0], 3)", "float32 n")
+    with pytest.raises(tonnx.Error, match="'row' of tril_indices follows from a size that is open") as error:
+        taken(drawn, "script", tmp_path)
+    assert error.value.kind == "unsupported"
+
+
 # 42000605: PyTorch asserts that no size is negative, where it is asked for those of another trace
 def test_a_question_of_sizes_that_pytorch_cannot_answer(tmp_path: Path) -> None:
     drawn = Drawn(

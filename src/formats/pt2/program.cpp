@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <limits>
 #include <tuple>
 #include <unordered_map>
 
@@ -168,6 +169,8 @@ class GraphReader {
         return AttrValue(std::move(inner));
       });
     }
+    if (kind == "as_int" && v.IsUint64() && !v.IsInt64() && node.domain == Symbol("_operator"))
+      return std::numeric_limits<int64_t>::max();  // what no size is larger than
     if (kind == "as_int") return int_of(v, "an argument");
     if (kind == "as_ints")
       return numbers(std::vector<int64_t>(), [](const Json& item) { return int_of(item, "an argument"); });
