@@ -165,6 +165,14 @@ CASES = {
     "what looks like a view": Drawn(
         "x = a + 0\ny = torch.narrow_copy(x, 0, 0, 2)\ny.add_(5)\nreturn x, y", "float32 3 n"
     ),
+    # 81000480
+    "quotients of the smallest integers": Drawn(
+        """
+        x = (a * 0 - 128).to(torch.int8) + torch.arange(4, dtype=torch.int8)
+        return x // 7, x // -7, torch.floor_divide(x, (b.abs() + 2).to(torch.int8)), torch.div(x, 5, rounding_mode='floor')
+        """,
+        "int64 n 4; int64 4",
+    ),
     # 61000092
     "angles of zeros with signs": Drawn("return torch.atan2(a * 0, b * 0), torch.atan2(a * 0, b)", "float32 8; float32 8"),
     # 61000700

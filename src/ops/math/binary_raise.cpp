@@ -51,7 +51,15 @@ Value* floor_quotient(Value* a, Value* b, OnnxBuilder& onnx, const std::optional
   const DType dtype = OnnxBuilder::dtype(a);
   const bool is_positive = is_unsigned(dtype) || (divisor && *divisor > 0 && is_never_negative(a));
   if (!is_float(dtype) && is_positive) return onnx("Div", {a, b});
-  if (!is_float(dtype)) return onnx("Div", {onnx("Sub", {a, onnx("Mod", {a, b})}), b});
+  if (!is_float(dtype)) {  // a - m may not fit: the quotient towards zero is one too large where signs differ
+    Value* zero = onnx.number(dtype, 0);
+    Value* is_whole = onnx("Equal", {onnx("Mod", {a, b}), zero});
+    Value* has_sign = divisor && *divisor > 0   ? onnx("Less", {a, zero})
+                      : divisor && *divisor < 0 ? onnx("Greater", {a, zero})
+                                                : onnx("Xor", {onnx("Less", {a, zero}), onnx("Less", {b, zero})});
+    Value* more = onnx.cast(onnx("And", {has_sign, onnx("Not", {is_whole})}), dtype);
+    return onnx("Sub", {onnx("Div", {a, b}), more});
+  }
   Value* m = onnx("Mod", {a, b}, {{"fmod", int64_t{1}}});
   Value* whole = onnx("Round", {onnx("Div", {onnx("Sub", {a, m}), b})});
   Value* result = onnx("Sub", {whole, onnx.cast(differs_from_floor(m, b, onnx, divisor), dtype)});
