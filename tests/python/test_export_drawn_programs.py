@@ -173,6 +173,11 @@ CASES = {
         """,
         "int64 n 4; int64 4",
     ),
+    # 81000260
+    "sums of products that broadcast": Drawn(
+        "return torch.einsum('...i,...i->...', a, b), torch.einsum('bij,bjk->bik', c, b)",
+        "float32 3 2 1 3; float32 1 6 3; float32 n 4 6",
+    ),
     # 61000092
     "angles of zeros with signs": Drawn("return torch.atan2(a * 0, b * 0), torch.atan2(a * 0, b)", "float32 8; float32 8"),
     # 61000700
