@@ -344,7 +344,7 @@ def reduced_with_place(d: Draw) -> str:
     i = d.dim(x)
     how = d.pick(
         f"max({i})[0]", f"min({i}, keepdim=True)[0]", f"cumsum({i})", f"cumprod({i})", f"prod({i})", f"sort({i})[0]",
-        f"topk(1, {i})[0]", f"median({i})[0]", f"cummax({i})[0]", f"argmax({i})", "argmax()", f"sort({i}, descending=True)[0]",
+        f"topk(1, {i})[0]", f"contiguous().median({i})[0]", f"cummax({i})[0]", f"argmax({i})", "argmax()", f"sort({i}, descending=True)[0]",
         f"max({i})[1]", f"norm(dim={i})", f"kthvalue(1, {i})[0]", f"logcumsumexp({i})", f"aminmax(dim={i})[0]", "max()", "min()",
         f"cumsum({i}, dtype=torch.float32)", f"sum({i}, dtype=torch.float64)", f"diff(dim={i})", "prod()", "std(unbiased=False)",
     )  # fmt: skip
