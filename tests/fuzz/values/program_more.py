@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from drawing import Unfit
 from program_draw import Draw
-from program_statements import flags_of, has_dims, is_flag, is_number, is_whole, part, places_of
+from program_statements import flags_of, has_dims, is_flag, is_number, is_whole, part, places_of, repeats
 
 ORDERS = ("1", "2", "3", "float('inf')")  # of norms
 DTYPES = ("float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool")
@@ -195,16 +195,17 @@ def clamped(d: Draw) -> str:
 
 
 def order(d: Draw) -> str:
-    """Medians of rows of their own: PyTorch's are wrong for what expand repeats, which it orders in place."""
     x = d.tensor(lambda t: t.dim() > 0 and is_number(t))
     i = d.dim(x)
     how = d.pick(
         f"sort({i}, stable=True)[1]", f"topk({d.pick(1, 2)}, {i}, largest=False)[0]", "unique()", "unique(return_counts=True)[1]",
-        "unique(return_inverse=True)[1]", f"argsort({i}, descending=True, stable=True)", "msort()", f"quantile(0.5, {i})", f"contiguous().nanmedian({i})[0]",
+        "unique(return_inverse=True)[1]", f"argsort({i}, descending=True, stable=True)", "msort()", f"quantile(0.5, {i})", f"nanmedian({i})[0]",
         f"cummin({i})[0]", f"cumsum({i}).flip({i})", f"mode({i})[0]", "nonzero()", "nonzero(as_tuple=True)[0]", f"renorm(2, {i}, 1.0)",
         "unique_consecutive()", "histc(4, -2, 2)", "bincount(minlength=3)", f"searchsorted({x})", f"min({i})[1]", f"nanmean({i})", f"var({i}, correction=0)",
         f"std_mean({i})[1]", f"amax(({i},), keepdim=True)", "aminmax()[1]", f"all({i})", f"any({i}, keepdim=True)", f"std({i})", f"vdot({x})",
     )  # fmt: skip
+    if "median" in how and repeats(d.at(x)):
+        raise Unfit
     return f"{d.new_name('v')} = {x}.{how}"
 
 

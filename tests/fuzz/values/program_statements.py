@@ -333,6 +333,11 @@ def reduced(d: Draw) -> str:
     return f"{d.new_name('v')} = {x}.{how}({dims}{keep})"
 
 
+def repeats(t: torch.Tensor) -> bool:
+    """What expand gives: PyTorch orders it in place on the way to its median, which is wrong then."""
+    return any(step == 0 and size > 1 for step, size in zip(t.stride(), t.shape, strict=True))
+
+
 def has_small_product(d: Draw, x: str) -> bool:
     """ONNX Runtime multiplies integers as floats, and cuts products off that do not fit; those of PyTorch wrap."""
     values = [space[x] for space in d.spaces]
@@ -344,11 +349,11 @@ def reduced_with_place(d: Draw) -> str:
     i = d.dim(x)
     how = d.pick(
         f"max({i})[0]", f"min({i}, keepdim=True)[0]", f"cumsum({i})", f"cumprod({i})", f"prod({i})", f"sort({i})[0]",
-        f"topk(1, {i})[0]", f"contiguous().median({i})[0]", f"cummax({i})[0]", f"argmax({i})", "argmax()", f"sort({i}, descending=True)[0]",
+        f"topk(1, {i})[0]", f"median({i})[0]", f"cummax({i})[0]", f"argmax({i})", "argmax()", f"sort({i}, descending=True)[0]",
         f"max({i})[1]", f"norm(dim={i})", f"kthvalue(1, {i})[0]", f"logcumsumexp({i})", f"aminmax(dim={i})[0]", "max()", "min()",
         f"cumsum({i}, dtype=torch.float32)", f"sum({i}, dtype=torch.float64)", f"diff(dim={i})", "prod()", "std(unbiased=False)",
     )  # fmt: skip
-    if how.startswith("prod") and not has_small_product(d, x):
+    if (how.startswith("prod") and not has_small_product(d, x)) or ("median" in how and repeats(d.at(x))):
         raise Unfit
     return f"{d.new_name('v')} = {x}.{how}"
 
