@@ -244,6 +244,18 @@ def test_a_bound_that_no_integer_holds(tmp_path: Path) -> None:
             np.testing.assert_array_equal(got, want)
 
 
+# 95000122: and that one of products of these is at most a number that no unsigned integer holds
+def test_a_bound_that_is_larger_still(tmp_path: Path) -> None:
+    drawn = Drawn("return a.nonzero().nonzero(as_tuple=True)[0]", "int16 1 m m")
+    for route in ("pt2", "python"):
+        folder = tmp_path / route
+        folder.mkdir()
+        run = taken(drawn, route, folder)
+        for at in range(2):
+            want = arrays(drawn.module(folder)(*drawn.tensors(at)))
+            np.testing.assert_array_equal(run(drawn.tensors(at))[0], want[0])
+
+
 # 72000034
 def test_a_number_that_follows_from_an_open_size_is_refused(tmp_path: Path) -> None:
     drawn = Drawn("return torch.tril_indices(a.shape[0], 3)", "float32 n")

@@ -169,7 +169,7 @@ class GraphReader {
         return AttrValue(std::move(inner));
       });
     }
-    if (kind == "as_int" && v.IsUint64() && !v.IsInt64() && node.domain == Symbol("_operator"))
+    if (kind == "as_int" && v.IsNumber() && !v.IsInt64() && v.GetDouble() >= 0x1p63 && node.domain == Symbol("_operator"))
       return std::numeric_limits<int64_t>::max();  // what no size is larger than
     if (kind == "as_int") return int_of(v, "an argument");
     if (kind == "as_ints")
