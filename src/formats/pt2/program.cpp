@@ -169,7 +169,8 @@ class GraphReader {
         return AttrValue(std::move(inner));
       });
     }
-    if (kind == "as_int" && v.IsNumber() && !v.IsInt64() && v.GetDouble() >= 0x1p63 && node.domain == Symbol("_operator"))
+    const bool is_beyond = kind == "as_int" && v.IsNumber() && !v.IsInt64() && v.GetDouble() >= 0x1p63;
+    if (is_beyond && node.domain == Symbol("_operator"))
       return std::numeric_limits<int64_t>::max();  // what no size is larger than
     if (kind == "as_int") return int_of(v, "an argument");
     if (kind == "as_ints")

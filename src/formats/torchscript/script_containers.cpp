@@ -195,7 +195,8 @@ std::optional<Item> Interpreter::of_list(std::string_view op, const Item::Items&
       if (i >= args.size() || args[i].is(IKind::None)) return otherwise;
       if (!args[i].is_constant()) fail_unsupported("which items of a list are meant depends on the run");
       const int64_t at = args[i].integer;
-      if (at < 0 && are_open_chunks(items)) fail_unsupported("how many tensors chunk gives follows from a size that is open");
+      if (at < 0 && are_open_chunks(items))
+        fail_unsupported("how many tensors chunk gives follows from a size that is open");
       return std::clamp<int64_t>(at < 0 ? at + size : at, first, size + first);
     };
     const int64_t begin = end(1, step > 0 ? 0 : size - 1), stop = end(2, step > 0 ? size : -1);

@@ -265,7 +265,8 @@ std::pair<std::string, int> spell(const Emission& e, const AtenOp& op) {
     // PyTorch adds numbers to flags, and subtracts none from them
     const Value* first = e.node().input(0);
     const bool is_flag = first != nullptr && first->type.dtype == DType::Bool;
-    if (spelling == "+" && is_negative && !is_flag) return {fmt::format("{} - {}", left, right.substr(1)), infix.precedence};
+    if (spelling == "+" && is_negative && !is_flag)
+      return {fmt::format("{} - {}", left, right.substr(1)), infix.precedence};
     return {fmt::format("{} {} {}", left, spelling, right), infix.precedence};
   }
   if (spelling == "~") return {"~" + e.text(params[0].name, precedence::kUnary), precedence::kUnary};

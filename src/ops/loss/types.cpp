@@ -97,7 +97,8 @@ void types_triplet_margin_loss(TypeNode& n) {
   const Type *anchor = n.tensor("anchor"), *positive = n.tensor("positive"), *negative = n.tensor("negative");
   if (anchor == nullptr || positive == nullptr || negative == nullptr) return;
   const MaybeShape all = joint(joint(anchor->shape, positive->shape), negative->shape);
-  set_loss(n, n.joint_float({"anchor", "positive", "negative"}), all && !all->empty() ? without(all, all->size() - 1) : all);
+  const MaybeShape shape = all && !all->empty() ? without(all, all->size() - 1) : all;
+  set_loss(n, n.joint_float({"anchor", "positive", "negative"}), shape);
 }
 
 void types_loss_of_rows(TypeNode& n) {

@@ -15,7 +15,9 @@ void types_angle(TypeNode& n) {
 }
 
 /// self * 2 ** other, and the power is as exact as `other` is.
-DType power_dtype(DType exponent, DType result) { return is_float(exponent) || is_complex(exponent) ? exponent : result; }
+DType power_dtype(DType exponent, DType result) {
+  return is_float(exponent) || is_complex(exponent) ? exponent : result;
+}
 
 void types_square(TypeNode& n) {
   const DType dtype = n.dtype("self");

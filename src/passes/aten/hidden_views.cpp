@@ -45,7 +45,8 @@ void show_view_of_einsum(Node& node, Operand self) {
   const size_t rank = node.input(self.index)->type.shape->size();
   if (arrow == std::string::npos || rank > kMostDims) return;
   const auto from = letters_of(equation->substr(0, arrow), rank);
-  const auto to = letters_of(equation->substr(arrow + 2), node.output(0)->type.shape ? node.output(0)->type.shape->size() : 0);
+  const std::optional<int64_t> result = node.output(0)->type.rank();
+  const auto to = result ? letters_of(equation->substr(arrow + 2), static_cast<size_t>(*result)) : std::nullopt;
   if (!from || !to) return;
   if (from->size() == to->size() && std::is_permutation(from->begin(), from->end(), to->begin())) {
     std::vector<int64_t> dims;
