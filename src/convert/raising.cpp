@@ -184,9 +184,13 @@ IntArg ModelRaising::int_of(const Dim& dim) {
   if (const auto* at = where_.find(text))
     return remember(onnx("Shape", {at->first}, {{"start", at->second}, {"end", at->second + 1}}));
   if (dim.symbol_name()) fail_unsupported("no tensor at hand has the size '{}'", text);
-  IntArg sum = dim.constant_term();
+  int64_t constant = dim.constant_term();
   for (const auto& [product, coefficient] : dim.terms()) {
-    IntArg term = int_of_atom(*product[0]);
+    if (product.size() == 1) constant = checked_sub(constant, checked_mul(coefficient, lift_of(*product[0])));
+  }
+  IntArg sum = constant;
+  for (const auto& [product, coefficient] : dim.terms()) {
+    IntArg term = product.size() == 1 ? lifted(*product[0]) : int_of_atom(*product[0]);
     for (size_t i = 1; i < product.size(); ++i) term = onnx.mul(term, int_of_atom(*product[i]));
     const IntArg scaled =
         coefficient == -1 ? term : onnx.mul(term, coefficient < 0 ? checked_sub(0, coefficient) : coefficient);
@@ -195,10 +199,37 @@ IntArg ModelRaising::int_of(const Dim& dim) {
   return remember(sum);
 }
 
+/// How many divisors are added to what is divided, so that it is never negative; 0 where none are needed, or where no
+/// number of them is known to be enough.
+int64_t ModelRaising::lift_of(const Dim::Atom& atom) {
+  const auto divisor = atom.kind == '/' ? atom.b.constant() : std::nullopt;
+  if (!divisor || *divisor <= 0 || atom.a.constant_term() >= 0) return 0;
+  const int64_t steps = -*floor_div(Dim(atom.a.constant_term()), atom.b).constant();
+  return (atom.a + Dim(steps) * atom.b).is_non_negative() ? steps : 0;
+}
+
+/// The atom, and more by its lift.
+IntArg ModelRaising::lifted(const Dim::Atom& atom) {
+  const int64_t lift = lift_of(atom);
+  if (lift == 0) return int_of_atom(atom);
+  return OnnxBuilder(*this).floor_div(int_of(atom.a + Dim(lift) * atom.b), int_of(atom.b));
+}
+
+/// Div goes towards zero, and this does not: what is divided is made a multiple of the divisor first.
+IntArg ModelRaising::quotient(const Dim& a, const Dim& b) {
+  OnnxBuilder onnx(*this);
+  if (a.is_non_negative()) return onnx.floor_div(int_of(a), int_of(b));
+  Value *dividend = onnx.list(int_of(a)), *divisor = onnx.list(int_of(b));
+  return onnx("Div", {onnx("Sub", {dividend, onnx("Mod", {dividend, divisor})}), divisor});
+}
+
 IntArg ModelRaising::int_of_atom(const Dim::Atom& atom) {
   OnnxBuilder onnx(*this);
   switch (atom.kind) {
-    case '/': return onnx.floor_div(int_of(atom.a), int_of(atom.b));
+    case '/': {
+      const int64_t lift = lift_of(atom);
+      return lift == 0 ? quotient(atom.a, atom.b) : onnx.sub(lifted(atom), lift);
+    }
     case '>': return onnx.max(int_of(atom.a), int_of(atom.b));
     case '<': return onnx.min(int_of(atom.a), int_of(atom.b));
     case '%': return onnx("Mod", {onnx.list(int_of(atom.a)), onnx.list(int_of(atom.b))});

@@ -43,6 +43,9 @@ class ModelRaising final : public Raising {
   void raise_onnx_op(const Node& node);
   Value* weight_of(const Value* aten);
   IntArg int_of_atom(const Dim::Atom& atom);
+  static int64_t lift_of(const Dim::Atom& atom);
+  IntArg lifted(const Dim::Atom& atom);
+  IntArg quotient(const Dim& a, const Dim& b);
 
   Graph* root_;
   Graph* onnx_;

@@ -185,7 +185,8 @@ class SizeChecks:
     def _flips(self, question: Question, symbols: Mapping[Any, int]) -> bool:
         try:
             now, home = question.answer(symbols), question.answer(self._home)
-        except (ArithmeticError, TypeError, ValueError):  # a question that has no answer there
+        # a question that has no answer there: a size in it would be negative, which PyTorch asserts it is not
+        except (ArithmeticError, AssertionError, TypeError, ValueError):
             return True
         return now is not None and home is not None and now != home
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <limits>
 #include <tuple>
 #include <unordered_map>
 
@@ -168,6 +169,9 @@ class GraphReader {
         return AttrValue(std::move(inner));
       });
     }
+    const bool is_beyond = kind == "as_int" && v.IsNumber() && !v.IsInt64() && v.GetDouble() >= 0x1p63;
+    if (is_beyond && node.domain == Symbol("_operator"))
+      return std::numeric_limits<int64_t>::max();  // what no size is larger than
     if (kind == "as_int") return int_of(v, "an argument");
     if (kind == "as_ints")
       return numbers(std::vector<int64_t>(), [](const Json& item) { return int_of(item, "an argument"); });

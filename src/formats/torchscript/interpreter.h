@@ -89,6 +89,7 @@ class Interpreter {
   std::optional<Item> of_prim(std::string_view op, const Arguments& arguments);
   std::optional<Item> of_container(std::string_view op, const Arguments& arguments);
   std::optional<Item> of_list(std::string_view op, const Item::Items& args);
+  Item chunk_from_back(const Item& first, int64_t place);
   std::optional<Item> of_dict(std::string_view op, const Item::Items& args);
   void put_inside(const Item::Items& items, const Item::Items& more);
   std::optional<Item> of_numbers(std::string_view op, const Arguments& arguments);

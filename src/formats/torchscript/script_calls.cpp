@@ -298,6 +298,8 @@ Item ScriptCalls::build(const AtenOpEntry& entry, const std::vector<const Item*>
     const Param& param = signature.inputs[i];
     if (bound[i] == nullptr) continue;
     AttrValue value = argument(operands, param, *bound[i]);
+    if (param.type == "int" && !param.is_list && signature.domain == "aten" && value.get<Operand>() != nullptr)
+      fail_unsupported("'{}' of {} follows from a size that is open", param.name, signature.name);
     if (param.has_default && equals_default(value, param.default_value, param.is_list)) continue;
     attributes.push_back({param.name, std::move(value), AttrType::None, {}, {}});
   }
@@ -344,6 +346,13 @@ Item ScriptCalls::call(std::string_view library, std::string_view op, const Argu
   const bool writes = library == "aten" && name != op && op.ends_with('_') && !op.ends_with("__");
   const Rows* rows = find_rows(library, name);
   if (rows == nullptr || !is_known(library, op)) throw Error(ErrorKind::Unsupported, no_operator(library, op));
+  if (library == "aten" && op == name + "_copy") {  // of what is a view otherwise
+    const auto copied = [&](const Item& view) { return call("aten", "clone", {{view}, {}}); };
+    Item views = call(library, name, arguments);
+    if (!views.items) return copied(views);
+    std::transform(views.items->begin(), views.items->end(), views.items->begin(), copied);
+    return views;
+  }
   // overloads that the tables have under another name come behind those that take the arguments as they are, and before
   // those that take a tensor as a number: max of two tensors is maximum, and not along a dimension
   std::vector<const Rows*> renamed;

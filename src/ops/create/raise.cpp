@@ -35,6 +35,9 @@ Values raise_scalar_tensor(const AtenNode& n, OnnxBuilder&) {
   return n.input_as("s", n.output_dtype());
 }
 
+/// What lies between the ends: a single step is not divided by nothing.
+Value* gaps_of(const IntArg& steps, OnnxBuilder& onnx) { return onnx.scalar(onnx.max(onnx.sub(steps, 1), 1)); }
+
 /// start + i * step from the one end, and end - i * step from the other, as PyTorch does.
 Value* spaced(const AtenNode& n, OnnxBuilder& onnx, DType dtype) {
   const IntArg steps = onnx.int_of(n.output_shape()[0]);
@@ -43,11 +46,11 @@ Value* spaced(const AtenNode& n, OnnxBuilder& onnx, DType dtype) {
   if (steps.is(1)) return onnx.unsqueeze(start, {0});
   Value* end = flat("end");
   Value* last = onnx.scalar(onnx.sub(steps, 1));
-  Value* step = onnx("Div", {onnx("Sub", {end, start}), onnx.cast(last, dtype)});
+  Value* step = onnx("Div", {onnx("Sub", {end, start}), onnx.cast(gaps_of(steps, onnx), dtype)});
   Value* i = onnx.range(steps);
   Value* from_start = onnx("Add", {start, onnx("Mul", {onnx.cast(i, dtype), step})});
   Value* from_end = onnx("Sub", {end, onnx("Mul", {onnx.cast(onnx("Sub", {last, i}), dtype), step})});
-  Value* is_first_half = onnx("Less", {i, onnx.scalar(onnx.floor_div(steps, 2))});
+  Value* is_first_half = onnx("Less", {i, onnx.scalar(onnx.max(onnx.floor_div(steps, 2), 1))});
   return onnx.where(is_first_half, from_start, from_end);
 }
 
@@ -64,12 +67,13 @@ Values raise_linspace(const AtenNode& n, OnnxBuilder& onnx) {
   if (steps.is(1)) return onnx.cast(onnx.unsqueeze(cut("start"), {0}), dtype);
   Value* last = onnx.scalar(onnx.sub(steps, 1));
   Value *start = cut("start"), *end = cut("end");
-  Value* step = onnx.cast(onnx("Div", {onnx("Sub", {end, start}), onnx.cast(last, DType::Float64)}), DType::Float32);
+  Value* gaps = onnx.cast(gaps_of(steps, onnx), DType::Float64);
+  Value* step = onnx.cast(onnx("Div", {onnx("Sub", {end, start}), gaps}), DType::Float32);
   step = onnx.cast(step, DType::Float64);
   Value* i = onnx.range(steps);
   Value* from_start = onnx("Add", {start, onnx("Mul", {onnx.cast(i, DType::Float64), step})});
   Value* from_end = onnx("Sub", {end, onnx("Mul", {onnx.cast(onnx("Sub", {last, i}), DType::Float64), step})});
-  Value* is_first_half = onnx("Less", {i, onnx.scalar(onnx.floor_div(steps, 2))});
+  Value* is_first_half = onnx("Less", {i, onnx.scalar(onnx.max(onnx.floor_div(steps, 2), 1))});
   return onnx.cast(onnx.where(is_first_half, from_start, from_end), dtype);
 }
 

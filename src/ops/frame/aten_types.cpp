@@ -99,6 +99,15 @@ std::optional<DType> TypeNode::given_dtype() const {
   return dtype ? std::optional(*dtype) : std::nullopt;
 }
 
+DType TypeNode::joint_dtype(std::initializer_list<std::string_view> arguments) const {
+  return tonnx::joint_dtype(*node_, arguments);
+}
+
+DType TypeNode::joint_float(std::initializer_list<std::string_view> arguments) const {
+  const DType dtype = joint_dtype(arguments);
+  return is_float(dtype) || is_complex(dtype) || dtype == DType::Undefined ? dtype : DType::Float32;
+}
+
 Dim TypeNode::fresh() { return symbols_->next(); }
 
 void TypeNode::set(size_t output, DType dtype, MaybeShape shape) {
@@ -126,7 +135,7 @@ void types_joint_without_dim(TypeNode& n, std::string_view a, std::string_view b
   MaybeShape shape = x && y ? joint_shape(*x, *y) : std::nullopt;
   const auto dim = shape ? n.dim("dim", shape->size()) : std::nullopt;
   if (dim) shape->erase_at(static_cast<int64_t>(*dim));
-  n.set(n.dtype(a), dim ? shape : std::nullopt);
+  n.set(n.joint_dtype({a, b}), dim ? shape : std::nullopt);
 }
 
 Dim size_at(const Shape& list, size_t i, const Dim& otherwise) {

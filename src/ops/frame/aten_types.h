@@ -48,6 +48,11 @@ class TypeNode {
   /// The element type that the argument `dtype` names.
   std::optional<DType> given_dtype() const;
 
+  /// The element type that arguments have together, by PyTorch's rules for tensors, those of rank 0, and numbers.
+  DType joint_dtype(std::initializer_list<std::string_view> arguments) const;
+  /// The same, and float32 for integers.
+  DType joint_float(std::initializer_list<std::string_view> arguments) const;
+
   /// A size that only the run tells.
   Dim fresh();
 
@@ -78,7 +83,7 @@ void find_types(TypeNode& n, const AtenOp& op);
 /// The shape of both together; nothing where they do not fit.
 MaybeShape joint_shape(const Shape& a, const Shape& b);
 
-/// Of two tensors together, the first one's element type and the axis `dim` gone: of what is summed along it.
+/// Of two tensors together, and the axis `dim` gone: of what is summed along it.
 void types_joint_without_dim(TypeNode& n, std::string_view a, std::string_view b);
 
 /// The number of a list for dimension `i`: a list has one for each, or one for all.

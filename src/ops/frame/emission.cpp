@@ -262,7 +262,11 @@ std::pair<std::string, int> spell(const Emission& e, const AtenOp& op) {
     const std::string left = e.text(params[swapped ? 1 : 0].name, infix.precedence + (power || compare ? 1 : 0));
     const std::string right = e.text(params[swapped ? 0 : 1].name, infix.precedence + (power ? 0 : 1));
     const bool is_negative = right.size() > 1 && right[0] == '-' && std::isdigit(static_cast<unsigned char>(right[1]));
-    if (spelling == "+" && is_negative) return {fmt::format("{} - {}", left, right.substr(1)), infix.precedence};
+    // PyTorch adds numbers to flags, and subtracts none from them
+    const Value* first = e.node().input(0);
+    const bool is_flag = first != nullptr && first->type.dtype == DType::Bool;
+    if (spelling == "+" && is_negative && !is_flag)
+      return {fmt::format("{} - {}", left, right.substr(1)), infix.precedence};
     return {fmt::format("{} {} {}", left, spelling, right), infix.precedence};
   }
   if (spelling == "~") return {"~" + e.text(params[0].name, precedence::kUnary), precedence::kUnary};

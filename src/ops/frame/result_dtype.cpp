@@ -49,27 +49,9 @@ const Value* operand(const Node& node, const AttrValue& argument) {
   return at ? node.input(at->index) : nullptr;
 }
 
-/// By the arguments that elementwise operators compute with: tensors, then tensors of rank 0, then plain numbers.
-DType common_dtype(const Node& node) {
-  DType tensors = DType::Undefined, scalars = DType::Undefined, numbers = DType::Undefined;
-  const auto join = [](DType& all, DType one) {
-    all = all == DType::Undefined ? one : one == DType::Undefined ? all : promoted(all, one);
-  };
-  for (const std::string_view name :
-       {"self", "input", "other", "exponent", "end", "tensor1", "tensor2", "min", "max"}) {
-    const Attribute* given = node.find_attribute(name);
-    if (given == nullptr) continue;
-    const Value* value = operand(node, given->value);
-    if (value == nullptr) {
-      join(numbers, scalar_dtype(given->value));
-    } else if (!value->type.is_tensor()) {
-      join(numbers, value->type.kind == Type::Kind::Float ? DType::Float32 : DType::Int64);
-    } else {
-      join(value->type.rank() == 0 ? scalars : tensors, value->type.dtype);
-    }
-  }
-  return combined(tensors, combined(scalars, numbers));
-}
+/// The arguments that elementwise operators compute with.
+constexpr std::string_view kOperands[] = {"self",    "input",   "other", "exponent", "end", "tensor1",
+                                          "tensor2", "min",     "max",   "weight",   "x",   "n"};
 
 Elementwise kind_of(const Node& node) {
   const AtenOpEntry* entry = find_aten_op(node);
@@ -93,6 +75,31 @@ DType promoted(DType a, DType b) {
   }
 }
 
+DType joint_dtype(const Node& node, std::span<const std::string_view> arguments) {
+  DType tensors = DType::Undefined, scalars = DType::Undefined, numbers = DType::Undefined;
+  const auto join = [](DType& all, DType one) {
+    all = all == DType::Undefined ? one : one == DType::Undefined ? all : promoted(all, one);
+  };
+  for (const std::string_view name : arguments) {
+    const Attribute* given = node.find_attribute(name);
+    if (given == nullptr) continue;
+    const Value* value = operand(node, given->value);
+    if (value == nullptr) {
+      join(numbers, scalar_dtype(given->value));
+    } else if (!value->type.is_tensor()) {
+      join(numbers, value->type.kind == Type::Kind::Float ? DType::Float32 : DType::Int64);
+    } else {
+      join(value->type.rank() == 0 ? scalars : tensors, value->type.dtype);
+    }
+  }
+  return combined(tensors, combined(scalars, numbers));
+}
+
+DType joint_dtype(const Type& a, const Type& b) {
+  if ((a.rank() == 0) == (b.rank() == 0)) return promoted(a.dtype, b.dtype);
+  return a.rank() == 0 ? combined(b.dtype, a.dtype) : combined(a.dtype, b.dtype);
+}
+
 DType result_dtype(const Node& node, DType otherwise) {
   const Elementwise kind = kind_of(node);
   if (kind == Elementwise::Flags) return DType::Bool;
@@ -101,7 +108,7 @@ DType result_dtype(const Node& node, DType otherwise) {
   }
   if (kind == Elementwise::Doubles) return is_complex(otherwise) ? otherwise : DType::Float64;
   if (kind == Elementwise::No || kind == Elementwise::Kept) return otherwise;
-  const DType common = common_dtype(node);
+  const DType common = joint_dtype(node, kOperands);
   if (common == DType::Undefined) return otherwise;
   if (kind == Elementwise::Promoted || is_float(common) || is_complex(common)) return common;
   const Attribute* rounding = node.find_attribute("rounding_mode");

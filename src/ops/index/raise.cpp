@@ -257,7 +257,7 @@ constexpr AtenOp kAtenIndexAten[] = {
      .raise = raise_take,
      .raise_complex = raise_each_part},
     {.sig = "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
-     .types = types_gather,
+     .types = types_take_along_dim,
      .python = "torch.take_along_dim",
      .raise = raise_take_along_dim},
     {.sig = "aten::one_hot(Tensor self, int num_classes=-1) -> Tensor",

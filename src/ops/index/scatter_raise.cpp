@@ -134,7 +134,8 @@ Values scattered(const AtenNode& n, OnnxBuilder& onnx, const char* source, Reduc
     return n.input("self");
   }
   Value* src = n.input_as(source, dtype);
-  src = n.is_tensor(source) && n.rank(source) == n.rank("index")
+  const auto rank = [&](const char* name) { return std::max<int64_t>(n.rank(name), 1); };
+  src = n.is_tensor(source) && rank(source) == rank("index")
             ? as_large_as(onnx, at_least_1d(onnx, src), scatter.index)
             : scatter.whole(src);
   Value* y = reduce == Reduce::None ? scatter.write(self, src) : scatter.reduced(self, src, reduce, with_self);

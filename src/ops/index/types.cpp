@@ -20,6 +20,26 @@ void types_gather(TypeNode& n) {
   n.set(n.dtype("self"), index ? MaybeShape(*index) : std::nullopt);
 }
 
+void types_take_along_dim(TypeNode& n) {
+  const Shape *self = n.shape("self"), *indices = n.shape("indices");
+  MaybeShape shape;
+  if (!n.args().find_int("dim")) {
+    if (indices != nullptr) shape = Shape{count_of(*indices)};  // of both as one row
+  } else if (self != nullptr && indices != nullptr && self->size() == indices->size()) {
+    Shape others = *self;
+    if (const auto dim = n.dim("dim", self->size())) {
+      others[*dim] = (*indices)[*dim];
+      shape = joint_shape(others, *indices);
+    }
+  }
+  n.set(n.dtype("self"), shape);
+}
+
+void types_masked_scatter(TypeNode& n) {
+  const Shape *self = n.shape("self"), *mask = n.shape("mask");
+  n.set(n.dtype("self"), self && mask ? joint_shape(*self, *mask) : std::nullopt);
+}
+
 /// Flags pick as many elements as are true of the dimensions that they have, and count as one list of places for each.
 void types_index(TypeNode& n) {
   reshape_self(n, [&](const Shape& shape) -> MaybeShape {

@@ -6,6 +6,8 @@ namespace tonnx {
 
 void types_index_select(TypeNode& n);
 void types_gather(TypeNode& n);
+void types_take_along_dim(TypeNode& n);
+void types_masked_scatter(TypeNode& n);
 void types_index(TypeNode& n);
 void types_nonzero(TypeNode& n);
 void types_masked_select(TypeNode& n);

@@ -49,7 +49,7 @@ void types_pairwise_distance(TypeNode& n) {
     shape->pop_back();
     if (n.args().flag("keepdim")) shape->push_back(Dim(1));
   }
-  n.set(n.dtype("x1"), shape);
+  n.set(n.joint_float({"x1", "x2"}), shape);
 }
 
 void types_pdist(TypeNode& n) {

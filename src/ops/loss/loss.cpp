@@ -107,7 +107,7 @@ constexpr AtenOp kLossAten[] = {
      .raise = raise_nll_loss},
     {.sig = "aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
             "ignore_index=-100, float label_smoothing=0.) -> Tensor",
-     .types = types_loss,
+     .types = types_cross_entropy,
      .emit = emit_loss,
      .raise = raise_cross_entropy_loss},
 };

@@ -219,11 +219,12 @@ constexpr AtenOp kAtenLossAten[] = {
      .raise = raise_binary_cross_entropy},
     {.sig = "aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? "
             "pos_weight=None, int reduction=1) -> Tensor",
-     .types = types_loss_of_pairs,
+     .types = types_bce_with_logits,
      .emit = emit_reduced,
      .raise = raise_bce_with_logits},
     {.sig = "aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int "
             "reduction=1) -> Tensor",
+     .types = types_cosine_embedding_loss,
      .emit = emit_reduced,
      .raise = raise_cosine_embedding_loss},
     {.sig = "aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int "
@@ -243,11 +244,11 @@ constexpr AtenOp kAtenLossAten[] = {
      .emit = emit_reduced,
      .raise = raise_huber_loss},
     {.sig = "aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
-     .types = types_loss_of_pairs,
+     .types = types_loss_of_differences,
      .emit = emit_reduced,
      .raise = raise_kl_div},
     {.sig = "aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
-     .types = types_loss_of_pairs,
+     .types = types_loss_of_differences,
      .emit = emit_reduced,
      .raise = raise_l1_loss},
     {.sig = "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) "
@@ -256,7 +257,7 @@ constexpr AtenOp kAtenLossAten[] = {
      .emit = emit_reduced,
      .raise = raise_margin_ranking_loss},
     {.sig = "aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
-     .types = types_loss_of_pairs,
+     .types = types_loss_of_differences,
      .emit = emit_reduced,
      .raise = raise_mse_loss},
     {.sig = "aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int "
@@ -274,7 +275,7 @@ constexpr AtenOp kAtenLossAten[] = {
      .emit = emit_reduced,
      .raise = raise_poisson_nll_loss},
     {.sig = "aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor",
-     .types = types_loss_of_pairs,
+     .types = types_loss_of_differences,
      .emit = emit_reduced,
      .raise = raise_smooth_l1_loss},
     {.sig = "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
@@ -283,6 +284,7 @@ constexpr AtenOp kAtenLossAten[] = {
      .raise = raise_soft_margin_loss},
     {.sig = "aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., float p=2., "
             "float eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor",
+     .types = types_triplet_margin_loss,
      .emit = emit_reduced,
      .raise = raise_triplet_margin_loss},
 };

@@ -5,6 +5,7 @@
 #include "ops/activation/raise.h"
 #include "ops/frame/node_facts.h"
 #include "ops/math/raise.h"
+#include "ops/math/types.h"
 #include "ops/signal/raise.h"
 
 namespace tonnx {
@@ -50,7 +51,15 @@ Value* floor_quotient(Value* a, Value* b, OnnxBuilder& onnx, const std::optional
   const DType dtype = OnnxBuilder::dtype(a);
   const bool is_positive = is_unsigned(dtype) || (divisor && *divisor > 0 && is_never_negative(a));
   if (!is_float(dtype) && is_positive) return onnx("Div", {a, b});
-  if (!is_float(dtype)) return onnx("Div", {onnx("Sub", {a, onnx("Mod", {a, b})}), b});
+  if (!is_float(dtype)) {  // a - m may not fit: the quotient towards zero is one too large where signs differ
+    Value* zero = onnx.number(dtype, 0);
+    Value* is_whole = onnx("Equal", {onnx("Mod", {a, b}), zero});
+    Value* has_sign = divisor && *divisor > 0   ? onnx("Less", {a, zero})
+                      : divisor && *divisor < 0 ? onnx("Greater", {a, zero})
+                                                : onnx("Xor", {onnx("Less", {a, zero}), onnx("Less", {b, zero})});
+    Value* more = onnx.cast(onnx("And", {has_sign, onnx("Not", {is_whole})}), dtype);
+    return onnx("Sub", {onnx("Div", {a, b}), more});
+  }
   Value* m = onnx("Mod", {a, b}, {{"fmod", int64_t{1}}});
   Value* whole = onnx("Round", {onnx("Div", {onnx("Sub", {a, m}), b})});
   Value* result = onnx("Sub", {whole, onnx.cast(differs_from_floor(m, b, onnx, divisor), dtype)});
@@ -100,9 +109,9 @@ Values raise_hypot(const AtenNode& n, OnnxBuilder& onnx) {
 }
 
 Values raise_ldexp(const AtenNode& n, OnnxBuilder& onnx) {
-  const DType dtype = n.output_dtype();
-  Value* power = onnx("Pow", {onnx.number(dtype, 2), n.input_as("other", dtype)});
-  return onnx("Mul", {n.input_as("self", dtype), power});
+  const DType dtype = n.output_dtype(), other = power_dtype(n.dtype("other"), dtype);
+  Value* power = onnx("Pow", {onnx.number(other, 2), n.input_as("other", other)});
+  return onnx("Mul", {n.input_as("self", dtype), onnx.cast(power, dtype)});
 }
 
 Values raise_heaviside(const AtenNode& n, OnnxBuilder& onnx) {
@@ -195,11 +204,11 @@ constexpr AtenOp kAtenBinaryAten[] = {
      .python = "torch.atan2",
      .raise = raise_atan2},
     {.sig = "aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor",
-     .elementwise = Elementwise::Promoted,
+     .elementwise = Elementwise::Floats,
      .python = "torch.copysign",
      .raise = raise_copysign},
     {.sig = "aten::copysign.Scalar(Tensor self, Scalar other) -> Tensor",
-     .elementwise = Elementwise::Promoted,
+     .elementwise = Elementwise::Floats,
      .python = "torch.copysign",
      .raise = raise_copysign},
     {.sig = "aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
@@ -239,15 +248,15 @@ constexpr AtenOp kAtenBinaryAten[] = {
      .python = "torch.hypot",
      .raise = raise_hypot},
     {.sig = "aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
-     .elementwise = Elementwise::Promoted,
+     .elementwise = Elementwise::Floats,
      .python = "torch.ldexp",
      .raise = raise_ldexp},
     {.sig = "aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
-     .elementwise = Elementwise::Kept,
+     .elementwise = Elementwise::Promoted,
      .python = "torch.lerp",
      .raise = raise_lerp},
     {.sig = "aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
-     .elementwise = Elementwise::Kept,
+     .elementwise = Elementwise::Promoted,
      .python = "torch.lerp",
      .raise = raise_lerp},
     {.sig = "aten::logaddexp(Tensor self, Tensor other) -> Tensor",

@@ -14,4 +14,15 @@ void types_angle(TypeNode& n) {
   n.set(real, self->shape);
 }
 
+/// self * 2 ** other, and the power is as exact as `other` is.
+DType power_dtype(DType exponent, DType result) {
+  return is_float(exponent) || is_complex(exponent) ? exponent : result;
+}
+
+void types_square(TypeNode& n) {
+  const DType dtype = n.dtype("self");
+  const Shape* shape = n.shape("self");
+  n.set(dtype == DType::Bool ? DType::Int64 : dtype, shape ? MaybeShape(*shape) : std::nullopt);
+}
+
 }  // namespace tonnx

@@ -5,5 +5,7 @@
 namespace tonnx {
 
 void types_angle(TypeNode& n);
+DType power_dtype(DType exponent, DType result);  // of 2.0 ** exponent
+void types_square(TypeNode& n);
 
 }  // namespace tonnx

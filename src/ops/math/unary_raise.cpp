@@ -254,9 +254,9 @@ Value* arc_tangent(Value* y, Value* x, OnnxBuilder& onnx) {
       onnx("And", {onnx("Equal", {x, onnx.number(dtype, 0)}), onnx("Equal", {y, onnx.number(dtype, 0)})});
   Value* width = onnx.where(is_origin, onnx.number(dtype, 1), onnx("Abs", {finite(x)}));
   Value* angle = apply_unary("Atan", onnx("Div", {finite(y), width}), onnx);
-  Value* pi = onnx.where(onnx("Less", {y, onnx.number(dtype, 0)}), onnx.number(dtype, -std::numbers::pi),
-                         onnx.number(dtype, std::numbers::pi));
-  return onnx.where(onnx("Less", {x, onnx.number(dtype, 0)}), onnx("Sub", {pi, angle}), angle);
+  const auto half_turn = [&](double sign) { return onnx.number(dtype, sign * std::numbers::pi); };
+  Value* pi = onnx.where(sign_bit(y, onnx), half_turn(-1), half_turn(1));
+  return onnx.where(sign_bit(x, onnx), onnx("Sub", {pi, angle}), angle);
 }
 
 Values raise_math(const AtenNode& n, OnnxBuilder& onnx, std::string_view op) {

@@ -1,5 +1,6 @@
 // einsum_raise.cpp - PyTorch's sums of products by their letters, and cross products, as ONNX.
 #include <map>
+#include <set>
 
 #include "ops/frame/complex_parts.h"
 #include "ops/matmul/raise.h"
@@ -67,12 +68,41 @@ Letters letters_of(const AtenNode& n, OnnxBuilder& onnx, std::string text, const
   return letters;
 }
 
+/// A size of 1 that broadcasts against others leaves its term: ONNX infers the size of a letter from where it finds it
+/// first.
+void drop_broadcast_ones(Letters& letters, CheckedList<Value*>& inputs, OnnxBuilder& onnx) {
+  std::set<char> wide;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Shape& shape = onnx.shape(inputs[i]);
+    for (size_t at = 0; at < shape.size(); ++at) {
+      if (!shape[at].is(1)) wide.insert(letters.terms[i].at(at));
+    }
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Shape shape = onnx.shape(inputs[i]);
+    std::string kept;
+    std::vector<int64_t> ones;
+    for (size_t at = 0; at < shape.size(); ++at) {
+      const char letter = letters.terms[i].at(at);
+      if (shape[at].is(1) && wide.contains(letter)) {
+        ones.push_back(static_cast<int64_t>(at));
+      } else {
+        kept += letter;
+      }
+    }
+    if (ones.empty()) continue;
+    inputs[i] = onnx.squeeze(inputs[i], ones);
+    letters.terms[i] = kept;
+  }
+}
+
 }  // namespace
 
 Values raise_einsum(const AtenNode& n, OnnxBuilder& onnx) {
   n.ignore({"path"});
   CheckedList<Value*> inputs = n.inputs("tensors");
-  const Letters letters = letters_of(n, onnx, n.s("equation"), inputs);
+  Letters letters = letters_of(n, onnx, n.s("equation"), inputs);
+  drop_broadcast_ones(letters, inputs, onnx);
   const DType dtype = n.output_dtype(), kernel = is_float(dtype) ? dtype : DType::Int64;
   for (Value*& input : inputs) input = onnx.cast(input, kernel);
   std::string equation;
@@ -121,6 +151,7 @@ constexpr AtenOp kAtenEinsumAten[] = {
      .raise = raise_cross,
      .raise_complex = raise_products_of_parts},
     {.sig = "aten::linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor",
+     .types = types_vander,
      .python = "torch.linalg.vander",
      .raise = raise_vander},
 };

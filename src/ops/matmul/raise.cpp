@@ -48,7 +48,8 @@ Value* added(const AtenNode& n, OnnxBuilder& onnx, Value* product) {
 }  // namespace
 
 Values raise_linear(const AtenNode& n, OnnxBuilder& onnx) {
-  Value *x = n.input("input"), *weight = n.input("weight"), *bias = n.find_input("bias");
+  Value *x = n.input("input"), *weight = n.input("weight");
+  Value* bias = n.has("bias") ? n.input_as("bias", n.output_dtype()) : nullptr;
   const bool is_gemm = n.rank("input") == 2 && n.rank("weight") == 2 && is_float(n.dtype("input"));
   if (is_gemm) return onnx("Gemm", {x, weight, bias}, {{"transB", int64_t{1}}});
   if (n.rank("weight") == 2) weight = onnx.transpose(weight, {1, 0});
@@ -73,9 +74,10 @@ Values raise_wider_product(const AtenNode& n, OnnxBuilder& onnx) {
 
 /// Over the last dimensions of both.
 Values raise_inner(const AtenNode& n, OnnxBuilder& onnx) {
-  Value *a = n.input("self"), *b = n.input("other");
+  const DType dtype = n.output_dtype();
+  Value *a = n.input_as("self", dtype), *b = n.input_as("other", dtype);
   const int64_t rank_a = onnx.rank(a), rank_b = onnx.rank(b);
-  if (rank_a == 0 || rank_b == 0) return onnx("Mul", {a, b});
+  if (rank_a == 0 || rank_b == 0) return onnx(dtype == DType::Bool ? "And" : "Mul", {a, b});
   if (rank_b == 2) b = onnx.transpose(b, {1, 0});
   if (rank_b <= 2) return product(onnx, a, b);
   const std::string letters = "abcdefghijklmnopqrstuvwxyz";

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "ops/frame/result_dtype.h"
+#include "ops/reduce/types.h"
 
 namespace tonnx {
 namespace {
@@ -113,7 +114,7 @@ void types_einsum(TypeNode& n) {
 void types_outer(TypeNode& n) {
   const Shape *a = n.shape("self"), *b = n.shape("vec2");
   const bool is_known = a && b && a->size() == 1 && b->size() == 1;
-  n.set(n.dtype("self"), is_known ? MaybeShape(Shape{a->front(), b->front()}) : std::nullopt);
+  n.set(n.joint_dtype({"self", "vec2"}), is_known ? MaybeShape(Shape{a->front(), b->front()}) : std::nullopt);
 }
 
 void types_mv(TypeNode& n) {
@@ -151,7 +152,7 @@ void types_inner(TypeNode& n) {
     shape = Shape(a->begin(), a->end() - 1);
     shape->insert(shape->end(), b->begin(), b->end() - 1);
   }
-  n.set(n.dtype("self"), shape);
+  n.set(n.joint_dtype({"self", "other"}), shape);
 }
 
 void types_bilinear(TypeNode& n) {
@@ -172,7 +173,9 @@ void types_addmv(TypeNode& n) {
 void types_addr(TypeNode& n) {
   const Shape *a = n.shape("vec1"), *b = n.shape("vec2");
   const bool is_known = a && b && a->size() == 1 && b->size() == 1;
-  n.set(n.dtype("self"), is_known ? MaybeShape(Shape{a->front(), b->front()}) : std::nullopt);
+  // `self` is expanded first, so that one of rank 0 counts as the others do
+  const DType dtype = promoted(promoted(n.dtype("self"), n.dtype("vec1")), n.dtype("vec2"));
+  n.set(dtype, is_known ? MaybeShape(Shape{a->front(), b->front()}) : std::nullopt);
 }
 
 void types_cross(TypeNode& n) {
@@ -191,7 +194,7 @@ void types_addbmm(TypeNode& n) {
 
 void types_kron(TypeNode& n) {
   const Type *a = n.tensor("self"), *b = n.tensor("other");
-  if (a == nullptr || b == nullptr || a->dtype != b->dtype) return;
+  if (a == nullptr || b == nullptr) return;
   MaybeShape shape;
   if (a->shape && b->shape) {
     const Shape &longer = a->shape->size() < b->shape->size() ? *b->shape : *a->shape,
@@ -200,7 +203,17 @@ void types_kron(TypeNode& n) {
     const size_t more = longer.size() - shorter.size();
     for (size_t i = 0; i < shorter.size(); ++i) (*shape)[more + i] = (*shape)[more + i] * shorter[i];
   }
-  n.set(a->dtype, shape);
+  n.set(promoted(a->dtype, b->dtype), shape);  // brought to one rank first
+}
+
+void types_vander(TypeNode& n) {
+  MaybeShape shape;
+  if (const Shape* x = n.shape("x"); x != nullptr && !x->empty()) {
+    shape = *x;
+    const auto columns = n.size("N");
+    shape->push_back(columns ? *columns : x->back());
+  }
+  n.set(summed_dtype(n.dtype("x")), shape);
 }
 
 }  // namespace tonnx

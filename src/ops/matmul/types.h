@@ -22,5 +22,6 @@ void types_cross(TypeNode& n);
 void types_vecdot(TypeNode& n);
 void types_addbmm(TypeNode& n);
 void types_kron(TypeNode& n);
+void types_vander(TypeNode& n);
 
 }  // namespace tonnx

@@ -34,18 +34,24 @@ Value* at_least_3d(OnnxBuilder& onnx, Value* x) {
 
 }  // namespace
 
-Values raise_cat(const AtenNode& n, OnnxBuilder& onnx) {
-  std::vector<Value*> parts = parts_of(n, onnx);
+namespace {
+
+/// One behind the other; a list of nothing joins tensors of any rank.
+Value* concatenated(const AtenNode& n, OnnxBuilder& onnx, std::vector<Value*> parts, int64_t dim) {
   const Shape shape = onnx_shape(n.output_type());
-  const auto rank = static_cast<int64_t>(n.output_shape().size());
   Value* first = parts[0];
-  // a list of nothing joins tensors of any rank
   std::erase_if(parts, [&](const Value* part) {
     const Shape& sizes = onnx.shape(part);
     return sizes.size() != shape.size() || (sizes.size() == 1 && sizes[0].is(0));
   });
-  if (parts.empty()) return first;
-  return onnx.concat(parts, AtenNode::normalized(n.i("dim"), rank));
+  return parts.empty() ? first : onnx.concat(parts, dim);
+}
+
+}  // namespace
+
+Values raise_cat(const AtenNode& n, OnnxBuilder& onnx) {
+  const auto rank = static_cast<int64_t>(n.output_shape().size());
+  return concatenated(n, onnx, parts_of(n, onnx), AtenNode::normalized(n.i("dim"), rank));
 }
 
 Values raise_stack(const AtenNode& n, OnnxBuilder& onnx) {
@@ -60,7 +66,8 @@ namespace {
 Values raise_hstack(const AtenNode& n, OnnxBuilder& onnx) {
   std::vector<Value*> parts = parts_of(n, onnx);
   for (Value*& part : parts) part = at_least_1d(onnx, part);
-  return onnx.concat(parts, onnx.rank(parts[0]) == 1 ? 0 : 1);
+  const int64_t dim = onnx.rank(parts[0]) == 1 ? 0 : 1;
+  return concatenated(n, onnx, std::move(parts), dim);
 }
 
 Values raise_vstack(const AtenNode& n, OnnxBuilder& onnx) {

@@ -214,6 +214,25 @@ void types_unbind(TypeNode& n) {
 
 namespace {
 
+using Shapes = std::vector<Shape>;
+
+/// One behind the other along the dimension that `dim` gives for a rank; a list of nothing joins tensors of any rank.
+template <class FindDim>
+MaybeShape joined_shape(const Shapes& shapes, const FindDim& dim) {
+  const auto is_nothing = [](const Shape& shape) { return shape.size() == 1 && shape[0].is(0); };
+  const auto first = std::find_if_not(shapes.begin(), shapes.end(), is_nothing);
+  if (first == shapes.end()) return shapes.front();
+  const std::optional<size_t> at = dim(first->size());
+  if (!at || *at >= first->size()) return std::nullopt;
+  Shape result = *first;
+  for (auto each = first + 1; each != shapes.end(); ++each) {
+    if (is_nothing(*each)) continue;
+    if (each->size() != result.size()) return std::nullopt;
+    result[*at] = result[*at] + (*each)[*at];
+  }
+  return result;
+}
+
 void join_tensors(TypeNode& n, bool stacks) {
   const auto all = n.tensors("tensors");
   if (all.empty()) return;
@@ -227,16 +246,14 @@ void join_tensors(TypeNode& n, bool stacks) {
   }
   if (is_known) {
     shape = all[0]->shape;
-    const auto dim = n.dim("dim", shape->size() + (stacks ? 1 : 0));
-    if (!dim) return n.set(dtype, std::nullopt);
-    if (stacks) {
-      shape->insert_at(static_cast<int64_t>(*dim), Dim(static_cast<int64_t>(all.size())));
-    } else {
-      for (size_t i = 1; i < all.size(); ++i) {
-        if (all[i]->shape->size() != shape->size()) return n.set(dtype, std::nullopt);
-        (*shape)[*dim] = (*shape)[*dim] + (*all[i]->shape)[*dim];
-      }
+    if (!stacks) {
+      Shapes shapes;
+      for (const Type* each : all) shapes.push_back(*each->shape);
+      return n.set(dtype, joined_shape(shapes, [&](size_t rank) { return n.dim("dim", rank); }));
     }
+    const auto dim = n.dim("dim", shape->size() + 1);
+    if (!dim) return n.set(dtype, std::nullopt);
+    shape->insert_at(static_cast<int64_t>(*dim), Dim(static_cast<int64_t>(all.size())));
   }
   n.set(dtype, shape);
 }
@@ -248,58 +265,62 @@ void types_stack(TypeNode& n) { join_tensors(n, true); }
 
 namespace {
 
-/// Tensors of at least `rank` dimensions, made so by `widen`, one behind the other along `dim`.
+/// Tensors of at least some dimensions, made so by `widen`, one behind the other along the dimension `dim`.
 template <class Widen>
-void join_wide(TypeNode& n, const Widen& widen) {
+void join_wide(TypeNode& n, const Widen& widen, const std::optional<size_t>& dim) {
   const auto all = n.tensors("tensors");
   if (all.empty()) return;
   DType dtype = DType::Undefined;
-  MaybeShape result;
+  Shapes shapes;
   for (const Type* type : all) {
     if (type == nullptr) return;
     dtype = dtype == DType::Undefined ? type->dtype : promoted(dtype, type->dtype);
-    if (!type->shape) return n.set(dtype, std::nullopt);
-    const auto [shape, dim] = widen(*type->shape);
-    if (!result) {
-      result = shape;
-    } else {
-      if (result->size() != shape.size()) return n.set(dtype, std::nullopt);
-      (*result)[dim] = (*result)[dim] + shape[dim];
-    }
+    if (type->shape) shapes.push_back(*type->shape);
   }
-  n.set(dtype, result);
+  if (shapes.size() != all.size()) return n.set(dtype, std::nullopt);
+  for (Shape& shape : shapes) widen(shape);
+  // hstack: by the first one's rank
+  const size_t at = dim.value_or(shapes.front().size() == 1 ? 0 : 1);
+  n.set(dtype, joined_shape(shapes, [&](size_t) { return std::optional(at); }));
 }
 
 }  // namespace
 
 void types_hstack(TypeNode& n) {
-  join_wide(n, [](Shape shape) {
-    if (shape.empty()) shape.push_back(Dim(1));
-    const size_t dim = shape.size() == 1 ? 0 : 1;
-    return std::pair(shape, dim);
-  });
+  join_wide(
+      n,
+      [](Shape& shape) {
+        if (shape.empty()) shape.push_back(Dim(1));
+      },
+      std::nullopt);
 }
 
 void types_vstack(TypeNode& n) {
-  join_wide(n, [](Shape shape) {
+  join_wide(
+      n,
+      [](Shape& shape) {
     while (shape.size() < 2) shape.insert(shape.begin(), Dim(1));
-    return std::pair(shape, size_t{0});
-  });
+  },
+  size_t{0});
 }
 
 void types_dstack(TypeNode& n) {
-  join_wide(n, [](Shape shape) {
+  join_wide(
+      n,
+      [](Shape& shape) {
     while (shape.size() < 2) shape.insert(shape.begin(), Dim(1));
     if (shape.size() == 2) shape.push_back(Dim(1));
-    return std::pair(shape, size_t{2});
-  });
+  },
+  size_t{2});
 }
 
 void types_column_stack(TypeNode& n) {
-  join_wide(n, [](Shape shape) {
+  join_wide(
+      n,
+      [](Shape& shape) {
     while (shape.size() < 2) shape.push_back(Dim(1));
-    return std::pair(shape, size_t{1});
-  });
+  },
+  size_t{1});
 }
 
 /// The last dimension becomes a diagonal between two new ones.

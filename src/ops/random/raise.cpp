@@ -208,7 +208,7 @@ constexpr AtenOp kAtenRandomAten[] = {
      .python = "torch.native_dropout",
      .raise = raise_native_dropout},
     {.sig = "aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
-     .types = types_as_first,
+     .types = types_dropout_backward,
      .python = "torch.ops.aten.native_dropout_backward",
      .raise = raise_native_dropout_backward},
     {.sig = "aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",

@@ -33,4 +33,9 @@ void types_normal(TypeNode& n) {
   n.set(n.dtype("mean"), mean && std ? joint_shape(*mean, *std) : std::nullopt);
 }
 
+void types_dropout_backward(TypeNode& n) {
+  const Shape *grad = n.shape("grad_output"), *mask = n.shape("mask");
+  n.set(n.joint_float({"grad_output", "mask"}), grad && mask ? joint_shape(*grad, *mask) : std::nullopt);
+}
+
 }  // namespace tonnx

@@ -10,6 +10,7 @@
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
+#include "ops/math/types.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/same_value.h"
@@ -478,6 +479,7 @@ constexpr AtenOp kReduceAten[] = {
      .python = "torch.linalg.vector_norm",
      .raise = raise_vector_norm},
     {.sig = "aten::square(Tensor self) -> Tensor",
+     .types = types_square,
      .elementwise = Elementwise::Promoted,
      .python = "torch.square",
      .raise = raise_square},

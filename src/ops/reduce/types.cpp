@@ -80,7 +80,7 @@ void types_with_mean(TypeNode& n) {
   n.set(1, n.dtype("self"), reduced(n, "dim"));
 }
 
-void types_distance(TypeNode& n) { n.set(n.dtype("self"), Shape()); }
+void types_distance(TypeNode& n) { n.set(n.joint_float({"self", "other"}), Shape()); }
 
 void types_summed_to(TypeNode& n) { n.set(n.dtype("self"), n.sizes("size")); }
 

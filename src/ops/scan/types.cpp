@@ -12,21 +12,24 @@ void types_accumulate(TypeNode& n) {
 }
 
 void types_diff(TypeNode& n) {
-  reshape_self(n, [&](Shape shape) -> MaybeShape {
-    const auto dim = n.dim("dim", shape.size());
-    const auto times = n.size("n");
+  const auto times = n.size("n");
+  // nothing is put in front where nothing is subtracted
+  if (times == Dim(0)) return types_as_self(n);
+  const Shape* self = n.shape("self");
+  const auto dim = self ? n.dim("dim", self->size()) : std::nullopt;
+  const auto shape = [&]() -> MaybeShape {
     if (!dim || !times) return std::nullopt;
+    Shape result = *self;
     for (const char* const name : {"prepend", "append"}) {
       if (n.tensor(name) == nullptr) continue;
       const Shape* more = n.shape(name);
-      if (more == nullptr || more->size() != shape.size()) return std::nullopt;
-      shape[*dim] = shape[*dim] + (*more)[*dim];
+      if (more == nullptr || more->size() != result.size()) return std::nullopt;
+      result[*dim] = result[*dim] + (*more)[*dim];
     }
-    const Dim size = shape[*dim] - *times;
-    const auto known = size.constant();
-    shape[*dim] = known && *known < 0 ? Dim(0) : size;
-    return shape;
-  });
+    result[*dim] = max(result[*dim] - *times, Dim(0));
+    return result;
+  };
+  n.set(n.joint_dtype({"self", "prepend", "append"}), shape());
 }
 
 namespace {
@@ -34,9 +37,11 @@ namespace {
 /// The shape of `y`, whose dimension `dim` is one shorter, or gone.
 void set_trapezoid(TypeNode& n, bool is_cumulative) {
   const Type* y = n.tensor("y");
-  if (y == nullptr || !is_float(y->dtype)) return;
+  if (y == nullptr) return;
   MaybeShape shape = y->shape;
-  if (shape && n.args().signature().find_input("x") >= 0) {
+  const bool has_places = n.args().signature().find_input("x") >= 0;
+  const DType dtype = has_places ? n.joint_float({"y", "x"}) : n.joint_float({"y", "dx"});
+  if (shape && has_places) {
     const Shape* x = n.shape("x");
     // a row of places is for the last dimension; others are broadcast
     shape = x && x->size() == 1 ? shape : x ? joint_shape(*shape, *x) : std::nullopt;
@@ -44,7 +49,7 @@ void set_trapezoid(TypeNode& n, bool is_cumulative) {
   const auto dim = shape ? n.dim("dim", shape->size()) : std::nullopt;
   if (dim && is_cumulative) (*shape)[*dim] = max((*shape)[*dim] - Dim(1), Dim(0));
   if (dim && !is_cumulative) shape->erase_at(static_cast<int64_t>(*dim));
-  n.set(y->dtype, dim ? shape : std::nullopt);
+  n.set(dtype, dim ? shape : std::nullopt);
 }
 
 }  // namespace

@@ -193,17 +193,17 @@ constexpr AtenOp kAtenSearchAten[] = {
      .raise = raise_bucketize},
     {.sig = "aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool "
             "invert=False) -> Tensor",
-     .elementwise = Elementwise::Flags,
+     .types = types_isin,
      .python = "torch.isin",
      .raise = raise_isin},
     {.sig = "aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool "
             "invert=False) -> Tensor",
-     .elementwise = Elementwise::Flags,
+     .types = types_isin,
      .python = "torch.isin",
      .raise = raise_isin},
     {.sig = "aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool "
             "invert=False) -> Tensor",
-     .elementwise = Elementwise::Flags,
+     .types = types_isin,
      .python = "torch.isin",
      .raise = raise_isin},
     {.sig = "aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",

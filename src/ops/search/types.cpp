@@ -54,7 +54,12 @@ void types_topk(TypeNode& n) {
 void types_bucketize(TypeNode& n) {
   const Type* values = n.tensor("self");
   const bool is_int32 = n.args().flag("out_int32");
-  if (values != nullptr) n.set(is_int32 ? DType::Int32 : DType::Int64, values->shape);
+  n.set(is_int32 ? DType::Int32 : DType::Int64, values ? values->shape : MaybeShape(Shape()));
+}
+
+void types_isin(TypeNode& n) {
+  const Type* elements = n.tensor("elements");
+  n.set(DType::Bool, elements ? elements->shape : MaybeShape(Shape()));
 }
 
 void types_bincount(TypeNode& n) {

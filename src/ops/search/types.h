@@ -10,6 +10,7 @@ void types_argsort(TypeNode& n);
 void types_values_and_places(TypeNode& n);  // sort, cummax ...: both as large as `self`
 void types_topk(TypeNode& n);
 void types_bucketize(TypeNode& n);
+void types_isin(TypeNode& n);
 void types_bincount(TypeNode& n);
 void types_histc(TypeNode& n);
 void types_quantile(TypeNode& n);

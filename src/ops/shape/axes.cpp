@@ -18,6 +18,7 @@
 #include "ops/search/types.h"
 #include "ops/shape/open.h"
 #include "ops/shape/raise.h"
+#include "ops/index/types.h"
 #include "ops/shape/types.h"
 
 namespace tonnx {
@@ -334,7 +335,7 @@ constexpr AtenOp kAxesAten[] = {
      .raise = raise_index_fill,
      .raise_complex = raise_each_part},
     {.sig = "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
-     .types = types_as_self,
+     .types = types_masked_scatter,
      .python = ".masked_scatter",
      .raise = raise_masked_scatter,
      .raise_complex = raise_each_part},

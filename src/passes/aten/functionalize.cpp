@@ -11,6 +11,7 @@
 #include "ops/frame/aten_names.h"
 #include "passes/aten/autocast.h"
 #include "passes/aten/functional_write.h"
+#include "passes/aten/hidden_views.h"
 #include "passes/aten/match.h"
 #include "passes/aten/memory_order.h"
 #include "passes/passes.h"
@@ -176,6 +177,7 @@ class Functionalizer {
     const bool is_fresh = is_one_of(node, fresh);
     const bool copies = is_fresh || copies_view(node);
     use_canonical_name(node);
+    if (writes_) show_view(node);
     if (is_fresh || is_same_tensor(node)) return see_through(node, copies);
     if (!writes_ && !by_strides_) return redirect(node);
     if (turns_in_place(node)) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/checked_int.h"
 #include "base/error.h"
 #include "passes/aten/match.h"
 
@@ -136,6 +137,25 @@ bool is_dense(const Viewed& input) {
   return true;
 }
 
+/// Whether the sizes and strides of an as_strided put two elements in one place, as far as they are numbers.
+bool overlaps_itself(const Node& node) {
+  const AttrValue *size = find_value(node, "size"), *stride = find_value(node, "stride");
+  const auto* sizes = size ? size->get<std::vector<int64_t>>() : nullptr;
+  const auto* strides = stride ? stride->get<std::vector<int64_t>>() : nullptr;
+  if (sizes == nullptr || strides == nullptr || sizes->size() != strides->size()) return false;
+  std::vector<std::pair<int64_t, int64_t>> steps;
+  for (size_t i = 0; i < sizes->size(); ++i) {
+    if ((*sizes)[i] > 1) steps.emplace_back((*strides)[i], (*sizes)[i]);
+  }
+  std::sort(steps.begin(), steps.end());
+  int64_t farthest = 0;
+  for (const auto& [step, count] : steps) {
+    if (step <= farthest) return true;
+    farthest = checked_add(farthest, checked_mul(step, count - 1));
+  }
+  return false;
+}
+
 Kind converted(const Node& node, const Type& of, const Type& to) {
   const AttrValue* copy = find_value(node, "copy");
   const bool copies = copy != nullptr && copy->get<bool>() != nullptr && *copy->get<bool>();
@@ -176,7 +196,11 @@ void describe(Rule rule, const Node& node, const Viewed& input, View& view, Aten
       view.kind = same_shape ? Kind::Merged : Kind::Scatter;
       break;
     }
-    case Rule::AsStrided: view.kind = input.is_whole && is_dense(input) ? Kind::Scatter : Kind::Opaque; break;
+    case Rule::AsStrided: {
+      const bool is_plain = input.is_whole && is_dense(input) && !overlaps_itself(node);
+      view.kind = is_plain ? Kind::Scatter : Kind::Opaque;
+      break;
+    }
     case Rule::View:
       if (of.dtype == view.type.dtype) view.kind = same_shape ? Kind::Merged : Kind::Reshape;
       break;

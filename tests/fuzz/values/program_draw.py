@@ -10,11 +10,31 @@ import torch
 import torch.nn.functional as F
 from drawing import Unfit
 from program_routes import Program
+from torch.utils._python_dispatch import TorchDispatchMode
 
 FLOATS = (torch.float32, torch.float64)
 INTS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 NUMBERS = ("2", "3", "-1", "0.5", "-1.5", "0", "1", "7", "0.25", "True", "10", "-3", "1.0")
 LARGEST = 4096  # elements of one tensor
+
+
+class OrderlyWrites(TorchDispatchMode):
+    """Refuses writes over their own source: what eager PyTorch gives then depends on the order of its loops."""
+
+    def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        to = args[0] if args and isinstance(args[0], torch.Tensor) else None
+        if to is None or not op._schema.name.endswith("_") or not any(overlap(to, each) for each in args[1:]):
+            return op(*args, **(kwargs or {}))
+        copies = [each.clone() if isinstance(each, torch.Tensor) else each for each in args]
+        want = op(*copies, **(kwargs or {}))
+        result = op(*args, **(kwargs or {}))
+        if not torch.equal(to.nan_to_num(), want.nan_to_num()):
+            raise Unfit
+        return result
+
+
+def overlap(to: torch.Tensor, source: Any) -> bool:
+    return isinstance(source, torch.Tensor) and to.untyped_storage().data_ptr() == source.untyped_storage().data_ptr()
 
 
 class Draw:
@@ -39,7 +59,7 @@ class Draw:
         one, two = self.spaces
         return [
             name for name, value in one.items()
-            if isinstance(value, torch.Tensor) and name in two and test(value) and test(two[name])
+            if isinstance(value, torch.Tensor) and name in two and value.dim() == two[name].dim() and test(value) and test(two[name])
         ]  # fmt: skip
 
     def tensor(self, test: Callable[[torch.Tensor], bool] = lambda t: True) -> str:
@@ -111,7 +131,9 @@ class Draw:
     def run(self, line: str) -> None:
         for space in self.spaces:
             globals_: dict[str, Any] = {"torch": torch, "F": F}
-            exec(line, globals_, space)
+            with OrderlyWrites():
+                exec(line, globals_, space)
+            space.pop("k", None)  # what a loop counts with
 
     def new_name(self, kind: str) -> str:
         return f"{kind}{len(self.lines)}"
@@ -153,7 +175,7 @@ def results_of(d: Draw) -> list[str]:
 
 
 def drawn(seed: int) -> Program:
-    from program_statements import STATEMENTS
+    from program_table import STATEMENTS
 
     d = Draw(seed)
     for _ in range(d.rng.choice([1, 2, 2, 3])):

@@ -6,6 +6,7 @@ import importlib.util
 import itertools
 import sys
 import tempfile
+import textwrap
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -48,7 +49,7 @@ class Program:
     def source(self) -> str:
         arguments = ", ".join(f"{name}: Tensor" for name in self.names)
         lines = [*self.lines, f"return ({', '.join(self.results)},)"]
-        return HEADER.format(arguments=arguments) + "".join(f"        {line}\n" for line in lines)
+        return HEADER.format(arguments=arguments) + "".join(textwrap.indent(line, "        ") + "\n" for line in lines)
 
     def described(self) -> str:
         return ", ".join(
