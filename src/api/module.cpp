@@ -123,8 +123,7 @@ struct ModuleConversion::Content {
 
   /// The code, with the module that is told of but not made here.
   core::PythonModule python(const core::PythonOptions& options) {
-    return inner().is_onnx() ? core::python_of(*lowered, graph_model(), options)
-                             : core::write_python(*lowered, graph_model(), options);
+    return core::python_of(*lowered, graph_model(), options);
   }
   void require_modules(size_t count) {
     const size_t nodes = core::external_nodes(graph_model(), options).size();

@@ -177,8 +177,7 @@ PythonCode Model::to_python_code(const WriteOptions& options) const {
     const ModelBudget budget(*content_);
     const Code code = code_of(*content_, inner);
     const core::PythonOptions python = core::file_options(name, options.flat);
-    const core::PythonModule module = content_->is_onnx() ? core::python_of(*code.graph, code.program.model, python)
-                                                          : core::write_python(*code.graph, code.program.model, python);
+    const core::PythonModule module = core::python_of(*code.graph, code.program.model, python);
     return PythonCode{module.source, state_of(module.state)};
   });
 }

@@ -165,7 +165,7 @@ void replace_weights(Program& program, const std::vector<StateTensor>& weights, 
     Program copy{clone(program.model), program.output_names};
     make_functional(copy);
     ready_for_python(copy, allowed);
-    made.module = write_python(*copy.model.graph, copy.model, file_options("model.py", flat));
+    made.module = python_of(*copy.model.graph, copy.model, file_options("model.py", flat));
     return made;
   });
 }
@@ -300,8 +300,7 @@ void convert_program(Program& program, const std::string& target, const ConvertO
     return write_torchscript_file(*program.model.graph, program.output_names, target, options);
   if (way.target == Format::Pt2) return write_pt2_file(*program.model.graph, program.model, target, options);
   const PythonOptions python = file_options(target, options.flat);
-  write_python_files(write_python(*program.model.graph, program.model, python), target, options.progress,
-                     options.memory);
+  write_python_files(python_of(*program.model.graph, program.model, python), target, options.progress, options.memory);
 }
 
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options) {

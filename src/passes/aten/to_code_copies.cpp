@@ -5,6 +5,8 @@
 #include <array>
 #include <limits>
 
+#include "passes/aten/match.h"
+
 namespace tonnx {
 namespace {
 
@@ -31,9 +33,19 @@ bool is_integer_argument(const Node& node, std::string_view argument, int64_t wa
   return number != nullptr && *number == wanted;
 }
 
-/// x + 0 of integers: what is left of offsets that are zero in this program.
+/// Whether dropout keeps everything, in training too.
+bool drops_nothing(const Node& node) {
+  constexpr std::array<std::string_view, 4> kDropouts = {"dropout", "alpha_dropout", "feature_dropout",
+                                                         "feature_alpha_dropout"};
+  return is_any(node, kDropouts) && is_number(node, "p", 0.0);
+}
+
+/// x + 0 of integers: what is left of offsets that are zero in this program. And x * 1 of any numbers.
 bool adds_nothing(const Node& node, const Type& before, const Type& after) {
-  if (!is_integer(before.dtype) || !before.shape || before.shape != after.shape) return false;
+  if (!before.shape || before.shape != after.shape) return false;
+  const bool scales = is_op_of_aten(node, "mul") || (is_op_of_aten(node, "div") && is_float(before.dtype));
+  if (scales && node.inputs().size() == 1 && is_number(node, "other", 1.0)) return true;
+  if (!is_integer(before.dtype)) return false;
   return ((is_op_of_aten(node, "add") || is_op_of_aten(node, "sub")) && is_integer_argument(node, "other", 0)) ||
          (is_op_of_aten(node, "mul") && is_integer_argument(node, "other", 1));
 }
@@ -56,7 +68,8 @@ bool changes_nothing(const Node& node) {
   if (is_any(node, kCopies)) return true;
   const Type &before = from->type, &after = node.output(0)->type;
   if (before.dtype == DType::Undefined || before.dtype != after.dtype) return false;
-  if (is_any(node, kCasts) || pads_nothing(node) || adds_nothing(node, before, after)) return true;
+  if (is_any(node, kCasts) || pads_nothing(node) || drops_nothing(node) || adds_nothing(node, before, after))
+    return true;
   // without a gradient there is nothing to be cut off
   if (is_op_of_aten(node, "detach")) return from->constant ? !from->trainable : is_integer(before.dtype);
   return is_any(node, kShapes) && before.shape && after.shape && *before.shape == *after.shape;

@@ -294,6 +294,10 @@ class WholeAttention {
   Value* matrix_of(Value* mask, Node* before) {
     const Shape& shape = *mask->type.shape;
     if (!is_in_brackets(shape)) return mask;
+    Value* bare = mask;  // without the brackets that were put around it
+    while (bare && bare->type.rank() != 2 && is_aten(bare->producer, "unsqueeze") && bare->producer->graph == &graph_)
+      bare = operand(*bare->producer, "self");
+    if (bare && bare->type.shape && *bare->type.shape == Shape(shape.begin() + 2, shape.end())) return bare;
     Node* squeeze = graph_.add_node("aten", "squeeze", before);
     squeeze->overload = "dims";
     squeeze->name = node_.name;
