@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "base/output_file.h"
+#include "convert/fold_program.h"
 #include "convert/inference.h"
 #include "convert/opset.h"
 #include "convert/raising.h"
@@ -265,6 +266,7 @@ void make_functional(Program& program, bool rolls_loops) {
 
 void ready_for_python(Program& program, const AllowedOps& allowed) {
   Graph& graph = *program.model.graph;
+  fold_program(graph);
   to_code(graph, allowed);
   simplify_for_code(graph);
   expect_dialect(graph, Dialect::Code);

@@ -49,9 +49,23 @@ void name_scalar_overload(Node& node) {
   if (find_aten_op(node) == nullptr) node.overload = "Tensor";
 }
 
-/// The scale that attention has anyway.
-void leave_out_scale(Node& node) {
+/// Whether it lets everything be seen.
+bool is_open_mask(const Value* mask) {
+  if (mask == nullptr || !mask->constant || mask->sparse || mask->constant->dtype != DType::Bool) return false;
+  const Tensor& tensor = *mask->constant;
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    if (element_as_int(tensor, i) == 0) return false;
+  }
+  return true;
+}
+
+/// The scale that attention has anyway, and a mask that hides nothing.
+void simplify_attention(Node& node) {
   if (!is_aten(node, "scaled_dot_product_attention")) return;
+  if (is_open_mask(operand(node, "attn_mask"))) {
+    node.set_input(node.find_attribute("attn_mask")->value.get<Operand>()->index, nullptr);
+    node.take_attribute("attn_mask");
+  }
   const Value* query = operand(node, "query");
   const auto scale = number_of(node, "scale");
   if (!scale || query == nullptr || query->type.rank().value_or(0) < 1) return;
@@ -97,7 +111,7 @@ void check_nodes(Graph& graph, const AllowedOps& allowed, std::map<std::string, 
   for (Node& node : graph) {
     for (const GraphPtr& subgraph : subgraphs_of(node)) check_nodes(*subgraph, allowed, missing);
     name_scalar_overload(node);
-    leave_out_scale(node);
+    simplify_attention(node);
     const AtenOpEntry* entry = find_aten_op(node);
     if (entry != nullptr) {
       in_context([&] { return "checking " + full_name(node); }, [&] { check_arguments(node, entry->signature); });
