@@ -16,15 +16,16 @@
 namespace tonnx {
 namespace {
 
-constexpr size_t kFewNodes = 6;              // say what they compute better than a constant does
-constexpr size_t kMostNodes = 4096;          // of one constant
-constexpr size_t kMostConstants = 256;       // of one program
-constexpr int64_t kMostElements = 1 << 20;   // of one constant
+constexpr size_t kFewNodes = 6;             // say what they compute better than a constant does
+constexpr size_t kMostNodes = 4096;         // of one constant
+constexpr size_t kMostConstants = 256;      // of one program
+constexpr int64_t kMostElements = 1 << 20;  // of one constant
 
 bool is_known(const Value* value) {
   if (value == nullptr || !value->type.is_tensor() || value->type.dtype == DType::Undefined || !value->type.shape)
     return false;
-  return std::all_of(value->type.shape->begin(), value->type.shape->end(), [](const Dim& d) { return d.is_constant(); });
+  return std::all_of(value->type.shape->begin(), value->type.shape->end(),
+                     [](const Dim& d) { return d.is_constant(); });
 }
 
 /// What fills a tensor of the sizes of another; nothing for other nodes.
@@ -64,10 +65,10 @@ class ProgramFolding {
     if (entry == nullptr || entry->op->raise == nullptr || !subgraphs_of(node).empty()) return false;
     if (!std::all_of(node.outputs().begin(), node.outputs().end(), is_known)) return false;
     return filled_with(node) || std::all_of(node.inputs().begin(), node.inputs().end(), [&](const Value* input) {
-      if (input == nullptr) return true;
-      if (input->constant) return !input->trainable && !input->sparse && python::is_lifted(input->name);
-      return input->producer != nullptr && free_.contains(input->producer);
-    });
+             if (input == nullptr) return true;
+             if (input->constant) return !input->trainable && !input->sparse && python::is_lifted(input->name);
+             return input->producer != nullptr && free_.contains(input->producer);
+           });
   }
 
   /// Whether others than nodes of numbers use it.

@@ -49,8 +49,7 @@ bool slices_nothing(const Node& node, const Type& before, const Type& after) {
     return found == nullptr || found->value.is_none();
   };
   const bool is_from_start = is_left_out("start") || is_integer_argument(node, "start", 0);
-  const bool is_to_end =
-      is_left_out("end") || is_integer_argument(node, "end", std::numeric_limits<int64_t>::max());
+  const bool is_to_end = is_left_out("end") || is_integer_argument(node, "end", std::numeric_limits<int64_t>::max());
   return is_from_start && (is_to_end || (before.shape && after.shape && *before.shape == *after.shape));
 }
 
