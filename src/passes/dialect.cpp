@@ -121,7 +121,9 @@ class Check {
       return;  // of the caller's own, whose inputs are its arguments
     check_operands(node);
     const AtenOpEntry& entry = get_aten_op(node);
-    if (entry.op->python.empty() && entry.op->emit == nullptr && subgraphs_of(node).empty() && node.op != "list")
+    const bool is_module = dialect_ == Dialect::Python && entry.op->module != nullptr;
+    if (entry.op->python.empty() && entry.op->emit == nullptr && !is_module && subgraphs_of(node).empty() &&
+        node.op != "list")
       fail(node, "has no form in Python");
   }
 

@@ -41,6 +41,18 @@ TEST(Dialect, Code) {
                check("%y: float32[n, 4] = aten::no_such_operator(self=%x) output %y", Dialect::Code));
 }
 
+TEST(Dialect, ProgramsAsTheyWereWritten) {
+  EXPECT_NO_THROW(check(kAtenRelu, Dialect::Script));
+  EXPECT_NO_THROW(check("%y: float32[n, 4] = aten::relu_(self=%x) output %y", Dialect::Script));
+  EXPECT_ERROR(Internal, "is one of ONNX", check(kOnnxRelu, Dialect::Script));
+}
+
+TEST(Dialect, WhatOnlyPythonHas) {
+  constexpr const char* kLeast = "%y = tonnx::finfo_min(self=%x) output %y";
+  EXPECT_NO_THROW(check(kLeast, Dialect::Python));
+  EXPECT_ERROR(Internal, "is for Python only", check(kLeast, Dialect::Code));
+}
+
 /// A branch, a loop, a sequence and sizes: what the dialects say differently.
 constexpr const char* kModel = R"(ir_version 8
 opset 17
@@ -75,6 +87,7 @@ TEST(Dialect, HoldsAtEachStepOfAConversion) {
     check_dialect(*compilation.graph(), dialect);
   }
   const GraphPtr graph = compilation.graph();
+  EXPECT_ERROR(Internal, "no edges lead", compilation.bring_to(Dialect::Script));
   to_exported(*graph);
   check_dialect(*graph, Dialect::Exported);
   EXPECT_ERROR(Internal, "has no place in code", check_dialect(*graph, Dialect::Code));
