@@ -12,6 +12,7 @@
 
 #include "base/budget.h"
 #include "base/error.h"
+#include "convert/compilation.h"
 #include "convert/pipeline.h"
 #include "convert/simplify.h"
 #include "ir/model.h"
@@ -115,8 +116,8 @@ struct Model::Content {
   core::Program program;  // of a model of ONNX the first half
   Format format = Format::Onnx;
   core::Limits limits;
-  uint64_t input_bytes = 0;                     // in proportion to which the limits are
-  bool is_functional = false;                   // of a program: nothing writes to a tensor any more
+  uint64_t input_bytes = 0;  // in proportion to which the limits are
+  core::Dialect dialect = core::Dialect::Stored;
   bool declares_values = true;                  // whether a file says the types of values between the nodes
   mutable std::atomic<bool> is_checked = true;  // since it was last edited; several threads may look at one model
 
@@ -149,14 +150,14 @@ void check_edited(const Model::Content& content);
 
 /// A copy that a conversion may change.
 core::Program copy_of(const Model::Content& content);
-/// The graph that code is written from, and the model that it is described by.
-struct Code {
+/// The conversion of a copy of a model.
+struct Conversion {
+  Conversion(const Model::Content& content, core::ConvertOptions options)
+      : program(copy_of(content)), compilation(program, content.dialect, std::move(options)) {}
+
   core::Program program;
-  core::GraphPtr graph;
+  core::Compilation compilation;
 };
-Code code_of(const Model::Content& content, const core::ConvertOptions& options);
-/// Makes a program functional, which is a model's own or a copy of it, where that was not done before.
-void make_functional(Model::Content& content, core::Program& program);
 /// What keeps a model of ONNX from becoming code.
 std::vector<UnsupportedOp> unsupported_in(const Model::Content& content, const core::LoweringOptions& options);
 

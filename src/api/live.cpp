@@ -8,6 +8,7 @@
 
 #include "formats/pt2/pt2.h"
 #include "formats/torchscript/torchscript.h"
+#include "passes/aten/to_exported.h"
 
 namespace tonnx::v1 {
 namespace {
@@ -20,14 +21,16 @@ const core::Bytes& bytes_of_tensor(const Tensor& tensor, std::string_view what) 
   return Access::tensor(tensor)->data;
 }
 
-/// The program is made functional once, and becomes ONNX any number of times.
+/// The program is brought to what torch.export has once, and becomes ONNX any number of times.
 Model model_of(core::Program program, Format format, uint64_t input_bytes, bool rolls_loops) {
   auto content = std::make_unique<Model::Content>();
   content->format = format;
   content->input_bytes = input_bytes;
   content->program = std::move(program);
-  core::make_functional(content->program, rolls_loops);
-  content->is_functional = true;
+  core::ConvertOptions options;
+  options.rolls_loops = rolls_loops;
+  core::Compilation(content->program, core::Dialect::Script, std::move(options)).bring_to(core::Dialect::Exported);
+  content->dialect = core::Dialect::Exported;
   return Access::model(std::move(content));
 }
 
@@ -71,7 +74,8 @@ Model read_script(const std::string& path, const ScriptCall& call) {
     for (const auto& [name, argument] : call.arguments)
       inner.arguments.emplace_back(name, argument_of(argument, call.inputs.size()));
     const core::BudgetScope scope;
-    core::Program program = core::read_script(path, inner);
+    core::Program program = core::read_torchscript(path, inner);
+    core::make_higher_order(*program.model.graph);
     return model_of(std::move(program), Format::TorchScript, std::filesystem::file_size(path), false);
   });
 }

@@ -69,10 +69,7 @@ void require_options(Format format, const ReadOptions& options) {
 }
 
 void put_weights(Model::Content& content, const std::vector<core::StateTensor>& weights, const std::string& path) {
-  if (content.is_onnx())
-    core::replace_weights(content.model(), weights, path, core::LoweringOptions());
-  else
-    core::replace_weights(content.program, weights, path, core::AllowedOps());
+  core::replace_weights(content.model(), content.dialect, weights, path, {});
 }
 
 Model read_from(const Origin& origin, Format format, const ReadOptions& options) {
@@ -81,6 +78,7 @@ Model read_from(const Origin& origin, Format format, const ReadOptions& options)
   require_options(format, options);
   auto content = std::make_unique<Model::Content>();
   content->format = format;
+  content->dialect = core::dialect_of(core_of(format));
   content->limits = core_of(options.limits);
   const core::BudgetScope scope(content->limits);
   content->program = read_program(origin, format, options);
@@ -227,7 +225,7 @@ Model Model::clone() const {
     copy->format = content_->format;
     copy->limits = content_->limits;
     copy->input_bytes = content_->input_bytes;
-    copy->is_functional = content_->is_functional;
+    copy->dialect = content_->dialect;
     copy->declares_values = content_->declares_values;
     copy->is_checked = content_->is_checked.load();
     return Access::model(std::move(copy));

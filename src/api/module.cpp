@@ -122,19 +122,18 @@ struct ModuleConversion::Content {
   core::Model& graph_model() { return inner().model(); }
 
   /// The code, with the module that is told of but not made here.
-  core::PythonModule python(const core::PythonOptions& options) {
-    return inner().is_onnx() ? core::python_of(*lowered, graph_model(), options)
-                             : core::write_python(*lowered, graph_model(), options);
+  core::PythonModule python(const core::PythonOptions& options) { return compilation->python(options); }
+  std::vector<const core::Node*> external_nodes() {
+    return core::external_nodes(graph_model(), compilation ? compilation->lowering() : core::LoweringOptions());
   }
   void require_modules(size_t count) {
-    const size_t nodes = core::external_nodes(graph_model(), options).size();
+    const size_t nodes = external_nodes().size();
     core::require(count == nodes, "{} modules are given for {} nodes that are taken over", count, nodes);
   }
 
   Model model;
   Step step = Step::Read;
-  core::LoweringOptions options;
-  core::GraphPtr lowered;
+  std::optional<core::Compilation> compilation;  // from the step on that prepares it
   CopiesPtr copies;
 };
 
@@ -178,12 +177,13 @@ void ModuleConversion::prepare(const std::vector<ExternalOp>& external) {
     const ModelBudget budget(inner);
     if (inner.is_onnx()) {
       check_edited(inner);
-      content_->options.external = nodes_of(external);
-      core::prepare(inner.model(), content_->options);
     } else {
       core::require(external.empty(), "operators of a program of PyTorch cannot be taken over");
-      make_functional(inner, inner.program);
     }
+    content_->compilation.emplace(inner.program, inner.dialect);
+    content_->compilation->lowering().external = nodes_of(external);
+    content_->compilation->bring_to(inner.is_onnx() ? core::Dialect::Onnx : core::Dialect::Exported);
+    if (!inner.is_onnx()) inner.dialect = core::Dialect::Exported;
     content_->step = Content::Step::Prepared;
   });
 }
@@ -191,8 +191,7 @@ void ModuleConversion::prepare(const std::vector<ExternalOp>& external) {
 std::vector<NodeView> ModuleConversion::external_nodes() const {
   return translated([&] {
     std::vector<NodeView> result;
-    for (const core::Node* node : core::external_nodes(content_->graph_model(), content_->options))
-      result.push_back(view_of(node));
+    for (const core::Node* node : content_->external_nodes()) result.push_back(view_of(node));
     return result;
   });
 }
@@ -204,16 +203,15 @@ void ModuleConversion::lower(const std::vector<ExternalCall>& calls, const std::
     const ModelBudget budget(inner);
     if (inner.is_onnx()) {
       core::require(allow_ops.empty(), "operators are allowed in programs of PyTorch, and this is a model of ONNX");
-      const size_t nodes = core::external_nodes(inner.model(), content_->options).size();
+      const size_t nodes = content_->external_nodes().size();
       core::require(calls.empty() || calls.size() == nodes, "{} calls are given for {} nodes that are taken over",
                     calls.size(), nodes);
-      content_->options.mappings.clear();
-      for (const ExternalCall& call : calls) content_->options.mappings.push_back({call.inputs, call.outputs});
-      content_->lowered = core::lower_for_python(inner.model(), content_->options);
-    } else {
-      core::ready_for_python(inner.program, core::AllowedOps(allow_ops));
-      content_->lowered = inner.model().graph;
+      auto& mappings = content_->compilation->lowering().mappings;
+      mappings.clear();
+      for (const ExternalCall& call : calls) mappings.push_back({call.inputs, call.outputs});
     }
+    content_->compilation->options().allow_ops = core::AllowedOps(allow_ops);
+    content_->compilation->bring_to(core::Dialect::Code);
     content_->step = Content::Step::Lowered;
   });
 }

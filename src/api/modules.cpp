@@ -98,13 +98,11 @@ class Modules {
 ModuleInfo Model::modules(const WriteOptions& options) const {
   return translated([&] {
     const ModelBudget budget(*content_);
-    const Code code = code_of(*content_, core_of(options));
-    if (content_->is_onnx()) core::find_code_modules(*code.graph);
-    core::ModuleTree tree =
-        core::find_module_tree(*code.graph, options.flat ? core::TreeNames::Flat : core::TreeNames::Nested);
-    if (!options.flat) core::arrange_modules(*code.graph, tree);
-    Modules modules(*code.graph, tree);
-    return modules.info_of(*core::outline(*code.graph, tree), {}, {});
+    Conversion conversion(*content_, core_of(options));
+    const core::ModuleTree tree = conversion.compilation.modules();
+    const core::Graph& graph = *conversion.compilation.graph();
+    Modules modules(graph, tree);
+    return modules.info_of(*core::outline(graph, tree), {}, {});
   });
 }
 

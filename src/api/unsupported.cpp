@@ -44,24 +44,24 @@ std::vector<UnsupportedOp> entries_of(const core::Error& e) {
   return {{{}, {}, 0, std::move(places), e.text()}};
 }
 
-std::vector<UnsupportedOp> not_written(core::Program& program, const core::ConvertOptions& options) {
+std::vector<UnsupportedOp> not_written(core::Compilation& compilation) {
   std::vector<UnsupportedOp> result;
-  const core::Program copy{core::clone(program.model), program.output_names};
-  for (core::UnwrittenOp& op : core::find_unwritten(*copy.model.graph, options.allow_ops))
+  const core::Model copy = core::clone(compilation.model());
+  for (core::UnwrittenOp& op : core::find_unwritten(*copy.graph, compilation.options().allow_ops))
     result.push_back(entry_of(op.target, std::move(op.places),
                               op.can_be_allowed ? "it is not known; allow_ops has the code call it" : ""));
-  if (result.empty()) core::ready_for_python(program, options.allow_ops);
+  if (result.empty()) compilation.bring_to(core::Dialect::Code);
   return result;
 }
 
-std::vector<UnsupportedOp> not_raised(const core::Program& program, const core::ConvertOptions& options) {
+std::vector<UnsupportedOp> not_raised(core::Compilation& compilation) {
   std::vector<UnsupportedOp> result;
-  for (core::UnsupportedAten& op : core::find_unsupported_aten(*program.model.graph, options.custom.get()))
+  for (core::UnsupportedAten& op :
+       core::find_unsupported_aten(*compilation.graph(), compilation.options().custom.get()))
     result.push_back(entry_of(op.target, std::move(op.paths), std::move(op.reason)));
   if (!result.empty()) return result;
-  const core::ExportOptions exporting = core::export_options(options);
-  core::Model model = core::raised_program(program, exporting);
-  return obstacles_to(model, exporting.raising.opset);
+  compilation.bring_to(core::Dialect::Onnx);
+  return obstacles_to(compilation.model(), core::export_options(compilation.options()).raising.opset);
 }
 
 }  // namespace
@@ -83,11 +83,12 @@ std::vector<UnsupportedOp> Model::unsupported(Format target, const WriteOptions&
       return unsupported_in(*content_, core::lowering_options(inner));
     if (content_->is_onnx() && !inner.opset) return {};
     const ModelBudget budget(*content_);
-    core::Program program = copy_of(*content_);
+    Conversion conversion(*content_, inner);
     try {
-      if (content_->is_onnx()) return obstacles_to(program.model, *inner.opset);
-      if (!content_->is_functional) core::make_functional(program);
-      return way.target == core::Format::Onnx ? not_raised(program, inner) : not_written(program, inner);
+      if (content_->is_onnx()) return obstacles_to(conversion.program.model, *inner.opset);
+      conversion.compilation.bring_to(core::Dialect::Exported);
+      return way.target == core::Format::Onnx ? not_raised(conversion.compilation)
+                                              : not_written(conversion.compilation);
     } catch (const core::Error& e) {
       return entries_of(e);
     }
@@ -126,20 +127,22 @@ Model::Counts Model::require_supported(Format target, const WriteOptions& option
     const core::ConvertOptions inner = core_of(options);
     const core::Route way = core::route(core_of(content_->format), name_for(target), inner);
     const ModelBudget budget(*content_);
-    core::Program program = copy_of(*content_);
+    Conversion conversion(*content_, inner);
+    core::Compilation& compilation = conversion.compilation;
+    core::Program& program = conversion.program;
     size_t nodes = 0;
     Counts counts;
     if (!content_->is_onnx()) {
-      if (!content_->is_functional) core::make_functional(program);
-      counts = counts_of(*program.model.graph);
+      compilation.bring_to(core::Dialect::Exported);
+      counts = counts_of(*compilation.graph());
       if (way.target != core::Format::Onnx) {
-        core::ready_for_python(program, inner.allow_ops);
+        compilation.bring_to(core::Dialect::Code);
         return counts;
       }
-      const auto unsupported = core::find_unsupported_aten(*program.model.graph, inner.custom.get());
+      const auto unsupported = core::find_unsupported_aten(*compilation.graph(), inner.custom.get());
       for (const core::UnsupportedAten& op : unsupported) nodes += op.paths.size();
       if (nodes > 0) fail_check(nodes, unsupported.size(), core::describe(unsupported));
-      core::onnx_of(program, core::export_options(inner));
+      compilation.bring_to(core::Dialect::Stored);
     } else if (way.target == core::Format::Onnx) {
       if (inner.opset) core::change_opset(program.model, *inner.opset);
     } else {

@@ -4,11 +4,9 @@
 #include "base/budget.h"
 #include "convert/opset.h"
 #include "convert/weights.h"
-#include "convert/write_torch.h"
 #include "formats/onnx/onnx.h"
 #include "ir/clone.h"
 #include "ir/transposed.h"
-#include "passes/aten/to_exported.h"
 
 namespace tonnx::v1 {
 
@@ -57,25 +55,6 @@ core::Program copy_of(const Model::Content& content) {
   return copy;
 }
 
-void make_functional(Model::Content& content, core::Program& program) {
-  if (!content.is_functional) core::make_functional(program);
-  if (&program == &content.program) content.is_functional = true;
-}
-
-Code code_of(const Model::Content& content, const core::ConvertOptions& options) {
-  Code code{copy_of(content), nullptr};
-  if (content.is_onnx()) {
-    const core::LoweringOptions lowering = core::lowering_options(options);
-    core::prepare(code.program.model, lowering);
-    code.graph = core::lower_for_python(code.program.model, lowering);
-  } else {
-    if (!content.is_functional) core::make_functional(code.program);
-    core::ready_for_python(code.program, options.allow_ops);
-    code.graph = code.program.model.graph;
-  }
-  return code;
-}
-
 namespace {
 
 /// Tells the caller how far it is; asked before any work too.
@@ -117,12 +96,7 @@ void write_to(const Model::Content& content, const std::string& target, std::opt
   }
   if (format && core::find_format(target) != core_of(*format))
     core::fail_unsupported("'{}' does not end as files of its format do", target);
-  core::Program program = copy_of(content);
-  if (content.is_onnx()) {
-    core::convert_model(program.model, target, options);
-  } else {
-    core::convert_program(program, target, options, source);
-  }
+  Conversion(content, options).compilation.write(target);
 }
 
 Tensor tensor_of(const core::StateTensor& entry) {
@@ -175,10 +149,8 @@ PythonCode Model::to_python_code(const WriteOptions& options) const {
     const std::string name = name_for(Format::Python);
     core::route(core_of(content_->format), name, inner);
     const ModelBudget budget(*content_);
-    const Code code = code_of(*content_, inner);
-    const core::PythonOptions python = core::file_options(name, options.flat);
-    const core::PythonModule module = content_->is_onnx() ? core::python_of(*code.graph, code.program.model, python)
-                                                          : core::write_python(*code.graph, code.program.model, python);
+    const core::PythonModule module =
+        Conversion(*content_, inner).compilation.python(core::file_options(name, options.flat));
     return PythonCode{module.source, state_of(module.state)};
   });
 }
@@ -192,19 +164,11 @@ Model Model::to_onnx(const WriteOptions& options) const {
     result->limits = content_->limits;
     result->input_bytes = content_->input_bytes;
     result->declares_values = content_->declares_values;
-    if (content_->is_functional) {
-      result->model() = core::onnx_of(content_->program, core::export_options(inner));
-      return Access::model(std::move(result));
-    }
-    core::Program program = copy_of(*content_);
-    if (content_->is_onnx()) {
-      core::set_dynamic_dims(program.model, inner);
-      if (inner.opset) core::change_opset(program.model, *inner.opset);
-      result->model() = std::move(program.model);
-    } else {
-      core::make_functional(program);
-      result->model() = core::onnx_of(program, core::export_options(inner));
-    }
+    Conversion conversion(*content_, inner);
+    conversion.compilation.apply_options();
+    if (content_->is_onnx() && inner.opset) core::change_opset(conversion.program.model, *inner.opset);
+    conversion.compilation.bring_to(core::Dialect::Stored);
+    result->model() = std::move(conversion.compilation.model());
     return Access::model(std::move(result));
   });
 }

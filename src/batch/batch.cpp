@@ -13,6 +13,7 @@
 #include "base/output_file.h"
 #include "base/temporary.h"
 #include "batch/state.h"
+#include "convert/compilation.h"
 #include "convert/weights.h"
 #include "formats/onnx/onnx.h"
 
@@ -150,7 +151,8 @@ class Job {
     ConvertOptions rest = job_.convert;
     rest.input_shapes.clear();
     if (!Route{Format::Onnx, *find_format(target)}.takes(RouteOption::Dynamic)) rest.dynamic.clear();
-    if (!job_.simplify) return convert_model(model, target, rest);
+    const auto write = [&] { Compilation(model, Dialect::Stored, rest).write(target); };
+    if (!job_.simplify) return write();
 
     const bool stays_onnx = find_format(target) == Format::Onnx;
     SimplifyFileOptions simplifying{.simplify = *job_.simplify, .external_data = job_.convert.external_data};
@@ -162,7 +164,7 @@ class Job {
       return !dim.input.empty() && std::none_of(model.graph->inputs().begin(), model.graph->inputs().end(),
                                                 [&](const Value* input) { return input->name == dim.input; });
     });
-    convert_model(model, target, rest);
+    write();
   }
 
   std::string verify(const std::string& target, JobResult& result) const {

@@ -1,4 +1,4 @@
-// pipeline.h - whole conversions, from a file to a file.
+// pipeline.h - what is asked of a conversion, and whole conversions from a file to a file.
 #pragma once
 #include <functional>
 #include <map>
@@ -16,10 +16,9 @@
 #include "formats/pt2/pt2.h"
 #include "formats/python/python.h"
 #include "ops/frame/allowed_ops.h"
+#include "passes/dialect.h"
 
 namespace tonnx {
-
-struct ScriptCall;
 
 /// How a program of PyTorch becomes ONNX.
 struct ExportOptions {
@@ -47,53 +46,25 @@ struct ConvertOptions {
   std::function<void(uint64_t, uint64_t)> progress;  // bytes of weights written, and all of them
   std::shared_ptr<const CustomOps> custom;           // operators of the user's own
   ExportOptions exporting;                           // what else is asked of ONNX that is made of a program
+  bool rolls_loops = false;                          // of a trace: those that it wrote out are loops again
   std::vector<std::byte>* memory = nullptr;  // takes the bytes of the target, whose name is only its format then
 };
 
 /// Converts by the endings of the names: .onnx to .onnx, .py, .pt2, .pt, .safetensors or .pth, and .pt2 to the same but
 /// .pt2. The last two are the weights alone, under the names that the .py has; they become one another.
 void convert_file(const std::string& source, const std::string& target, const ConvertOptions& options = {});
-OnnxWriteOptions onnx_options(const ConvertOptions& options);
-void convert_model(Model& model, const std::string& target, const ConvertOptions& options = {});
 
+OnnxWriteOptions onnx_options(const ConvertOptions& options);
 ExportOptions export_options(const ConvertOptions& options);
 LoweringOptions lowering_options(const ConvertOptions& options);
 
-/// Nothing writes to a tensor any more; what nobody uses goes away. Loops that a trace wrote out are loops again where
-/// that is asked for.
-void make_functional(Program& program, bool rolls_loops = false);
-/// Brings a functional program to the form that generated code is written from.
-void ready_for_python(Program& program, const AllowedOps& allowed = {});
-/// A program of PyTorch, made functional, in the newest opset of ONNX, with what the one that is asked for has.
-Model raised_program(const Program& program, const ExportOptions& options);
-/// A program of PyTorch, made functional, as ONNX.
-Model onnx_of(const Program& program, const ExportOptions& options);
-/// `source`: the format that the program was read from.
-void convert_program(Program& program, const std::string& target, const ConvertOptions& options = {},
-                     Format source = Format::Pt2);
-/// The program of a TorchScript archive, as torch.export would give it.
-Program read_script(const std::string& path, const ConvertOptions& options);
-Program read_script(const std::string& path, const ScriptCall& call);
-
-/// The weights of a model or program take the values of those of a file, by its own names or by those of the module
-/// that it becomes. Throws InvalidModel with all that does not fit.
-void replace_weights(Model& model, const std::vector<StateTensor>& weights, const std::string& path,
-                     const LoweringOptions& options);
-void replace_weights(Program& program, const std::vector<StateTensor>& weights, const std::string& path,
-                     const AllowedOps& allowed);
+/// The weights of a model take the values of those of a file, by its own names or by those of the module that it
+/// becomes. Throws InvalidModel with all that does not fit.
+void replace_weights(Model& model, Dialect dialect, const std::vector<StateTensor>& weights, const std::string& path,
+                     const ConvertOptions& options);
 
 /// What keeps a model from becoming PyTorch code; its functions are inlined on the way.
 std::vector<UnsupportedOp> find_unsupported(Model& model, const LoweringOptions& options = {});
-/// Inlines functions, brings the model to the newest opset and infers types; but for nodes that are taken over.
-void prepare(Model& model, const LoweringOptions& options = {});
-/// The aten graph of a model that was prepared, simplified for Python.
-GraphPtr lower_for_python(const Model& model, const LoweringOptions& options = {});
-
-/// Finds modules in it that only code has.
-void find_code_modules(Graph& graph);
-/// The code of such a graph, with modules that only code has. Its floats take the type of the model's, which may be
-/// moved to another.
-PythonModule python_of(Graph& graph, const Model& model, const PythonOptions& options);
 
 /// How code calls itself and its weights in a file of that path.
 PythonOptions file_options(const std::string& target, bool flat);

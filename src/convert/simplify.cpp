@@ -189,6 +189,7 @@ class Simplifier {
                    if (inside > 0) function.source = {};
                    changes += inside;
                  }
+                 if (changes > 0) expect_dialect(*model_.graph, pass.dialect);
                });
     entry.changes += changes;
     entry.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "formats/modules/outline.h"
-#include "formats/pt2/pt2.h"
 #include "formats/torchscript/torchscript.h"
 #include "passes/aten/match.h"
 #include "passes/aten/to_exported.h"
@@ -47,6 +46,26 @@ void swap_transposed(Graph& graph, ModuleTree& tree) {
   };
   swap(tree.tensors);
   for (Submodule& module : tree.submodules) swap(module.state);
+}
+
+/// A weight that modules share is one value: that of the module that has it.
+void join_tied(Graph& graph, ModuleTree& tree) {
+  for (Submodule& module : tree.submodules) {
+    if (module.tied_to < 0) continue;
+    const StateEntry& kept = tree.submodules[static_cast<size_t>(module.tied_to)].state[0];
+    StateEntry& other = module.state[0];
+    if (other.value == kept.value) continue;
+    Value* joined = kept.value;
+    if (kept.transposed != other.transposed) {
+      Node* swap = graph.add_node("aten", "t", graph.first());
+      Type type = other.value->type;
+      joined = graph.add_output_to(swap, graph.unique_name(other.value->name), std::move(type));
+      add_operand(*swap, "self", kept.value);
+    }
+    graph.replace_uses(other.value, joined);
+    other.value = kept.value;
+    other.transposed = kept.transposed;
+  }
 }
 
 /// Weights that are the same bytes become one in the graph, and keep their names.
@@ -116,32 +135,23 @@ void mark_modules(Graph& graph, const ModuleTree& tree, const std::set<size_t>& 
 
 }  // namespace
 
-void write_pt2_file(Graph& graph, const Model& origin, const std::string& path, const ConvertOptions& options) {
-  in_context([&] { return "writing " + path; },
-             [&] {
-               ModuleTree tree = find_module_tree(graph);
-               arrange_modules(graph, tree);
-               mark_modules(graph, tree, shared_modules(tree));
-               swap_transposed(graph, tree);
-               std::vector<StateEntry> state = state_of(tree);
-               join_equal(graph, state);
-               to_exported(graph);
-               expect_dialect(graph, Dialect::Exported);
-               mark_others(graph);
-               Pt2Options pt2;
-               for (const Value* output : origin.graph->outputs()) pt2.output_names.push_back(output->name);
-               for (const DynamicDim& dim : options.dynamic) pt2.ranges[dim.name] = {dim.low, dim.high};
-               pt2.progress = options.progress;
-               pt2.memory = options.memory;
-               write_pt2(graph, state, path, pt2);
-             });
+std::vector<StateEntry> state_for_program(Graph& graph) {
+  ModuleTree tree = module_tree_of(graph);
+  join_tied(graph, tree);
+  mark_modules(graph, tree, shared_modules(tree));
+  swap_transposed(graph, tree);
+  std::vector<StateEntry> state = state_of(tree);
+  join_equal(graph, state);
+  to_exported(graph);
+  mark_others(graph);
+  return state;
 }
 
 void write_torchscript_file(Graph& graph, const std::vector<std::string>& output_names, const std::string& path,
                             const ConvertOptions& options) {
   in_context([&] { return "writing " + path; },
              [&] {
-               ModuleTree tree = find_module_tree(graph, TreeNames::Flat);
+               ModuleTree tree = module_tree_of(graph, TreeNames::Flat);
                swap_transposed(graph, tree);
                std::erase_if(tree.tensors, is_generator);
                infer_aten_types(graph, "a");

@@ -21,9 +21,14 @@ class Check {
  private:
   void check(const Node& node) const {
     switch (dialect_) {
+      case Dialect::Stored:
       case Dialect::Onnx: check_onnx(node); break;
+      case Dialect::Script: check_script(node); break;
       case Dialect::Exported: check_exported(node); break;
-      case Dialect::Code: check_code(node); break;
+      case Dialect::Code:
+        if (is_for_python(node)) fail(node, "is for Python only");
+        [[fallthrough]];
+      case Dialect::Python: check_code(node); break;
     }
     for (const GraphPtr& subgraph : subgraphs_of(node)) {
       for (const Node& inner : *subgraph) check(inner);
@@ -77,6 +82,19 @@ class Check {
     }
   }
 
+  /// Inputs are arguments, but for those of branches and loops that only the run decides.
+  void check_script(const Node& node) const {
+    if (node.domain.empty()) fail(node, "is one of ONNX");
+    if (subgraphs_of(node).empty()) check_operands(node);
+  }
+
+  /// Modules whose classes the file defines, or that compute the same as many nodes, and types of tensors as numbers.
+  static bool is_for_python(const Node& node) {
+    constexpr std::string_view kOps[] = {"quant_linear", "quant_conv2d", "multihead_attention", "dtype_of",
+                                         "finfo_min"};
+    return is_of(node, {"tonnx"}) && std::find(std::begin(kOps), std::end(kOps), node.op.view()) != std::end(kOps);
+  }
+
   /// No operator writes, and what graphs inside a node use comes in through their inputs. Of our own library there are
   /// only lists among the outputs, and nodes of ONNX that symbolics ask for.
   void check_exported(const Node& node) const {
@@ -103,7 +121,9 @@ class Check {
       return;  // of the caller's own, whose inputs are its arguments
     check_operands(node);
     const AtenOpEntry& entry = get_aten_op(node);
-    if (entry.op->python.empty() && entry.op->emit == nullptr && subgraphs_of(node).empty() && node.op != "list")
+    const bool is_module = dialect_ == Dialect::Python && entry.op->module != nullptr;
+    if (entry.op->python.empty() && entry.op->emit == nullptr && !is_module && subgraphs_of(node).empty() &&
+        node.op != "list")
       fail(node, "has no form in Python");
   }
 
@@ -114,9 +134,12 @@ class Check {
 
 const char* name_of(Dialect dialect) {
   switch (dialect) {
+    case Dialect::Stored: return "stored";
     case Dialect::Onnx: return "onnx";
+    case Dialect::Script: return "script";
     case Dialect::Exported: return "exported";
     case Dialect::Code: return "code";
+    case Dialect::Python: return "python";
   }
   return "";
 }

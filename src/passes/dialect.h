@@ -7,9 +7,12 @@
 namespace tonnx {
 
 enum class Dialect : uint8_t {
-  Onnx,      // operators of ONNX
+  Stored,    // operators of ONNX at the opset of each node, and calls of functions, as a file has them
+  Onnx,      // operators of ONNX at the newest opset, with the types of values
+  Script,    // aten as a program was written: operators may write to tensors, and have other names than the newest ones
   Exported,  // aten as torch.export gives it: functional, sizes as integers, graphs of torch.ops.higher_order
   Code,      // aten as Python is written: lists, loops, branches and numbers of the library tonnx
+  Python,    // code with modules, and types of numbers, that Python alone has
 };
 
 const char* name_of(Dialect dialect);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "passes/aten/whole_attention.h"
 #include "passes/passes.h"
 
 namespace tonnx {
@@ -210,6 +211,11 @@ constexpr Pass kPasses[] = {
      .dialect = Dialect::Code,
      .phase = Phase::Code,
      .on_aten = find_sources_of_sizes},
+    {.name = "recognise_matrix_layers",
+     .sentence = "makes a product of a matrix with a constant one, and the sum in it, one linear layer",
+     .dialect = Dialect::Code,
+     .phase = Phase::Code,
+     .on_aten = recognise_matrix_layers},
     {.name = "cancel_flattening",
      .sentence = "multiplies a tensor with a constant matrix as it is, and not its rows as those of another matrix",
      .dialect = Dialect::Code,
@@ -325,6 +331,26 @@ constexpr Pass kPasses[] = {
      .dialect = Dialect::Code,
      .phase = Phase::Code,
      .on_aten = remove_dead_aten},
+    {.name = "recognise_quant_layers",
+     .sentence = "makes a layer whose input is quantised as it comes a module that does both",
+     .dialect = Dialect::Python,
+     .phase = Phase::Python,
+     .on_aten = recognise_quant_layers},
+    {.name = "recognise_whole_attention",
+     .sentence = "makes an attention with its projections nn.MultiheadAttention",
+     .dialect = Dialect::Python,
+     .phase = Phase::Python,
+     .on_aten = recognise_whole_attention},
+    {.name = "share_concats",
+     .sentence = "makes a concatenation that begins with all of another one out of it",
+     .dialect = Dialect::Python,
+     .phase = Phase::Python,
+     .on_aten = share_concats},
+    {.name = "follow_float_type",
+     .sentence = "makes floats that are made of integers, or of nothing, in the type that the model computes in",
+     .dialect = Dialect::Python,
+     .phase = Phase::Python,
+     .on_aten = follow_float_type},
 };
 
 template <class Function>
@@ -344,9 +370,11 @@ std::span<const Pass> simplify_passes() {
   return {std::begin(kPasses), end};
 }
 
-void simplify_for_code(Graph& graph) {
+void run_passes(Graph& graph, Phase phase) {
   for (const Pass& pass : kPasses) {
-    if (pass.phase == Phase::Code) pass.on_aten(graph);
+    if (pass.phase != phase) continue;
+    pass.on_aten(graph);
+    expect_dialect(graph, pass.dialect);
   }
 }
 

@@ -13,6 +13,7 @@ namespace tonnx {
 enum class Phase : uint8_t {
   Simplify,  // tonnx simplify: ONNX, in rounds until nothing changes
   Code,      // on the way to code: aten, each once
+  Python,    // on the way from code to Python: the same
 };
 
 /// Whether a pass of its phase runs where nobody named it.
@@ -47,8 +48,8 @@ struct Pass {
 /// All passes, by phase, in the order in which they run.
 std::span<const Pass> pass_table();
 std::span<const Pass> simplify_passes();
-/// Runs the passes of the phase Code.
-void simplify_for_code(Graph& graph);
+/// Runs the passes of a phase of aten, and checks the dialect behind each where expect_dialect() does.
+void run_passes(Graph& graph, Phase phase);
 
 /// The name of the pass with that function.
 std::string_view pass_name(bool (*on_node)(Node&, Rewriter&));

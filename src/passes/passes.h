@@ -40,6 +40,9 @@ void roll_loops(Graph& graph);
 /// aten: a matrix product with a constant, and the sum with a constant vector behind it, become linear.
 void recognise_linear(Graph& graph);
 
+/// aten: products of matrices one of which is constant, with or without the sum with a constant vector, become linear.
+void recognise_matrix_layers(Graph& graph);
+
 /// aten: weights that the file reshapes before it computes with them have the sizes of the file, and are reshaped
 /// there.
 void restore_weight_shapes(Graph& graph);

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "checks.h"
-#include "convert/pipeline.h"
+#include "convert/compilation.h"
 #include "ops/frame/allowed_ops.h"
 #include "ops/frame/aten_types.h"
 #include "ops/frame/op_def.h"
@@ -114,8 +114,9 @@ TEST(Tables, EveryAtenOperatorThatIsLoweredToHasTypes) {
   const auto lower = [&](const Model& model) {
     try {
       Model copy = parse_model(print(model));
-      prepare(copy);
-      const GraphPtr aten = lower_for_python(copy);
+      Compilation compilation(copy, Dialect::Stored);
+      compilation.bring_to(Dialect::Code);
+      const GraphPtr aten = compilation.graph();
       ++lowered;
       expect_typed(*aten, without);
     } catch (const Error&) {  // what is no model, or not supported
@@ -202,11 +203,12 @@ void expect_no_internal_error(const Model& model) {
   const std::string text = print(model);
   try {
     Model copy = parse_model(text);
-    prepare(copy);
+    Compilation compilation(copy, Dialect::Stored);
+    compilation.bring_to(Dialect::Onnx);
     check_invariants(*copy.graph);
-    const GraphPtr aten = lower_for_python(copy);
-    check_invariants(*aten);
-    write_python(*aten, copy, {.weights_file = "w.safetensors", .title = "m", .external = {}});
+    compilation.bring_to(Dialect::Code);
+    check_invariants(*compilation.graph());
+    compilation.python({.weights_file = "w.safetensors", .title = "m", .external = {}});
   } catch (const Error& e) {
     EXPECT_NE(e.kind(), ErrorKind::Internal) << e.what() << "\n" << text;
   } catch (const std::exception& e) {

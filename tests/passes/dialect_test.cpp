@@ -2,7 +2,7 @@
 #include "passes/dialect.h"
 
 #include "checks.h"
-#include "convert/pipeline.h"
+#include "convert/compilation.h"
 #include "passes/aten/to_code.h"
 #include "passes/aten/to_exported.h"
 #include "passes/pass_table.h"
@@ -41,6 +41,18 @@ TEST(Dialect, Code) {
                check("%y: float32[n, 4] = aten::no_such_operator(self=%x) output %y", Dialect::Code));
 }
 
+TEST(Dialect, ProgramsAsTheyWereWritten) {
+  EXPECT_NO_THROW(check(kAtenRelu, Dialect::Script));
+  EXPECT_NO_THROW(check("%y: float32[n, 4] = aten::relu_(self=%x) output %y", Dialect::Script));
+  EXPECT_ERROR(Internal, "is one of ONNX", check(kOnnxRelu, Dialect::Script));
+}
+
+TEST(Dialect, WhatOnlyPythonHas) {
+  constexpr const char* kLeast = "%y = tonnx::finfo_min(self=%x) output %y";
+  EXPECT_NO_THROW(check(kLeast, Dialect::Python));
+  EXPECT_ERROR(Internal, "is for Python only", check(kLeast, Dialect::Code));
+}
+
 /// A branch, a loop, a sequence and sizes: what the dialects say differently.
 constexpr const char* kModel = R"(ir_version 8
 opset 17
@@ -68,10 +80,14 @@ graph g {
 
 TEST(Dialect, HoldsAtEachStepOfAConversion) {
   Model model = parse_model(kModel);
-  prepare(model);
-  check_dialect(*model.graph, Dialect::Onnx);
-  const GraphPtr graph = lower_for_python(model);
-  check_dialect(*graph, Dialect::Code);
+  Compilation compilation(model, Dialect::Stored);
+  for (const Dialect dialect : {Dialect::Onnx, Dialect::Code}) {
+    compilation.bring_to(dialect);
+    EXPECT_EQ(compilation.dialect(), dialect);
+    check_dialect(*compilation.graph(), dialect);
+  }
+  const GraphPtr graph = compilation.graph();
+  EXPECT_ERROR(Internal, "no edges lead", compilation.bring_to(Dialect::Script));
   to_exported(*graph);
   check_dialect(*graph, Dialect::Exported);
   EXPECT_ERROR(Internal, "has no place in code", check_dialect(*graph, Dialect::Code));
@@ -91,7 +107,7 @@ TEST(PassTable, NamesAndFunctionsAreThere) {
     const int functions =
         (pass.on_node != nullptr) + (pass.on_graph != nullptr) + (pass.on_model != nullptr) + (pass.on_aten != nullptr);
     EXPECT_EQ(functions, 1);
-    EXPECT_EQ(pass.on_aten != nullptr, pass.phase == Phase::Code);
+    EXPECT_EQ(pass.on_aten != nullptr, pass.phase != Phase::Simplify);
     EXPECT_EQ(pass.dialect == Dialect::Onnx, pass.phase == Phase::Simplify);
     EXPECT_FALSE(pass.before_lowering && pass.when == When::OnRequest);
   }

@@ -5,6 +5,7 @@
 #include "formats/modules/bodies.h"
 #include "formats/modules/outline.h"
 #include "formats/modules/repeats.h"
+#include "formats/modules/ties.h"
 #include "ops/frame/trained_scalar.h"
 
 namespace tonnx {
@@ -107,6 +108,14 @@ void arrange_modules(const Graph& graph, ModuleTree& tree) {
   move_constants(graph, tree);
   shorten_paths(graph, tree);
   find_repeats(graph, tree);
+}
+
+ModuleTree module_tree_of(const Graph& graph, TreeNames naming) {
+  ModuleTree tree = find_module_tree(graph, naming);
+  if (naming == TreeNames::Flat) return tree;
+  tie_modules(graph, tree);
+  arrange_modules(graph, tree);
+  return tree;
 }
 
 }  // namespace tonnx

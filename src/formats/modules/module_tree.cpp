@@ -7,7 +7,6 @@
 #include <cctype>
 #include <functional>
 #include <map>
-#include <unordered_set>
 
 #include "base/error.h"
 #include "base/join.h"
@@ -94,8 +93,8 @@ class TreeFinder {
     if (naming_ == TreeNames::Nested && names_a_part(*spec)) return note_parts(*spec);
     const bool owned = std::any_of(spec->weights.begin(), spec->weights.end(),
                                    [&](const ModuleSpec::Weight& weight) { return owned_.contains(weight.value); });
-    if (owned) return;  // its weight belongs to another module: the function is called with it
-    for (const ModuleSpec::Weight& weight : spec->weights) owned_.insert(weight.value);
+    if (owned) return borrow(node, *spec);
+    for (const ModuleSpec::Weight& weight : spec->weights) owned_.emplace(weight.value, result_.submodules.size());
     by_key_[key] = result_.submodules.size();
     result_.submodule_of[&node] = result_.submodules.size();
     Submodule submodule{path_for(node, *spec), std::move(*spec), {}};
@@ -106,6 +105,13 @@ class TreeFinder {
       submodule.state.push_back({std::move(weight.attribute), weight.value, weight.transposed, trainable});
     }
     result_.submodules.push_back(std::move(submodule));
+  }
+
+  /// Its weight belongs to another module: the function is called with it, but where it is a module that shares it.
+  void borrow(const Node& node, ModuleSpec& spec) {
+    if (naming_ == TreeNames::Flat || spec.weights.size() != 1) return;
+    const size_t owner = owned_.at(spec.weights[0].value);
+    result_.borrowers.push_back({&node, std::move(spec), owner});
   }
 
   /// `in_proj_weight` is a parameter of the module around, and not the weight of a layer of its own. But `conv.weight`
@@ -292,7 +298,7 @@ class TreeFinder {
   TreeNames naming_;
   ModuleTree result_;
   python::NameSet names_;
-  std::unordered_set<const Value*> owned_;                                // the weights of submodules
+  std::unordered_map<const Value*, size_t> owned_;                        // the submodules that have weights
   std::unordered_map<const Value*, std::pair<std::string, bool>> parts_;  // their names; whether they are turned
   std::map<std::string, size_t> by_key_;
   std::map<std::string, int> numbers_;

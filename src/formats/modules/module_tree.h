@@ -32,11 +32,19 @@ struct Submodule {
   int tied_to = -1;     // the module whose weight it has
 };
 
+/// The call of a layer whose weight another one has: an embedding, and the layer at the end that multiplies with it.
+struct Borrower {
+  const Node* node;
+  ModuleSpec spec;
+  size_t owner;  // among the submodules
+};
+
 /// What belongs to a model: the same for all forms that it is written in.
 struct ModuleTree {
   std::vector<StateEntry> tensors;  // parameters and buffers of the model itself, and random generators
   std::vector<Submodule> submodules;
   std::unordered_map<const Node*, size_t> submodule_of;  // nodes that are calls of a submodule
+  std::vector<Borrower> borrowers;                       // whose weights `tie_modules` gives them
   std::vector<std::string> external_names;               // of the modules that converters of the user's own made
   std::unordered_map<const Node*, std::string> places;   // of nodes whose names do not say where they are
   Words words;                                           // that code calls values by

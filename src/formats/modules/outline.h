@@ -60,6 +60,9 @@ bool may_share(const Graph& graph, const Value& value);
 /// further than to the block that has them; parts of the graph that repeat are blocks if no names say so.
 void arrange_modules(const Graph& graph, ModuleTree& tree);
 
+/// The modules of a model, as all writers take them: found, tied where they share weights, and arranged.
+ModuleTree module_tree_of(const Graph& graph, TreeNames naming = TreeNames::Nested);
+
 /// The model, whose graph holds calls of its parts. `tree` stays as long as it.
 std::shared_ptr<ModulePart> outline(const Graph& graph, const ModuleTree& tree);
 

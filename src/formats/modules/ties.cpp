@@ -102,11 +102,12 @@ class Ties {
     for (size_t i = 0; i < tree.submodules.size(); ++i) {
       if (is_matrix(tree.submodules[i]) && is_named(i) && (calls[i] > 1 || !alike(i).empty())) owners_.push_back(i);
     }
-    if (!owners_.empty()) find_places(graph);
+    if (!owners_.empty() || !tree.borrowers.empty()) find_places(graph);
   }
 
   void run() {
     for (const size_t owner : owners_) tie(owner);
+    for (const Borrower& each : tree_.borrowers) lend(each);
   }
 
  private:
@@ -158,6 +159,21 @@ class Ties {
     }
     if (ties.size() + (is_called ? 1 : 0) < 2) return;  // another name is not another module
     for (const auto& [path, each] : ties) add(each, owner);
+  }
+
+  /// A layer that is another module than the one whose weight it has, as the name of its node says.
+  void lend(const Borrower& borrower) {
+    const Submodule owner = tree_.submodules[borrower.owner];
+    const ModuleSpec::Weight& weight = borrower.spec.weights[0];
+    const std::string path = python::path_of_node(borrower.node->name);
+    if (!is_matrix(owner) || !is_named(borrower.owner) || !at_.contains(path) || path == owner.name ||
+        weight.transposed != owner.state[0].transposed || !is_layer(path, borrower.owner))
+      return;
+    Submodule made{path, borrower.spec, owner.state, true, static_cast<int>(borrower.owner)};
+    made.spec.weights.clear();
+    names_.add(path);
+    tree_.submodule_of[borrower.node] = tree_.submodules.size();
+    tree_.submodules.push_back(std::move(made));
   }
 
   /// Those without names that may have the weight of this one, in the order of the tree.

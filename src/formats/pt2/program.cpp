@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/identifier.h"
 #include "base/json.h"
+#include "formats/modules/stack_classes.h"
 #include "formats/pt2/check_program.h"
 #include "formats/pt2/dtype.h"
 #include "formats/pt2/json_access.h"
@@ -403,6 +404,7 @@ class ProgramReader {
     add_inputs(*model.graph, reader, json, signature);
     reader.add_nodes();
     add_outputs(*model.graph, reader, json, signature);
+    note_stack_classes(*model.graph);
     model.producer_name = "torch.export";
     if (const Json* version = find(program_, "torch_version"); version && version->IsString())
       model.producer_version = text_of(*version, "a version");

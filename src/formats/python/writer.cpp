@@ -9,7 +9,6 @@
 #include "base/utf8.h"
 #include "formats/modules/module_tree.h"
 #include "formats/modules/places.h"
-#include "formats/modules/ties.h"
 #include "formats/python/classes.h"
 #include "formats/python/layout.h"
 #include "formats/python/python.h"
@@ -265,11 +264,7 @@ std::string class_sources(const ModuleTree& tree) {
 
 PythonModule write_python(const Graph& graph, const Model& origin, const PythonOptions& options) {
   using namespace python;
-  ModuleTree tree = find_module_tree(graph, options.flat ? TreeNames::Flat : TreeNames::Nested);
-  if (!options.flat) {
-    tie_modules(graph, tree);
-    arrange_modules(graph, tree);
-  }
+  ModuleTree tree = module_tree_of(graph, options.flat ? TreeNames::Flat : TreeNames::Nested);
   tree.words = find_words(graph);
   std::vector<StateTensor> state = state_tensors(tree, options);
   const std::shared_ptr<ModulePart> model = outline(graph, tree);

@@ -34,6 +34,9 @@ inline constexpr const char* kInFloats =
 /// That an operator is not known.
 std::string no_operator(std::string_view library, std::string_view op);
 
+/// What numbers that a trace wrote down as tensors are called, as torch.export has it.
+inline constexpr std::string_view kLiteral = "lifted_tensor";
+
 class ScriptCalls {
  public:
   explicit ScriptCalls(Graph& main) : main_(main), sizes_("s") { place.graph = &main; }

@@ -36,7 +36,7 @@ Item Interpreter::tensor_of(const PickleValue& value, const std::string& path, b
   const TensorPtr tensor = in_context([&] { return error_text("reading tensor '{}'", path); },
                                       [&] { return archive_.tensor(value, is_constant).tensor; });
   // a number that a trace wrote down as a tensor: what the code makes of it and of known sizes is known
-  if (is_constant && tensor->dims.empty()) return Item::tensor(calls_.constant(tensor, "constant"));
+  if (is_constant && tensor->dims.empty()) return Item::tensor(calls_.constant(tensor, kLiteral));
   auto [at, is_new] = weights_.try_emplace(tensor.get(), nullptr);
   if (is_new) {
     at->second = calls_.constant(tensor, is_constant ? "constant" : path);

@@ -143,7 +143,7 @@ Item Interpreter::make_tensor(const Arguments& arguments) {
   const DType wanted = has_type ? dtype_of(dtype->integer) : own;
   if (std::all_of(leaves.begin(), leaves.end(), [](const Item& i) { return i.is_number() && i.is_constant(); })) {
     if (leaves.size() == 1 && dims.empty() && wanted == DType::Int64) {
-      Item tensor = Item::tensor(calls_.constant(make_scalar(wanted, real_of(leaves[0])), "constant"));
+      Item tensor = Item::tensor(calls_.constant(make_scalar(wanted, real_of(leaves[0])), kLiteral));
       tensor.number = std::make_shared<Item>(leaves[0]);
       return tensor;
     }

@@ -37,13 +37,12 @@ std::string_view without_number(std::string_view text) {
   return text;
 }
 
-/// `blocks.0.lifted_tensor_3`: a constant that torch.export found in the code of a module.
+}  // namespace
+
 bool is_lifted(std::string_view name) {
   const std::string_view last = without_number(name.substr(name.rfind('.') + 1));
   return last == "lifted_tensor" || last == "_lifted_tensor_constant" || last == "_tensor_constant";
 }
-
-}  // namespace
 
 std::string identifier(std::string_view text) {
   std::string result;

@@ -16,6 +16,9 @@ bool is_made_up(std::string_view name);
 /// Whether it is the name of a tensor in a state dict of PyTorch's, which is to stay: `encoder.layer.0.gamma`.
 bool is_state_key(std::string_view name);
 
+/// Whether it is the name that tracing gives a number or a tensor which the model's code says: `lifted_tensor_0`.
+bool is_lifted(std::string_view name);
+
 /// `/layer1/layer1.0/conv1/Conv` gives `layer1.0.conv1`; empty where the name of the node says nothing.
 std::string path_of_node(std::string_view node_name);
 

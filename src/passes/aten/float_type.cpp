@@ -23,10 +23,14 @@ bool is_model_float(const Value* value) {
 /// Whether a node makes floats of what is none: of integers, or of sizes only.
 bool makes_floats(const Node& node) {
   constexpr std::array<std::string_view, 4> kFactories{"zeros", "ones", "full", "arange"};
-  const Attribute* argument = node.domain == "aten" ? node.find_attribute("dtype") : nullptr;
+  if (node.domain != "aten") return false;
+  const bool is_factory = std::find(kFactories.begin(), kFactories.end(), node.op.view()) != kFactories.end();
+  const Attribute* argument = node.find_attribute("dtype");
+  const bool is_unsaid = argument == nullptr || argument->value.is_none();
+  if (is_factory && is_unsaid && is_model_float(node.output(0))) return node.op != "arange";
   const auto* dtype = argument ? argument->value.get<DType>() : nullptr;
   if (dtype == nullptr || *dtype != DType::Float32) return false;
-  if (std::find(kFactories.begin(), kFactories.end(), node.op.view()) != kFactories.end()) return true;
+  if (is_factory) return true;
   const Value* x = is_aten(node, "to", "dtype") ? operand(node, "self") : nullptr;
   return x && x->type.is_tensor() && (x->type.dtype == DType::Bool || is_integer(x->type.dtype));
 }

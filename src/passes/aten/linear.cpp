@@ -39,7 +39,7 @@ Value* add_transpose(Graph& graph, Value* weight, Node& before) {
   return graph.add_output_to(transpose, graph.unique_name(weight->name));
 }
 
-/// 3. addmm(b, x, W) and mm(x, W) with constants W, or W.t(), and b -> linear
+/// addmm(b, x, W) and mm(x, W) with constants W, or W.t(), and b -> linear
 void replace_product(Graph& graph, Node& node) {
   const bool has_bias = is_aten(node, "addmm");
   if (!has_bias && !is_aten(node, "mm")) return;
@@ -92,9 +92,16 @@ void recognise_linear(Graph& graph) {
       if (next == last) next = last->next;
       graph.erase(last);
       if (last != node) graph.erase(node);
-    } else {
-      replace_product(graph, *node);
     }
+    node = next;
+  }
+}
+
+void recognise_matrix_layers(Graph& graph) {
+  for (Node* node = graph.first(); node != nullptr;) {
+    Node* next = node->next;
+    for (const GraphPtr& subgraph : subgraphs_of(*node)) recognise_matrix_layers(*subgraph);
+    replace_product(graph, *node);
     node = next;
   }
 }

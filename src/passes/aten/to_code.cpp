@@ -10,6 +10,7 @@
 #include "base/identifier.h"
 #include "ops/frame/node_view.h"
 #include "ops/frame/op_def.h"
+#include "passes/aten/match.h"
 #include "passes/aten/to_code_control.h"
 #include "passes/aten/to_code_copies.h"
 #include "passes/aten/to_code_numbers.h"
@@ -37,6 +38,40 @@ void check_arguments(const Node& node, const ParsedSignature& signature) {
     require(given->value.get<Operand>() || (is_number && param.name != "input"), "argument '{}' is not a tensor",
             param.name);
   }
+}
+
+/// torch.export calls a sum with a number add.Tensor; what looks for numbers knows it as add.Scalar.
+void name_scalar_overload(Node& node) {
+  if (node.domain != "aten" || node.overload != "Tensor" || operand(node, "self") == nullptr ||
+      !number_of(node, "other"))
+    return;
+  node.overload = "Scalar";
+  if (find_aten_op(node) == nullptr) node.overload = "Tensor";
+}
+
+/// Whether it lets everything be seen.
+bool is_open_mask(const Value* mask) {
+  if (mask == nullptr || !mask->constant || mask->sparse || mask->constant->dtype != DType::Bool) return false;
+  const Tensor& tensor = *mask->constant;
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    if (element_as_int(tensor, i) == 0) return false;
+  }
+  return true;
+}
+
+/// The scale that attention has anyway, and a mask that hides nothing.
+void simplify_attention(Node& node) {
+  if (!is_aten(node, "scaled_dot_product_attention")) return;
+  if (is_open_mask(operand(node, "attn_mask"))) {
+    node.set_input(node.find_attribute("attn_mask")->value.get<Operand>()->index, nullptr);
+    node.take_attribute("attn_mask");
+  }
+  const Value* query = operand(node, "query");
+  const auto scale = number_of(node, "scale");
+  if (!scale || query == nullptr || query->type.rank().value_or(0) < 1) return;
+  const auto size = query->type.shape->back().constant();
+  if (size && *size > 0 && std::abs(*scale * std::sqrt(static_cast<double>(*size)) - 1) < 1e-12)
+    node.take_attribute("scale");
 }
 
 void leave_out_defaults(Node& node, const ParsedSignature& signature) {
@@ -75,6 +110,8 @@ void make_call(Node& node) {
 void check_nodes(Graph& graph, const AllowedOps& allowed, std::map<std::string, UnwrittenOp>& missing) {
   for (Node& node : graph) {
     for (const GraphPtr& subgraph : subgraphs_of(node)) check_nodes(*subgraph, allowed, missing);
+    name_scalar_overload(node);
+    simplify_attention(node);
     const AtenOpEntry* entry = find_aten_op(node);
     if (entry != nullptr) {
       in_context([&] { return "checking " + full_name(node); }, [&] { check_arguments(node, entry->signature); });

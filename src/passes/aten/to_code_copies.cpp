@@ -5,6 +5,8 @@
 #include <array>
 #include <limits>
 
+#include "passes/aten/match.h"
+
 namespace tonnx {
 namespace {
 
@@ -31,11 +33,24 @@ bool is_integer_argument(const Node& node, std::string_view argument, int64_t wa
   return number != nullptr && *number == wanted;
 }
 
-/// x + 0 of integers: what is left of offsets that are zero in this program.
-bool adds_nothing(const Node& node, const Type& before, const Type& after) {
-  if (!is_integer(before.dtype) || !before.shape || before.shape != after.shape) return false;
-  return ((is_op_of_aten(node, "add") || is_op_of_aten(node, "sub")) && is_integer_argument(node, "other", 0)) ||
-         (is_op_of_aten(node, "mul") && is_integer_argument(node, "other", 1));
+/// Whether dropout keeps everything, in training too.
+bool drops_nothing(const Node& node) {
+  constexpr std::array<std::string_view, 4> kDropouts = {"dropout", "alpha_dropout", "feature_dropout",
+                                                         "feature_alpha_dropout"};
+  return is_any(node, kDropouts) && is_number(node, "p", 0.0);
+}
+
+/// Whether it takes all of a dimension. A size that is not known may be any.
+bool slices_nothing(const Node& node, const Type& before, const Type& after) {
+  if (!is_op_of_aten(node, "slice") || (node.find_attribute("step") && !is_integer_argument(node, "step", 1)))
+    return false;
+  const auto is_left_out = [&](std::string_view name) {
+    const Attribute* found = node.find_attribute(name);
+    return found == nullptr || found->value.is_none();
+  };
+  const bool is_from_start = is_left_out("start") || is_integer_argument(node, "start", 0);
+  const bool is_to_end = is_left_out("end") || is_integer_argument(node, "end", std::numeric_limits<int64_t>::max());
+  return is_from_start && (is_to_end || (before.shape && after.shape && *before.shape == *after.shape));
 }
 
 bool pads_nothing(const Node& node) {
@@ -56,7 +71,8 @@ bool changes_nothing(const Node& node) {
   if (is_any(node, kCopies)) return true;
   const Type &before = from->type, &after = node.output(0)->type;
   if (before.dtype == DType::Undefined || before.dtype != after.dtype) return false;
-  if (is_any(node, kCasts) || pads_nothing(node) || adds_nothing(node, before, after)) return true;
+  if (is_any(node, kCasts) || pads_nothing(node) || drops_nothing(node) || slices_nothing(node, before, after))
+    return true;
   // without a gradient there is nothing to be cut off
   if (is_op_of_aten(node, "detach")) return from->constant ? !from->trainable : is_integer(before.dtype);
   return is_any(node, kShapes) && before.shape && after.shape && *before.shape == *after.shape;

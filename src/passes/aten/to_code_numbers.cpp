@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "passes/aten/match.h"
+
 namespace tonnx {
 namespace {
 
@@ -15,7 +17,7 @@ bool is_lifted(const Value* value) {
   return last.starts_with("lifted_tensor") && (dtype == DType::Bool || is_float(dtype) || is_integer(dtype));
 }
 
-AttrValue number_of(const Tensor& tensor) {
+AttrValue literal_of(const Tensor& tensor) {
   if (tensor.dtype == DType::Bool) return element_as_int(tensor, 0) != 0;
   if (is_integer(tensor.dtype)) return element_as_int(tensor, 0);
   return element_as_double(tensor, 0);
@@ -50,9 +52,21 @@ void make_literal(Node& node) {
   // in halves the number would be rounded to them first
   if (constant.dtype != type.dtype && type.dtype != DType::Float32 && type.dtype != DType::Int64) return;
   const uint32_t index = right->index;
-  AttrValue number = number_of(constant);
+  AttrValue number = literal_of(constant);
   node.set_input(index, nullptr);
   node.set_attribute("other", std::move(number));
+}
+
+/// x + 0 of integers: what is left of offsets that are zero in this program. And x * 1 of any numbers.
+bool is_neutral(const Node& node) {
+  if (node.inputs().size() != 1 || node.outputs().size() != 1 || operand(node, "self") == nullptr) return false;
+  const Type &before = node.input(0)->type, &after = node.output(0)->type;
+  if (!before.is_tensor() || before.dtype != after.dtype || !before.shape || before.shape != after.shape) return false;
+  const bool scales = node.op == "mul" || (node.op == "div" && is_float(before.dtype));
+  if (scales && number_of(node, "other") == 1.0) return true;
+  const Attribute* other = node.find_attribute("other");
+  const auto* number = other ? other->value.get<int64_t>() : nullptr;
+  return is_integer(before.dtype) && (node.op == "add" || node.op == "sub") && number && *number == 0;
 }
 
 void make_full(Node& node) {
@@ -61,7 +75,7 @@ void make_full(Node& node) {
   const Attribute* size = node.find_attribute("size");
   if (size == nullptr) return;
   const DType dtype = node.input(0)->constant->dtype;
-  AttrValue number = number_of(*node.input(0)->constant);
+  AttrValue number = literal_of(*node.input(0)->constant);
   node.take_attribute("self");
   node.take_attribute("implicit");
   node.set_input(0, nullptr);
@@ -77,6 +91,7 @@ void make_literals(Graph& graph) {
   for (Node& node : graph) {
     for (const GraphPtr& subgraph : subgraphs_of(node)) make_literals(*subgraph);
     if (is_binary(node)) make_literal(node);
+    if (is_binary(node) && is_neutral(node)) graph.replace_uses(node.output(0), node.input(0));
     make_full(node);
   }
 }

@@ -82,10 +82,10 @@ class WholeAttention {
   bool find_inputs() {
     constexpr std::array<const char*, 3> kNames{"query", "key", "value"};
     for (size_t i = 0; i < kNames.size(); ++i) {
-      std::vector<const Node*> way;
+      std::vector<const Value*> way;
       Value* value = operand(node_, kNames[i]);
       while (value && value->producer && value->producer->graph == &graph_ && !is_aten(value->producer, "linear")) {
-        way.insert(way.begin(), value->producer);
+        way.insert(way.begin(), value);
         value = operand(*value->producer, "self");
       }
       Node* linear = value ? value->producer : nullptr;
@@ -96,7 +96,7 @@ class WholeAttention {
       for (size_t dim = 0; dim < 2; ++dim) lead_[dim] = (*shape)[dim];
       Dimensions dims{{Atom::First}, {Atom::Second}, {Atom::Three, Atom::Head, Atom::Unit}};
       int64_t part = -1;
-      for (const Node* step : way) {
+      for (const Value* step : way) {
         if (!follow(*step, dims, part)) return false;
       }
       if (part != static_cast<int64_t>(i) || !is_in_heads(dims)) return false;
@@ -130,7 +130,7 @@ class WholeAttention {
         out_ = user;
         break;
       }
-      if (operand(*user, "self") != value || !follow(*user, dims, part)) return false;
+      if (operand(*user, "self") != value || !follow(*user->output(0), dims, part)) return false;
       value = user->output(0);
     }
     if (dims.size() != 3 || dims[2] != Dimension{Atom::Head, Atom::Unit} || part >= 0) return false;
@@ -140,7 +140,16 @@ class WholeAttention {
   }
 
   /// What a step makes of the dimensions. False for all that does more than to move them, or to take one part.
-  bool follow(const Node& step, Dimensions& dims, int64_t& part) const {
+  bool follow(const Value& result, Dimensions& dims, int64_t& part) const {
+    const Node& step = *result.producer;
+    if (is_aten(step, "chunk") && number_of(step, "chunks") == 3.0) {
+      const int64_t* dim = find_int(step, "dim");
+      const size_t at = from_front(dim ? *dim : 0, dims.size());
+      if (part >= 0 || at >= dims.size() || dims[at].empty() || dims[at].front() != Atom::Three) return false;
+      part = result.output_index;
+      dims[at].erase(dims[at].begin());
+      return true;
+    }
     if (is_aten(step, "transpose", "int")) {
       const int64_t *a = find_int(step, "dim0"), *b = find_int(step, "dim1");
       if (!a || !b || from_front(*a, dims.size()) >= dims.size() || from_front(*b, dims.size()) >= dims.size())
@@ -294,6 +303,10 @@ class WholeAttention {
   Value* matrix_of(Value* mask, Node* before) {
     const Shape& shape = *mask->type.shape;
     if (!is_in_brackets(shape)) return mask;
+    Value* bare = mask;  // without the brackets that were put around it
+    while (bare && bare->type.rank() != 2 && is_aten(bare->producer, "unsqueeze") && bare->producer->graph == &graph_)
+      bare = operand(*bare->producer, "self");
+    if (bare && bare->type.shape && *bare->type.shape == Shape(shape.begin() + 2, shape.end())) return bare;
     Node* squeeze = graph_.add_node("aten", "squeeze", before);
     squeeze->overload = "dims";
     squeeze->name = node_.name;

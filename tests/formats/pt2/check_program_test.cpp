@@ -3,7 +3,7 @@
 #include "formats/pt2/check_program.h"
 
 #include "checks.h"
-#include "convert/pipeline.h"
+#include "convert/compilation.h"
 #include "formats/onnx/onnx.h"
 
 namespace tonnx {
@@ -22,8 +22,9 @@ void to_onnx(const std::string& body) {
   program.model.graph = graph_of(body);
   program.output_names = {"y"};
   pt2::check_program(*program.model.graph);
-  make_functional(program);
-  write_onnx_bytes(onnx_of(program, {}));
+  Compilation compilation(program, Dialect::Script);
+  compilation.bring_to(Dialect::Stored);
+  write_onnx_bytes(compilation.model());
 }
 
 void to_python(const std::string& body) {
@@ -31,9 +32,7 @@ void to_python(const std::string& body) {
   program.model.graph = graph_of(body);
   program.output_names = {"y"};
   pt2::check_program(*program.model.graph);
-  make_functional(program);
-  ready_for_python(program);
-  write_python(*program.model.graph, program.model, {});
+  Compilation(program, Dialect::Script).python({});
 }
 
 TEST(CheckProgram, TakesWhatPyTorchGives) {

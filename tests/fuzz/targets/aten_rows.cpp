@@ -1,6 +1,5 @@
 // aten_rows.cpp - every operator of aten's tables, in programs whose arguments and results lie.
-#include "convert/pipeline.h"
-#include "convert/write_torch.h"
+#include "convert/compilation.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/check_program.h"
 #include "fuzz/targets/draw.h"
@@ -332,21 +331,26 @@ bool convert_all_ways(const Make& make) {
     options.raising.training = call.draw().one_in(5);
     Program program = call.take();
     pt2::check_program(*program.model.graph);
-    make_functional(program);
+    ConvertOptions asked;
+    asked.opset = options.raising.opset;
+    asked.exporting = options;
+    Compilation compilation(program, Dialect::Script, asked);
+    compilation.bring_to(Dialect::Exported);
     check_invariants(*program.model.graph);
-    write_onnx_bytes(onnx_of(program, options));
+    compilation.bring_to(Dialect::Stored);
+    write_onnx_bytes(compilation.model());
   });
   for (const bool is_script : {false, true}) {
     is_accepted |= tried([&] {
       Program program = make().take();
       pt2::check_program(*program.model.graph);
-      make_functional(program);
-      ready_for_python(program);
-      check_invariants(*program.model.graph);
+      Compilation compilation(program, Dialect::Script);
+      compilation.bring_to(Dialect::Code);
+      check_invariants(*compilation.graph());
       if (is_script)
-        write_torchscript_file(*program.model.graph, program.output_names, scratch_file("rows.pt"), {});
+        compilation.write(scratch_file("rows.pt"));
       else
-        write_python(*program.model.graph, program.model, {});
+        compilation.python({});
     });
   }
   return is_accepted;

@@ -1,12 +1,12 @@
 // onnx.cpp - ONNX files: read, and taken along every route.
 #include "formats/onnx/onnx.h"
 
+#include "convert/compilation.h"
 #include "convert/opset.h"
-#include "convert/pipeline.h"
 #include "convert/simplify.h"
-#include "convert/write_torch.h"
 #include "fuzz/mutate.h"
 #include "fuzz/targets/targets.h"
+#include "ir/clone.h"
 #include "ir/text.h"
 #include "passes/pass_table.h"
 
@@ -51,15 +51,19 @@ bool convert_all_ways(const std::string& bytes, unsigned choice) {
       write_onnx_bytes(other);
     });
     tried([&] {
-      prepare(model);
-      check_invariants(*model.graph);
-      const GraphPtr aten = lower_for_python(model);
-      check_invariants(*aten);
-      write_python(*aten, model, {.weights_file = "w.safetensors", .title = "m", .external = {}});
-      print(*aten);
-      tried([&] { write_torchscript_file(*lower_for_python(model), {}, scratch_file("model.pt"), {}); });
-      tried([&] { write_pt2_file(*aten, model, scratch_file("model.pt2"), {}); });
-      check_invariants(*aten);
+      for (const char* file : {"model.pt", "model.pt2"}) {
+        tried([&] {
+          Model other = clone(model);
+          Compilation(other, Dialect::Stored).write(scratch_file(file));
+        });
+      }
+      Compilation compilation(model, Dialect::Stored);
+      for (const Dialect dialect : {Dialect::Onnx, Dialect::Code, Dialect::Python}) {
+        compilation.bring_to(dialect);
+        check_dialect(*compilation.graph(), dialect);
+      }
+      compilation.python({.weights_file = "w.safetensors", .title = "m", .external = {}});
+      print(*compilation.graph());
     });
   });
 }

@@ -3,12 +3,12 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "convert/pipeline.h"
-#include "convert/write_torch.h"
+#include "convert/compilation.h"
 #include "formats/onnx/onnx.h"
 #include "formats/pt2/dtype.h"
 #include "fuzz/mutate.h"
 #include "fuzz/targets/targets.h"
+#include "ir/clone.h"
 
 namespace tonnx::fuzz {
 namespace {
@@ -63,15 +63,15 @@ void add_weights(const Json& program, Pt2Archive& archive) {
 int convert_archive(const Pt2Archive& archive) {
   int done = tried([&] {
     Program program = read_program(archive);
-    make_functional(program);
-    write_onnx_bytes(onnx_of(program, {}));
+    Compilation compilation(program, Dialect::Script);
+    compilation.bring_to(Dialect::Stored);
+    write_onnx_bytes(compilation.model());
   });
   done += tried([&] {
     Program program = read_program(archive);
-    make_functional(program);
-    ready_for_python(program);
-    write_python(*program.model.graph, program.model, {});
-    write_torchscript_file(*program.model.graph, program.output_names, scratch_file("program.pt"), {});
+    Program other{clone(program.model), program.output_names};
+    Compilation(program, Dialect::Script).python({});
+    Compilation(other, Dialect::Script).write(scratch_file("program.pt"));
   });
   return done;
 }
