@@ -14,6 +14,8 @@ from tonnx._verify.torch_work import Counting
 if TYPE_CHECKING:
     import numpy as np
 
+_STATISTICS = ("running_mean", "running_var")  # by which PyTorch does not differentiate
+
 Factor = Callable[[int, Value], "np.ndarray | None"]
 
 
@@ -39,7 +41,11 @@ class Sum:
 
 def gradients(weights: Mapping[str, torch.Tensor], factor: Factor, run: Callable[[Sum], Any]) -> Gradients | None:
     """What `run` adds up, differentiated by each weight of floats; None where PyTorch cannot do that."""
-    floats = {name: tensor for name, tensor in weights.items() if tensor.is_floating_point()}
+    floats = {
+        name: tensor
+        for name, tensor in weights.items()
+        if tensor.is_floating_point() and not name.endswith(_STATISTICS)
+    }
     were = [tensor.requires_grad for tensor in floats.values()]
     found = Sum(factor)
     try:

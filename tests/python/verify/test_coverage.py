@@ -74,6 +74,20 @@ def test_a_difference_that_no_output_shows_is_one(ending: str, capsys: pytest.Ca
     assert main([source, "m.py", "--outputs-only"]) == 0
 
 
+def test_statistics_of_a_norm_are_no_obstacle() -> None:
+    """PyTorch does not differentiate by them; all that else is in the model is seen."""
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Conv1d(3, 4, 3), torch.nn.BatchNorm1d(4), torch.nn.Tanh())
+    torch.nn.init.normal_(net[1].running_mean)
+    tonnx.export(
+        net.eval(), torch.rand(2, 3, 9), "m.onnx", do_constant_folding=False, training=torch.onnx.TrainingMode.PRESERVE
+    )
+    tonnx.convert("m.onnx", "m.py")
+    report = tonnx.verify("m.onnx", "m.py")
+    assert report and report.coverage is not None and report.coverage.is_complete
+    assert any("running" in name for name in load_file("m.safetensors"))
+
+
 def test_draws_go_on_until_the_outputs_depend_on_all_weights() -> None:
     """The second branch is taken for large inputs only."""
 
