@@ -198,7 +198,12 @@ IntArg ModelRaising::int_of(const Dim& dim) {
 IntArg ModelRaising::int_of_atom(const Dim::Atom& atom) {
   OnnxBuilder onnx(*this);
   switch (atom.kind) {
-    case '/': return onnx.floor_div(int_of(atom.a), int_of(atom.b));
+    case '/': {
+      const IntArg a = int_of(atom.a), b = int_of(atom.b);
+      if (atom.a.is_non_negative() && atom.b.is_non_negative()) return onnx.floor_div(a, b);
+      // Div goes towards zero: (a - a mod b) is divided without a rest
+      return onnx("Div", {onnx.list(onnx.sub(a, onnx("Mod", {onnx.list(a), onnx.list(b)}))), onnx.list(b)});
+    }
     case '>': return onnx.max(int_of(atom.a), int_of(atom.b));
     case '<': return onnx.min(int_of(atom.a), int_of(atom.b));
     case '%': return onnx("Mod", {onnx.list(int_of(atom.a)), onnx.list(int_of(atom.b))});

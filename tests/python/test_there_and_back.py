@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import torch
 from models import floats, make_model, runtime_run
 from onnx import TensorProto, helper, numpy_helper
 
@@ -167,3 +168,47 @@ def test_a_loop_stacks_its_rows() -> None:
     body = loop.attribute[0].g
     assert "Concat" not in ops(body)  # ONNX Runtime dies of one with an empty list
     assert len(body.output) > len(body.input) - 1  # there are rows besides what is carried
+
+
+def test_padding_that_follows_from_an_open_size() -> None:
+    """Half of it, rounded down: what is divided is negative at some sizes (case 31000039)."""
+    pool = helper.make_node("AveragePool", ["x"], ["y"], auto_pad="SAME_LOWER", kernel_shape=[4, 4], strides=[3, 1])
+    model = make_model([pool], [floats("x", 1, 2, "height", 5)], [floats("y", 1, 2, None, None)], opset=19)
+    check(model, *({"x": array(1, 2, height, 5)} for height in (4, 5, 6, 7)))
+
+
+@pytest.mark.parametrize("start", [-3, -1, 0, 2, 7])
+@pytest.mark.parametrize("end", [-2, 3])
+def test_slice_from_where_the_run_says(start: int, end: int) -> None:
+    """Case 31000148: a number out of a tensor may count from the end, as no size does."""
+    nodes = [
+        helper.make_node("Slice", ["x", "start", "end", "axis"], ["part"]),
+        helper.make_node("Relu", ["part"], ["y"]),
+    ]
+    given = helper.make_tensor_value_info("start", TensorProto.INT64, [1])
+    constants = [ints("end", end), ints("axis", 1)]
+    model = make_model(nodes, [floats("x", 0, 5), given], [floats("y", 0, None)], constants)
+    check(model, {"x": array(0, 5), "start": np.array([start])})  # what has no elements is made by its shape alone
+
+
+def test_axes_that_the_run_says_have_no_place_in_a_program() -> None:
+    """Case 31000138: torch.export has numbers there, and no sizes."""
+    given = helper.make_tensor_value_info("axes", TensorProto.INT64, [2])
+    node = helper.make_node("ReduceSum", ["x", "axes"], ["y"])
+    model = make_model([node], [floats("x", 2, 3, 4), given], [floats("y", None, None, None)])
+    with pytest.raises(tonnx.Error, match="argument 'dim' of sum follows from data"):
+        tonnx.convert(model, "there.pt2")
+    x, axes = array(2, 3, 4), np.array([0, -1])
+    got = tonnx.convert(model)(torch.from_numpy(x), torch.from_numpy(axes))
+    np.testing.assert_allclose(got.numpy(), runtime_run(model, {"x": x, "axes": axes})[0], rtol=1e-5)
+
+
+def test_window_whose_length_the_run_says() -> None:
+    """Case 31000096: a script computes the length, and what reads it says that there is no number."""
+    given = helper.make_tensor_value_info("size", TensorProto.INT64, [])
+    model = make_model([helper.make_node("HannWindow", ["size"], ["y"])], [given], [floats("y", None)], opset=17)
+    tonnx.convert(model, "there.pt")
+    got = torch.jit.load("there.pt")(torch.tensor(7))
+    np.testing.assert_allclose(got.numpy(), runtime_run(model, {"size": np.array(7)})[0], atol=1e-6)
+    with pytest.raises(tonnx.Error, match="follows from data"):
+        tonnx.convert("there.pt", "back.onnx", input_types={"0": "int64"}, input_shapes={"0": []})
