@@ -65,6 +65,17 @@ std::optional<Dim> dim_of(const Node& node, const AttrValue& value) {
 
 }  // namespace
 
+bool is_of_tensor(const Value* number) {
+  const Node* node = number ? number->producer : nullptr;
+  if (node == nullptr || number->type.kind != Type::Kind::Int) return false;
+  if (node->op == "item") {
+    const Node* tensor = node->input(0) ? node->input(0)->producer : nullptr;
+    return tensor == nullptr || tensor->op != "clamp";
+  }
+  if (node->domain != "_operator" && node->domain != "torch") return false;
+  return std::any_of(node->inputs().begin(), node->inputs().end(), is_of_tensor);
+}
+
 std::optional<Dim> TypeNode::size(std::string_view argument) const { return dim_of(*node_, *args_.constant(argument)); }
 
 MaybeShape TypeNode::sizes(std::string_view argument) const {

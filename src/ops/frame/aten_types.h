@@ -75,6 +75,9 @@ TypeFn types_of(const AtenOp& op);
 /// bits or into an expression.
 void find_types(TypeNode& n, const AtenOp& op);
 
+/// Whether a number is read out of a tensor, where it may be negative, as no size is that a symbol stands for.
+bool is_of_tensor(const Value* number);
+
 /// The shape of both together; nothing where they do not fit.
 MaybeShape joint_shape(const Shape& a, const Shape& b);
 
