@@ -75,7 +75,25 @@ def pool_reason(node: onnx.NodeProto, known: Known) -> str:
     return ""
 
 
+def has_window_of_padding(node: onnx.NodeProto, known: Known) -> bool:
+    """Whether a window that is spread out lies beside all elements."""
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    kernel = attributes["kernel_shape"]
+    rank = len(kernel)
+    pads, strides = attributes.get("pads", [0] * 2 * rank), attributes.get("strides", [1] * rank)
+    dilations = attributes.get("dilations", [1] * rank)
+    for run in known.get(node.input[0], ()):
+        for at, size in enumerate(run.shape[2:]):
+            span = dilations[at] * (kernel[at] - 1) + 1
+            for start in range(-pads[at], size + pads[at + rank] - span + strides[at], strides[at]):
+                if not any(0 <= start + i * dilations[at] < size for i in range(kernel[at])):
+                    return True
+    return False
+
+
 def max_pool_reason(node: onnx.NodeProto, known: Known) -> str:
+    if has_window_of_padding(node, known):
+        return "the largest of no elements is the lowest number in ONNX Runtime, 0 in ONNX's evaluator, -inf in PyTorch"
     return pool_reason(node, known) or no_number_reason(node, known)
 
 
@@ -90,6 +108,48 @@ def sign_reason(node: onnx.NodeProto, known: Known) -> str:
     return "" if is_finite(node, known) else "ONNX does not say which sign what is no number has"
 
 
+def sum_reason(node: onnx.NodeProto, known: Known) -> str:
+    is_old = any(a.name == "axes" for a in node.attribute)
+    return empty_reduction_reason(node, known) if is_old else ""
+
+
+def attention_reason(node: onnx.NodeProto, known: Known) -> str:
+    runs = zip(known.get(node.input[0], ()), known.get(node.input[1], ()), strict=False)
+    is_causal = any(a.name == "unidirectional" and a.i for a in node.attribute)
+    if is_causal and any(q.ndim == 3 and q.shape[1] != k.shape[-2] for q, k in runs):
+        return (
+            "which keys a query sees where there are more of one than of the other, each kernel has its own answer to"
+        )
+    return no_number_reason(node, known)
+
+
+def single_target_reason(node: onnx.NodeProto, known: Known) -> str:
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    targets = attributes.get("n_targets", attributes.get("targets", 1))
+    if targets == 1 and attributes.get("post_transform", b"NONE") not in (b"NONE", 0):
+        return "ONNX Runtime leaves the scores of one target as they are"
+    return no_number_reason(node, known)
+
+
+def gelu_reason(node: onnx.NodeProto, known: Known) -> str:
+    given = [run for name in node.input for run in known.get(name, ())]
+    if any(not (np.abs(run.astype(np.float64)) < 1e4).all() for run in given):
+        return "the gelu of infinity is no number in PyTorch"
+    return ""
+
+
+def normalizer_reason(node: onnx.NodeProto, known: Known) -> str:
+    is_l2 = any(a.name == "norm" and a.s == b"L2" for a in node.attribute)
+    if is_l2 and any((run < 0).any() for run in known.get(node.input[0], ())):
+        return "ONNX Runtime takes the signs from numbers that it has overwritten, where the result lies in their place"
+    return no_number_reason(node, known)
+
+
+def quantised_product_reason(node: onnx.NodeProto, known: Known) -> str:
+    given = [run for name in node.input for run in known.get(name, ())]
+    return "ONNX Runtime leaves sums of nothing unwritten" if any(run.size == 0 for run in given) else ""
+
+
 def affine_grid_reason(node: onnx.NodeProto, known: Known) -> str:
     sizes = input_of(node, 1, known)
     is_aligned = any(a.name == "align_corners" and a.i for a in node.attribute)
@@ -98,10 +158,22 @@ def affine_grid_reason(node: onnx.NodeProto, known: Known) -> str:
     return no_number_reason(node, known)
 
 
+def is_halfway(image: np.ndarray, grid: np.ndarray, is_aligned: bool) -> bool:
+    """Whether a place lies in the middle of two elements."""
+    sizes = np.array(image.shape[:1:-1], np.float64)
+    places = (grid + 1) / 2 * (sizes - 1) if is_aligned else ((grid + 1) * sizes - 1) / 2
+    return bool((np.abs(places - np.floor(places) - 0.5) < 1e-4).any())
+
+
 def grid_reason(node: onnx.NodeProto, known: Known) -> str:
     grid = known.get(node.input[1], ())
     if any(not (np.abs(run) < 1e4).all() for run in grid):
         return "places far outside are turned into whole numbers that are too small for them"
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    if attributes.get("mode") == b"nearest" and attributes.get("padding_mode") == b"reflection":
+        pairs = zip(known.get(node.input[0], ()), grid, strict=False)
+        if any(is_halfway(image, places, attributes.get("align_corners") == 1) for image, places in pairs):
+            return "ONNX does not say whether a place is rounded or reflected first"
     return no_number_reason(node, known)
 
 
@@ -117,12 +189,19 @@ CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     "Sign": sign_reason,
     "GridSample": grid_reason,
     "MaxPool": max_pool_reason,
+    "GlobalMaxPool": no_number_reason,
+    "ReduceSum": sum_reason,
+    "MultiHeadAttention": attention_reason,
+    **dict.fromkeys(("TreeEnsembleRegressor", "TreeEnsemble", "LinearRegressor"), single_target_reason),
+    "QGemm": quantised_product_reason,
+    "Normalizer": normalizer_reason,
+    **dict.fromkeys(("Gelu", "BiasGelu", "FastGelu", "QuickGelu"), gelu_reason),
     "AveragePool": pool_reason,
     "LpPool": pool_reason,
     **dict.fromkeys(("ArgMax", "ArgMin", "Hardmax"), arg_reason),
     **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax"), empty_reduction_reason),
     **dict.fromkeys(("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSumSquare"), empty_reduction_reason),
-    **dict.fromkeys(("DFT", "STFT", "LRN", "Unique", "MeanVarianceNormalization"), no_number_reason),
+    **dict.fromkeys(("DFT", "STFT", "LRN", "Unique", "MeanVarianceNormalization", "CDist"), no_number_reason),
     **dict.fromkeys(("Resize", "Upsample", "RoiAlign", "Det", "ConvTranspose"), no_number_reason),
 }
 

@@ -1,4 +1,4 @@
-"""Convolutions, pools, products, norms, resizing, recurrent layers and quantisation."""
+"""Convolutions, pools, products, norms, resizing, recurrent layers, losses and attention."""
 
 from __future__ import annotations
 
@@ -287,6 +287,8 @@ def recurrent(d: Drawing, op: str) -> Block:
     time, batch, size = x.shape
     if size[0] != size[1] or size[0] < 1:
         raise Unfit("open features")
+    if op == "GRU" and any(not run.size for run in x.runs):
+        raise Unfit("ONNX Runtime dies of it")
     hidden, gates = d.rng.randint(1, 3), GATES[op]
     direction = d.rng.choice([None, "forward", "reverse", "bidirectional"])
     ways = 2 if direction == "bidirectional" else 1
@@ -331,107 +333,7 @@ def recurrent(d: Drawing, op: str) -> Block:
     return make(d, op, inputs, 3 if op == "LSTM" else 2, hidden_size=hidden, **drawn)
 
 
-# quantisation
-
-
-def zero_point(d: Drawing, kind: int, shape: tuple[int, ...] = ()) -> Value:
-    dtype = {TensorProto.INT8: np.int8, TensorProto.UINT8: np.uint8}[kind]
-    return d.constant(d.numbers.integers(-3 if kind == TensorProto.INT8 else 0, 9, shape).astype(dtype))
-
-
-def scales(d: Drawing, shape: tuple[int, ...] = ()) -> Value:
-    return d.constant(np.array(d.numbers.choice([0.25, 0.1, 0.5, 0.03], shape or None), np.float32).reshape(shape))
-
-
-@draws("QuantizeLinear", weight=1.5)
-def quantize(d: Drawing, op: str) -> Block:
-    x = d.take((FLOAT,), (0, 1, 2, 3, 4), lambda v: all(np.isfinite(r).all() for r in v.runs))
-    kind = d.rng.choice([TensorProto.INT8, TensorProto.UINT8])
-    axis, shape = None, ()
-    if d.opset >= 13 and x.rank and d.chance(0.4):
-        axis = axis_of(d, x)
-        if x.shape[axis][0] != x.shape[axis][1]:
-            raise Unfit("open channels")
-        shape = (x.shape[axis][0],)
-    return make(d, op, [x, scales(d, shape), zero_point(d, kind, shape) if d.chance(0.8) else None], axis=axis)
-
-
-@draws("DequantizeLinear", weight=1.5)
-def dequantize(d: Drawing, op: str) -> Block:
-    kinds = [TensorProto.INT8, TensorProto.UINT8]
-    x = d.take(kinds, (0, 1, 2, 3, 4))
-    axis, shape = None, ()
-    if d.opset >= 13 and x.rank and d.chance(0.4):
-        axis = axis_of(d, x)
-        if x.shape[axis][0] != x.shape[axis][1]:
-            raise Unfit("open channels")
-        shape = (x.shape[axis][0],)
-    return make(d, op, [x, scales(d, shape), zero_point(d, x.kind, shape) if d.chance(0.8) else None], axis=axis)
-
-
-@draws("DynamicQuantizeLinear")
-def dynamic_quantize(d: Drawing, op: str) -> Block:
-    return make(
-        d, op, [d.take((FLOAT,), (1, 2, 3, 4), lambda v: all(r.size and np.isfinite(r).all() for r in v.runs))], 3
-    )
-
-
-@draws("MatMulInteger")
-def matmul_integer(d: Drawing, op: str) -> Block:
-    kinds = [TensorProto.INT8, TensorProto.UINT8]
-    x = d.take(kinds, (2, 3))
-    n = d.sizes(d.dims(1))[0]
-    y = d.fresh(d.rng.choice(kinds), (x.shape[-1], n))
-    return make(
-        d,
-        op,
-        [x, y, zero_point(d, x.kind) if d.chance(0.6) else None, zero_point(d, y.kind) if d.chance(0.4) else None],
-    )
-
-
-@draws("ConvInteger", weight=0.7)
-def conv_integer(d: Drawing, op: str) -> Block:
-    x = d.take([TensorProto.UINT8], (4,))
-    channels = x.shape[1]
-    if channels[0] != channels[1]:
-        raise Unfit("open channels")
-    w = d.fresh(TensorProto.UINT8, tuple((n, n) for n in (2, channels[0], 2, 2)))
-    return make(d, op, [x, w, zero_point(d, TensorProto.UINT8) if d.chance(0.6) else None], **window(d, 2))
-
-
-@draws("QLinearMatMul", weight=0.7)
-def qlinear_matmul(d: Drawing, op: str) -> Block:
-    kind = d.rng.choice([TensorProto.INT8, TensorProto.UINT8])
-    x = d.take([kind], (2, 3))
-    y = d.fresh(kind, (x.shape[-1], d.sizes(d.dims(1))[0]))
-    inputs = [x, scales(d), zero_point(d, kind), y, scales(d), zero_point(d, kind), scales(d), zero_point(d, kind)]
-    return make(d, op, inputs)
-
-
-@draws("QLinearConv", weight=0.7)
-def qlinear_conv(d: Drawing, op: str) -> Block:
-    kind = TensorProto.UINT8
-    x = d.take([kind], (4,))
-    channels = x.shape[1]
-    if channels[0] != channels[1]:
-        raise Unfit("open channels")
-    w = d.fresh(kind, tuple((n, n) for n in (2, channels[0], 2, 2)))
-    inputs: list[Value | None] = [
-        x,
-        scales(d),
-        zero_point(d, kind),
-        w,
-        scales(d),
-        zero_point(d, kind),
-        scales(d),
-        zero_point(d, kind),
-    ]
-    if d.chance(0.4):
-        inputs.append(d.constant(d.numbers.integers(-20, 20, 2).astype(np.int32)))
-    return make(d, op, inputs, **window(d, 2))
-
-
-# losses, attention and signals
+# losses and attention
 
 
 @draws("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", weight=0.6)
@@ -468,25 +370,10 @@ def attention(d: Drawing, op: str) -> Block:
     return make(d, op, [*parts, mask], **drawn)
 
 
-@draws("DFT", weight=0.6)
-def dft(d: Drawing, op: str) -> Block:
-    x = d.fresh(FLOAT, (*d.sizes(d.dims(2)), d.rng.choice([(1, 1), (2, 2)])))
-    one_sided = d.rng.choice([None, 0, 1]) if x.shape[-1] == (1, 1) else None
-    inverse = None if one_sided else d.rng.choice([None, 0, 1])
-    if has_input(d, op, "axis"):
-        return make(d, op, [x, None, d.constant(np.array(1, np.int64))], onesided=one_sided, inverse=inverse)
-    return make(d, op, [x], axis=1, onesided=one_sided, inverse=inverse)
-
-
 @draws("Det", weight=0.5)
 def det(d: Drawing, op: str) -> Block:
     n = d.rng.randint(1, 4)
     return make(d, op, [d.fresh(FLOAT, (*d.sizes(d.dims(d.rng.choice([0, 1]))), (n, n), (n, n)))])
-
-
-@draws("HannWindow", "HammingWindow", "BlackmanWindow", weight=0.2)
-def signal_window(d: Drawing, op: str) -> Block:
-    return make(d, op, [d.constant(np.array(d.rng.randint(2, 9), np.int64))], periodic=d.rng.choice([None, 0, 1]))
 
 
 @draws("AffineGrid", weight=0.5)
