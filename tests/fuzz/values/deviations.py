@@ -26,6 +26,9 @@ def slice_reason(node: onnx.NodeProto, known: Known) -> str:
 
 
 def recurrent_reason(node: onnx.NodeProto, known: Known) -> str:
+    lengths = known.get(node.input[4], ()) if len(node.input) > 4 else ()
+    if any((run == 0).any() for run in lengths):
+        return "after no steps the last state is 0 in ONNX Runtime, and not the first one"
     given = [run for name in node.input for run in known.get(name, ())]
     if any(run.dtype.kind == "f" and not (np.abs(run) < 1e4).all() for run in given):
         return "the activations of ONNX Runtime cut their inputs off at about 20, those that are no number among them"
@@ -52,6 +55,12 @@ def empty_reduction_reason(node: onnx.NodeProto, known: Known) -> str:
     return ""
 
 
+def logarithm_reason(node: onnx.NodeProto, known: Known) -> str:
+    if any(run.dtype.kind in "iu" for run in known.get(node.input[0], ())):
+        return "the fraction of a logarithm is cut off, so that rounding decides where it is whole"
+    return empty_reduction_reason(node, known)
+
+
 def arg_reason(node: onnx.NodeProto, known: Known) -> str:
     return empty_reduction_reason(node, known) or no_number_reason(node, known)
 
@@ -64,6 +73,8 @@ def pool_reason(node: onnx.NodeProto, known: Known) -> str:
     pads, strides = attributes.get("pads", [0] * 2 * rank), attributes.get("strides", [1] * rank)
     dilations = attributes.get("dilations", [1] * rank)
     if attributes.get("auto_pad", b"NOTSET") in (b"SAME_UPPER", b"SAME_LOWER"):
+        if any(0 in run.shape[2:] for run in known.get(node.input[0], ())):
+            return "how many windows there are over nothing is rounded towards zero where the pads are numbers"
         return "dilations do not count in ONNX Runtime's padding" if any(d > 1 for d in dilations) else ""
     for run in known.get(node.input[0], ()):
         for at, size in enumerate(run.shape[2:]):
@@ -131,6 +142,21 @@ def single_target_reason(node: onnx.NodeProto, known: Known) -> str:
     return no_number_reason(node, known)
 
 
+def resize_reason(node: onnx.NodeProto, known: Known) -> str:
+    is_aligned = any(a.name == "coordinate_transformation_mode" and a.s == b"align_corners" for a in node.attribute)
+    scales = input_of(node, 2, known)
+    axes = next((list(a.ints) for a in node.attribute if a.name == "axes"), None)
+    for run in known.get(node.input[0], ()):
+        if not is_aligned or scales is None or not scales.size:
+            break
+        sizes = np.array([run.shape[a] for a in (axes if axes is not None else range(run.ndim))]) * scales.astype(
+            np.float64
+        )
+        if (np.abs(sizes - np.round(sizes)) > 1e-4).any():
+            return "ONNX's own tests align corners by a size that is not whole, and ONNX Runtime by the whole one"
+    return no_number_reason(node, known)
+
+
 def gelu_reason(node: onnx.NodeProto, known: Known) -> str:
     given = [run for name in node.input for run in known.get(name, ())]
     if any(not (np.abs(run.astype(np.float64)) < 1e4).all() for run in given):
@@ -195,14 +221,16 @@ CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     **dict.fromkeys(("TreeEnsembleRegressor", "TreeEnsemble", "LinearRegressor"), single_target_reason),
     "QGemm": quantised_product_reason,
     "Normalizer": normalizer_reason,
+    **dict.fromkeys(("ReduceLogSum", "ReduceLogSumExp"), logarithm_reason),
+    "Resize": resize_reason,
     **dict.fromkeys(("Gelu", "BiasGelu", "FastGelu", "QuickGelu"), gelu_reason),
     "AveragePool": pool_reason,
     "LpPool": pool_reason,
     **dict.fromkeys(("ArgMax", "ArgMin", "Hardmax"), arg_reason),
-    **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax"), empty_reduction_reason),
+    **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceMax"), empty_reduction_reason),
     **dict.fromkeys(("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSumSquare"), empty_reduction_reason),
     **dict.fromkeys(("DFT", "STFT", "LRN", "Unique", "MeanVarianceNormalization", "CDist"), no_number_reason),
-    **dict.fromkeys(("Resize", "Upsample", "RoiAlign", "Det", "ConvTranspose"), no_number_reason),
+    **dict.fromkeys(("Upsample", "RoiAlign", "Det", "ConvTranspose"), no_number_reason),
 }
 
 

@@ -106,6 +106,7 @@ class Drawing:
     used: set[str] = field(default_factory=set)
     pending: list[Callable[[], None]] = field(default_factory=list)  # what is added once a block is taken
     count: int = 0
+    takes_inputs: bool = True
 
     # names and chances
 
@@ -175,7 +176,7 @@ class Drawing:
         first = np.asarray(first)
         second = first if second is None else np.asarray(second)
         is_fixed = np.array_equal(first, second)
-        if is_fixed and (len(self.inputs) > 4 or not self.chance(p)):
+        if is_fixed and (not self.takes_inputs or len(self.inputs) > 4 or not self.chance(p)):
             return self.constant(first)
         runs = iter((first, second))
         shape = list(zip(first.shape, second.shape, strict=True))

@@ -102,7 +102,10 @@ def batch_norm(d: Drawing, op: str) -> Block:
     c = x.shape[1]
     parts = [d.fresh(FLOAT, (c,)) for _ in range(3)]
     variance = d.fresh(FLOAT, (c,), lambda s: (d.numbers.random(s) + 0.5).astype(np.float32))
-    return make(d, op, [x, *parts, variance], epsilon=d.rng.choice([None, 1e-3, 0.1]))
+    drawn = {"epsilon": d.rng.choice([None, 1e-3, 0.1])}
+    if d.opset >= 14 and d.chance(0.15):
+        return make(d, op, [x, *parts, variance], 3, training_mode=1, momentum=d.rng.choice([None, 0.5]), **drawn)
+    return make(d, op, [x, *parts, variance], **drawn)
 
 
 @draws("InstanceNormalization")
@@ -165,7 +168,7 @@ def matmul(d: Drawing, op: str) -> Block:
     x = d.take(kinds_of(d, op), (1, 2, 2, 3, 4, 5))
     k = x.shape[-1]
     n = d.sizes(d.dims(1))[0]
-    batch = [pair if d.chance(0.7) else (1, 1) for pair in x.shape[:-2]]
+    batch = [d.sizes(d.dims(1))[0] if pair == (1, 1) else pair if d.chance(0.7) else (1, 1) for pair in x.shape[:-2]]
     batch = batch[d.rng.randint(0, len(batch)) if d.chance(0.4) else 0 :]
     sizes = [(k,), (k, n), (*batch, k, n), (*batch, k, n)][d.rng.randrange(4)]
     if d.chance(0.3):
@@ -281,20 +284,38 @@ def roi_align(d: Drawing, op: str) -> Block:
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
+# activations that take numbers, and what is drawn of them
+WITH_NUMBERS = {
+    "LeakyRelu": (0.1, None), "ThresholdedRelu": (0.5, None), "ScaledTanh": (0.7, 1.3), "HardSigmoid": (0.3, 0.4),
+    "Elu": (0.8, None), "Affine": (0.5, 0.2),
+}  # fmt: skip
+
+
+def some_activations(d: Drawing, op: str, ways: int) -> dict[str, Any]:
+    names = [d.rng.choice(["Relu", "Sigmoid", "Tanh", "Softsign", "Softplus", *WITH_NUMBERS]) for _ in range(3)]
+    names = names[: {"RNN": 1, "GRU": 2, "LSTM": 3}[op]] * ways
+    if any(name in WITH_NUMBERS for name in names):
+        # one list of numbers for all of them, in their order
+        alphas = [WITH_NUMBERS[n][0] for n in names if n in WITH_NUMBERS]
+        betas = [WITH_NUMBERS[n][1] for n in names if n in WITH_NUMBERS and WITH_NUMBERS[n][1] is not None]
+        return {"activations": names, "activation_alpha": alphas, "activation_beta": betas}
+    return {"activations": names}
+
+
 @draws("RNN", "GRU", "LSTM", weight=1.2)
 def recurrent(d: Drawing, op: str) -> Block:
     x = d.take((FLOAT,), (3,))
     time, batch, size = x.shape
     if size[0] != size[1] or size[0] < 1:
         raise Unfit("open features")
-    if op == "GRU" and any(not run.size for run in x.runs):
+    if any(not run.size for run in x.runs):
         raise Unfit("ONNX Runtime dies of it")
     hidden, gates = d.rng.randint(1, 3), GATES[op]
     direction = d.rng.choice([None, "forward", "reverse", "bidirectional"])
     ways = 2 if direction == "bidirectional" else 1
 
     def part(*sizes: int) -> Value:
-        return d.constant((d.numbers.standard_normal(sizes) * 0.6).astype(np.float32))
+        return d.told((d.numbers.standard_normal(sizes) * 0.6).astype(np.float32), p=0.05)
 
     layout = d.rng.choice([None, 0, 0, 1]) if d.opset >= 14 else None
     steps = batch if layout else time
@@ -303,8 +324,9 @@ def recurrent(d: Drawing, op: str) -> Block:
     inputs.append(part(ways, 2 * gates * hidden) if d.chance(0.6) else None)
     lengths = None
     if d.chance(0.3) and min(steps) > 0:
+        shortest = d.rng.choice([0, 1, 1])
         lengths = d.fresh(
-            TensorProto.INT32, (rows,), lambda s: d.numbers.integers(1, min(steps) + 1, s).astype(np.int32)
+            TensorProto.INT32, (rows,), lambda s: d.numbers.integers(shortest, min(steps) + 1, s).astype(np.int32)
         )
     inputs.append(lengths)
     state: tuple[Pair, ...] = (
@@ -321,15 +343,8 @@ def recurrent(d: Drawing, op: str) -> Block:
         drawn["linear_before_reset"] = d.rng.choice([None, 0, 1])
     if op == "LSTM" and d.chance(0.15):
         drawn["input_forget"] = 1
-    if d.chance(0.2):
-        first = {
-            "RNN": ["Relu", "Sigmoid", "Tanh"],
-            "GRU": ["Sigmoid", "HardSigmoid"],
-            "LSTM": ["Sigmoid", "HardSigmoid"],
-        }[op]
-        rest = {"RNN": [], "GRU": ["Tanh", "Relu"], "LSTM": ["Tanh", "Relu"]}[op]
-        names = [d.rng.choice(first), *([d.rng.choice(rest)] if rest else []), *(["Tanh"] if op == "LSTM" else [])]
-        drawn["activations"] = names * ways
+    if d.chance(0.25):
+        drawn |= some_activations(d, op, ways)
     return make(d, op, inputs, 3 if op == "LSTM" else 2, hidden_size=hidden, **drawn)
 
 
@@ -364,10 +379,28 @@ def attention(d: Drawing, op: str) -> Block:
         parts = [d.fresh(FLOAT, (b, q, (heads * size,) * 2))]
         parts += [d.fresh(FLOAT, (b, k, (groups * size,) * 2)) for _ in range(2)]
         drawn |= {"q_num_heads": heads, "kv_num_heads": groups}
+    past: list[Value] = []
+    if d.chance(0.3):
+        before = d.sizes(d.dims(1))[0]
+        past = [d.fresh(FLOAT, (b, (groups, groups), before, (size, size))) for _ in range(2)]
+        k = (k[0] + before[0], k[1] + before[1])
     mask = None
     if d.chance(0.4):
-        mask = d.fresh(d.rng.choice([FLOAT, TensorProto.BOOL]), d.rng.choice([(q, k), (b, (1, 1), q, k)]))
-    return make(d, op, [*parts, mask], **drawn)
+        mask = (
+            d.constant(d.numbers.random((q[0], k[0])) < 0.7)
+            if d.chance(0.3) and q[0] == q[1] and k[0] == k[1]
+            else None
+        )
+        if mask is None:
+            sizes = d.rng.choice([(q, k), (b, (1, 1), q, k)])
+            mask = d.fresh(d.rng.choice([FLOAT, TensorProto.BOOL]), sizes)
+    if d.chance(0.2):
+        drawn["qk_matmul_output_mode"] = d.rng.randint(0, 3)
+    block = make(d, op, [*parts, mask, *past], 3 if past else 1, **drawn)
+    if "qk_matmul_output_mode" in drawn:
+        block.nodes[0].output.extend([*([] if past else ["", ""]), product := d.name()])
+        block.outputs.append(product)
+    return block
 
 
 @draws("Det", weight=0.5)
