@@ -212,3 +212,46 @@ def test_window_whose_length_the_run_says() -> None:
     np.testing.assert_allclose(got.numpy(), runtime_run(model, {"size": np.array(7)})[0], atol=1e-6)
     with pytest.raises(tonnx.Error, match="follows from data"):
         tonnx.convert("there.pt", "back.onnx", input_types={"0": "int64"}, input_shapes={"0": []})
+
+
+def script_and_back(model: onnx.ModelProto, *feeds: np.ndarray) -> None:
+    """Through a .pt file, where the sizes of floats are open, and back."""
+    tonnx.convert(model, "there.pt")
+    shapes = {str(i): [-1] * x.ndim if x.dtype.kind == "f" else list(x.shape) for i, x in enumerate(feeds)}
+    tonnx.convert(
+        "there.pt", "back.onnx", input_shapes=shapes, input_types={str(i): x.dtype.name for i, x in enumerate(feeds)}
+    )
+    names = [i.name for i in model.graph.input]
+    want = runtime_run(model, dict(zip(names, feeds, strict=True)))[0]
+    back = onnx.load("back.onnx")
+    got = runtime_run(back, dict(zip((i.name for i in back.graph.input), feeds, strict=True)))[0]
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("part", "whole"), [(1, 5), (5, 1), (3, 3)])
+def test_sum_with_a_size_that_the_run_says(part: int, whole: int) -> None:
+    """Case 37000016: which of the two is the 1 that is repeated, nobody knows beforehand."""
+    nodes = [
+        helper.make_node("Slice", ["x", "zero", "end", "one"], ["slice"]),
+        helper.make_node("Add", ["slice", "z"], ["sum"]),
+        helper.make_node("Shape", ["sum"], ["y"]),
+    ]
+    given = helper.make_tensor_value_info("end", TensorProto.INT64, [1])
+    result = helper.make_tensor_value_info("y", TensorProto.INT64, [2])
+    model = make_model(
+        nodes, [floats("x", 2, "n"), given, floats("z", 2, "m")], [result], [ints("zero", 0), ints("one", 1)]
+    )
+    script_and_back(model, array(2, 6), np.array([part]), array(2, whole))
+
+
+def test_reshape_to_what_the_run_says() -> None:
+    """Case 35000070: a size that is read out of a tensor may be -1."""
+    nodes = [helper.make_node("Reshape", ["x", "shape"], ["s"]), helper.make_node("Shape", ["s"], ["y"])]
+    given = helper.make_tensor_value_info("shape", TensorProto.INT64, [2])
+    result = helper.make_tensor_value_info("y", TensorProto.INT64, [2])
+    model = make_model(nodes, [floats("x", "n", 4), given], [result])
+    for sizes in ([-1, 3], [8, 3], [2, -1]):
+        script_and_back(model, array(6, 4), np.array(sizes))
+    model = make_model(nodes, [floats("x", 6, 4), given], [result])
+    check(model, *({"x": array(6, 4), "shape": np.array(sizes)} for sizes in ([-1, 3], [8, 3], [2, -1])))

@@ -9,8 +9,13 @@
 #include "ops/frame/result_dtype.h"
 
 namespace tonnx {
+namespace {
 
-Dim NewSizes::next() { return Dim::symbol(fmt::format("data {}{}", tag_, count_++)); }
+constexpr std::string_view kOfRun = "data ";
+
+}  // namespace
+
+Dim NewSizes::next() { return Dim::symbol(fmt::format("{}{}{}", kOfRun, tag_, count_++)); }
 
 TypeNode::TypeNode(Node& node, const AtenOpEntry& entry, NewSizes& symbols)
     : node_(&node),
@@ -93,6 +98,16 @@ MaybeShape TypeNode::sizes(std::string_view argument) const {
   return result;
 }
 
+MaybeShape TypeNode::new_sizes(std::string_view argument) {
+  MaybeShape result = sizes(argument);
+  const auto* list = result ? args_.constant(argument)->get<AttrList>() : nullptr;
+  for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
+    const auto* at = (*list)[i].get<Operand>();
+    if (at && is_of_tensor(node_->input(at->index))) (*result)[i] = fresh();
+  }
+  return result;
+}
+
 Shape TypeNode::list(std::string_view argument) const {
   return args_.signature().find_input(argument) >= 0 ? sizes(argument).value_or(Shape()) : Shape();
 }
@@ -144,11 +159,28 @@ Dim size_at(const Shape& list, size_t i, const Dim& otherwise) {
   return list.empty() ? otherwise : list[list.size() == 1 ? 0 : std::min(i, list.size() - 1)];
 }
 
+namespace {
+
+bool is_of_run(const Dim& size) { return size.symbol_name().value_or("").starts_with(kOfRun); }
+
+/// Whether two sizes differ, as far as is known, and one that only the run tells may be the 1 that is repeated.
+bool is_open(const Dim& a, const Dim& b) {
+  return a != b && !a.is_constant() && !b.is_constant() && (is_of_run(a) || is_of_run(b));
+}
+
+}  // namespace
+
 void types_elementwise(TypeNode& n) {
   MaybeShape shape = Shape();
   for (const Value* input : n.node().inputs()) {
     if (input == nullptr || !input->type.is_tensor()) continue;
-    shape = shape && input->type.shape ? joint_shape(*shape, *input->type.shape) : std::nullopt;
+    const MaybeShape before = shape;
+    const MaybeShape& other = input->type.shape;
+    shape = shape && other ? joint_shape(*shape, *other) : std::nullopt;
+    for (size_t i = 1; shape && i <= std::min(before->size(), other->size()); ++i) {
+      if (is_open(before->at(before->size() - i), other->at(other->size() - i)))
+        shape->at(shape->size() - i) = n.fresh();
+    }
   }
   const Type* self = n.tensor("self");
   if (self == nullptr) self = n.first();

@@ -41,6 +41,8 @@ class TypeNode {
   /// An integer argument; nothing where it is none.
   std::optional<Dim> size(std::string_view argument) const;
   MaybeShape sizes(std::string_view argument) const;
+  /// The sizes of a new shape. One that is read out of a tensor may be -1 there, for what is left, so that it is fresh.
+  MaybeShape new_sizes(std::string_view argument);
   /// The same; empty where the schema does not have the argument, or it is not known.
   Shape list(std::string_view argument) const;
   /// A dimension counted from the front; nothing where it is none of a tensor of that rank.

@@ -139,8 +139,8 @@ void reshape_to(TypeNode& n, const MaybeShape& sizes) {
 
 }  // namespace
 
-void types_reshape(TypeNode& n) { reshape_to(n, n.sizes("shape")); }
-void types_view(TypeNode& n) { reshape_to(n, n.sizes("size")); }
+void types_reshape(TypeNode& n) { reshape_to(n, n.new_sizes("shape")); }
+void types_view(TypeNode& n) { reshape_to(n, n.new_sizes("size")); }
 
 void types_unflatten(TypeNode& n) {
   reshape_self(n, [&](const Shape& shape) -> MaybeShape {
