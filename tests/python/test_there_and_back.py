@@ -255,3 +255,14 @@ def test_reshape_to_what_the_run_says() -> None:
         script_and_back(model, array(6, 4), np.array(sizes))
     model = make_model(nodes, [floats("x", 6, 4), given], [result])
     check(model, *({"x": array(6, 4), "shape": np.array(sizes)} for sizes in ([-1, 3], [8, 3], [2, -1])))
+
+
+def test_range_down_to_what_the_run_says() -> None:
+    """Case 31000156: the count is by a number that may be negative, and no size."""
+    nodes = [helper.make_node("Range", ["zero", "end", "step"], ["r"]), helper.make_node("Shape", ["r"], ["y"])]
+    given = helper.make_tensor_value_info("end", TensorProto.INT64, [])
+    result = helper.make_tensor_value_info("y", TensorProto.INT64, [1])
+    constants = [numpy_helper.from_array(np.array(n), name) for name, n in (("zero", 0), ("step", -1))]
+    model = make_model(nodes, [given], [result], constants)
+    check(model, *({"end": np.array(end)} for end in (-4, 0, 3)))
+    script_and_back(model, np.array(-4))
