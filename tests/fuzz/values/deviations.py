@@ -157,6 +157,12 @@ def resize_reason(node: onnx.NodeProto, known: Known) -> str:
     return no_number_reason(node, known)
 
 
+def variance_reason(node: onnx.NodeProto, known: Known) -> str:
+    if any((np.abs(run) > 1e18).any() for run in known.get(node.input[0], ())):
+        return "the squares of ONNX Runtime are too large where those of differences from the mean are not"
+    return no_number_reason(node, known)
+
+
 def gelu_reason(node: onnx.NodeProto, known: Known) -> str:
     given = [run for name in node.input for run in known.get(name, ())]
     if any(not (np.abs(run.astype(np.float64)) < 1e4).all() for run in given):
@@ -229,7 +235,8 @@ CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     **dict.fromkeys(("ArgMax", "ArgMin", "Hardmax"), arg_reason),
     **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceMax"), empty_reduction_reason),
     **dict.fromkeys(("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSumSquare"), empty_reduction_reason),
-    **dict.fromkeys(("DFT", "STFT", "LRN", "Unique", "MeanVarianceNormalization", "CDist"), no_number_reason),
+    **dict.fromkeys(("DFT", "STFT", "LRN", "Unique", "CDist"), no_number_reason),
+    "MeanVarianceNormalization": variance_reason,
     **dict.fromkeys(("Upsample", "RoiAlign", "Det", "ConvTranspose"), no_number_reason),
 }
 
