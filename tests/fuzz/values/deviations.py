@@ -108,6 +108,12 @@ def max_pool_reason(node: onnx.NodeProto, known: Known) -> str:
     return pool_reason(node, known) or no_number_reason(node, known)
 
 
+def last_pool_reason(node: onnx.NodeProto, known: Known) -> str:
+    first, second = known.get(node.input[0], (np.zeros((0, 0, 0, 0)),) * 2)
+    moved = (np.moveaxis(first, -1, 1), np.moveaxis(second, -1, 1))
+    return max_pool_reason(node, {node.input[0]: moved})
+
+
 def conv_reason(node: onnx.NodeProto, known: Known) -> str:
     given = [run for name in node.input for run in known.get(name, ())]
     if any(run.size == 0 for run in given):
@@ -221,6 +227,7 @@ CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     "Sign": sign_reason,
     "GridSample": grid_reason,
     "MaxPool": max_pool_reason,
+    "NhwcMaxPool": last_pool_reason,
     "GlobalMaxPool": no_number_reason,
     "ReduceSum": sum_reason,
     "MultiHeadAttention": attention_reason,
