@@ -64,22 +64,8 @@ namespace {
 constexpr int64_t kMaxUnrolled = 50000;  // nodes that all loops of a model may become
 constexpr int kMaxRounds = 8;
 
-/// torch.export takes numbers of the run for arguments that are SymInt; one that is int is a number when it exports.
-void require_known_numbers(const Node& node) {
-  const auto is_of_run = [](const AttrValue& value) { return value.get<Operand>() != nullptr; };
-  for (const Param& param : get_aten_op(node).signature.inputs) {
-    const Attribute* given = param.type == "int" ? node.find_attribute(param.name) : nullptr;
-    if (given == nullptr) continue;
-    const auto* list = given->value.get<AttrList>();
-    if (is_of_run(given->value) || (list && std::any_of(list->begin(), list->end(), is_of_run)))
-      fail_unsupported("argument '{}' of {} follows from data, which has no place in a .pt2 file", param.name,
-                       node.op.view());
-  }
-}
-
 void require_exported(const Graph& graph) {
   for (const Node& node : graph) {
-    if (node.domain == "aten") require_known_numbers(node);
     const bool is_list = node.op == "list" && graph.owner == nullptr;
     if (node.domain == "tonnx" && !is_list) fail_unsupported("{} has no place in a .pt2 file", node.op.view());
     for (const GraphPtr& subgraph : subgraphs_of(node)) require_exported(*subgraph);
