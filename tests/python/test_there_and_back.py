@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import torch
 from models import floats, make_model, runtime_run
 from onnx import TensorProto, helper, numpy_helper
 
@@ -167,3 +168,102 @@ def test_a_loop_stacks_its_rows() -> None:
     body = loop.attribute[0].g
     assert "Concat" not in ops(body)  # ONNX Runtime dies of one with an empty list
     assert len(body.output) > len(body.input) - 1  # there are rows besides what is carried
+
+
+def test_padding_that_follows_from_an_open_size() -> None:
+    """Half of it, rounded down: what is divided is negative at some sizes (case 31000039)."""
+    pool = helper.make_node("AveragePool", ["x"], ["y"], auto_pad="SAME_LOWER", kernel_shape=[4, 4], strides=[3, 1])
+    model = make_model([pool], [floats("x", 1, 2, "height", 5)], [floats("y", 1, 2, None, None)], opset=19)
+    check(model, *({"x": array(1, 2, height, 5)} for height in (4, 5, 6, 7)))
+
+
+@pytest.mark.parametrize("start", [-3, -1, 0, 2, 7])
+@pytest.mark.parametrize("end", [-2, 3])
+def test_slice_from_where_the_run_says(start: int, end: int) -> None:
+    """Case 31000148: a number out of a tensor may count from the end, as no size does."""
+    nodes = [
+        helper.make_node("Slice", ["x", "start", "end", "axis"], ["part"]),
+        helper.make_node("Relu", ["part"], ["y"]),
+    ]
+    given = helper.make_tensor_value_info("start", TensorProto.INT64, [1])
+    constants = [ints("end", end), ints("axis", 1)]
+    model = make_model(nodes, [floats("x", 0, 5), given], [floats("y", 0, None)], constants)
+    check(model, {"x": array(0, 5), "start": np.array([start])})  # what has no elements is made by its shape alone
+
+
+def test_axes_that_the_run_says_do_not_come_back() -> None:
+    """Case 31000138: PyTorch runs such a program, but exports none; it was called invalid."""
+    given = helper.make_tensor_value_info("axes", TensorProto.INT64, [2])
+    node = helper.make_node("ReduceSum", ["x", "axes"], ["y"])
+    model = make_model([node], [floats("x", 2, 3, 4), given], [floats("y", None, None, None)])
+    tonnx.convert(model, "there.pt2")
+    x, axes = array(2, 3, 4), np.array([0, -1])
+    got = torch.export.load("there.pt2").module()(torch.from_numpy(x), torch.from_numpy(axes))
+    np.testing.assert_allclose(got.numpy(), runtime_run(model, {"x": x, "axes": axes})[0], rtol=1e-5)
+    with pytest.raises(tonnx.Error, match="follows from data"):
+        tonnx.convert("there.pt2", "back.onnx")
+
+
+def test_window_whose_length_the_run_says() -> None:
+    """Case 31000096: a script computes the length, and what reads it says that there is no number."""
+    given = helper.make_tensor_value_info("size", TensorProto.INT64, [])
+    model = make_model([helper.make_node("HannWindow", ["size"], ["y"])], [given], [floats("y", None)], opset=17)
+    tonnx.convert(model, "there.pt")
+    got = torch.jit.load("there.pt")(torch.tensor(7))
+    np.testing.assert_allclose(got.numpy(), runtime_run(model, {"size": np.array(7)})[0], atol=1e-6)
+    with pytest.raises(tonnx.Error, match="follows from data"):
+        tonnx.convert("there.pt", "back.onnx", input_types={"0": "int64"}, input_shapes={"0": []})
+
+
+def script_and_back(model: onnx.ModelProto, *feeds: np.ndarray) -> None:
+    """Through a .pt file, where the sizes of floats are open, and back."""
+    tonnx.convert(model, "there.pt")
+    shapes = {str(i): [-1] * x.ndim if x.dtype.kind == "f" else list(x.shape) for i, x in enumerate(feeds)}
+    tonnx.convert(
+        "there.pt", "back.onnx", input_shapes=shapes, input_types={str(i): x.dtype.name for i, x in enumerate(feeds)}
+    )
+    names = [i.name for i in model.graph.input]
+    want = runtime_run(model, dict(zip(names, feeds, strict=True)))[0]
+    back = onnx.load("back.onnx")
+    got = runtime_run(back, dict(zip((i.name for i in back.graph.input), feeds, strict=True)))[0]
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("part", "whole"), [(1, 5), (5, 1), (3, 3)])
+def test_sum_with_a_size_that_the_run_says(part: int, whole: int) -> None:
+    """Case 37000016: which of the two is the 1 that is repeated, nobody knows beforehand."""
+    nodes = [
+        helper.make_node("Slice", ["x", "zero", "end", "one"], ["slice"]),
+        helper.make_node("Add", ["slice", "z"], ["sum"]),
+        helper.make_node("Shape", ["sum"], ["y"]),
+    ]
+    given = helper.make_tensor_value_info("end", TensorProto.INT64, [1])
+    result = helper.make_tensor_value_info("y", TensorProto.INT64, [2])
+    model = make_model(
+        nodes, [floats("x", 2, "n"), given, floats("z", 2, "m")], [result], [ints("zero", 0), ints("one", 1)]
+    )
+    script_and_back(model, array(2, 6), np.array([part]), array(2, whole))
+
+
+def test_reshape_to_what_the_run_says() -> None:
+    """Case 35000070: a size that is read out of a tensor may be -1."""
+    nodes = [helper.make_node("Reshape", ["x", "shape"], ["s"]), helper.make_node("Shape", ["s"], ["y"])]
+    given = helper.make_tensor_value_info("shape", TensorProto.INT64, [2])
+    result = helper.make_tensor_value_info("y", TensorProto.INT64, [2])
+    model = make_model(nodes, [floats("x", "n", 4), given], [result])
+    for sizes in ([-1, 3], [8, 3], [2, -1]):
+        script_and_back(model, array(6, 4), np.array(sizes))
+    model = make_model(nodes, [floats("x", 6, 4), given], [result])
+    check(model, *({"x": array(6, 4), "shape": np.array(sizes)} for sizes in ([-1, 3], [8, 3], [2, -1])))
+
+
+def test_range_down_to_what_the_run_says() -> None:
+    """Case 31000156: the count is by a number that may be negative, and no size."""
+    nodes = [helper.make_node("Range", ["zero", "end", "step"], ["r"]), helper.make_node("Shape", ["r"], ["y"])]
+    given = helper.make_tensor_value_info("end", TensorProto.INT64, [])
+    result = helper.make_tensor_value_info("y", TensorProto.INT64, [1])
+    constants = [numpy_helper.from_array(np.array(n), name) for name, n in (("zero", 0), ("step", -1))]
+    model = make_model(nodes, [given], [result], constants)
+    check(model, *({"end": np.array(end)} for end in (-4, 0, 3)))
+    script_and_back(model, np.array(-4))

@@ -102,7 +102,12 @@ Value* SizeValues::atom(const Dim::Atom& atom, Node& before) {
   if (a == nullptr || b == nullptr) return nullptr;
   constexpr int64_t kIntegerMax = 12, kMod = 10;  // the opsets that brought Max of integers, and Mod
   switch (atom.kind) {
-    case '/': return add(before, "Div", {a, b}, {}, "quotient");
+    case '/':
+      if (!atom.a.is_non_negative() || !atom.b.is_non_negative()) {  // Div goes towards zero
+        if (opset_ < kMod) return nullptr;
+        a = add(before, "Sub", {a, add(before, "Mod", {a, b}, {}, "rest")}, {}, "multiple");
+      }
+      return add(before, "Div", {a, b}, {}, "quotient");
     case '%': return opset_ >= kMod ? add(before, "Mod", {a, b}, {}, "rest") : nullptr;
     default: return opset_ >= kIntegerMax ? add(before, atom.kind == '>' ? "Max" : "Min", {a, b}, {}, "size") : nullptr;
   }

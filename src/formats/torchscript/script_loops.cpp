@@ -2,6 +2,7 @@
 // stay.
 #include <algorithm>
 #include <set>
+#include <string>
 
 #include "base/error.h"
 #include "formats/torchscript/script_effects.h"
@@ -179,7 +180,8 @@ class Interpreter::LoopTrace {
     bool is_settled = true;
     for (size_t i = 0; i < results_.size(); ++i) {
       const Type& type = results_[i]->type;
-      const Type joint = types_[i].is_tensor() ? joint_type(types_[i], type, calls_) : type;
+      Type joint = types_[i].is_tensor() ? joint_type(types_[i], type, calls_) : type;
+      keep_open_sizes(types_[i], joint);
       is_settled &= joint == types_[i] && initial_[i] != nullptr;
       types_[i] = joint;
     }
@@ -198,6 +200,21 @@ class Interpreter::LoopTrace {
     for (Value* result : results_) body_->add_output(result);
     for (const Item& step : steps_) body_->add_output(step.value);
     return true;
+  }
+
+  /// A size that was found to change before is any size, and keeps its name.
+  void keep_open_sizes(const Type& before, Type& joint) {
+    if (!before.shape || !joint.shape || before.shape->size() != joint.shape->size()) return;
+    for (size_t d = 0; d < joint.shape->size(); ++d) {
+      const Dim& own = (*before.shape)[d];
+      Dim& size = (*joint.shape)[d];
+      if (size == own) continue;
+      if (open_.contains(own.text())) {
+        size = own;
+      } else {
+        open_.insert(size.text());
+      }
+    }
   }
 
   /// What an iteration appends, stacked.
@@ -245,6 +262,7 @@ class Interpreter::LoopTrace {
   std::vector<Value*> memory_;                // tensors around that the body writes to
   // of each leaf of what is carried, and then of each tensor that is written to
   std::vector<Type> types_;        // unknown where only the body tells
+  std::set<std::string> open_;     // the sizes among them that change from iteration to iteration
   std::vector<Item::Kind> kinds_;  // the same
   std::vector<Value*> initial_;    // null: the variable has no value before the loop
   std::vector<Value*> results_;    // behind an iteration

@@ -30,7 +30,10 @@ void types_arange(TypeNode& n) {
   bool floats = is_float("end") || (has_start && is_float("start"));
   if (has_step) floats = floats || is_float("step");
   const DType dtype = n.given_dtype().value_or(floats ? DType::Float32 : DType::Int64);
-  if (!start || !end || !step || step->is(0)) return n.set(dtype, Shape{n.fresh()});
+  const auto is_signed = [&](std::string_view name) { return is_of_tensor(n.args().value(name)); };
+  // the count is as a size only where neither end is a number that may be negative
+  const bool is_open = is_signed("end") || (has_start && is_signed("start")) || (has_step && is_signed("step"));
+  if (is_open || !start || !end || !step || step->is(0)) return n.set(dtype, Shape{n.fresh()});
   n.set(dtype, Shape{max(ceil_div(*end - *start, *step), Dim(0))});
 }
 

@@ -62,6 +62,7 @@ class OnnxBuilder {
   IntArg size(Value* x, int64_t axis);
   IntArgs sizes(Value* x);
   IntArg int_of(const Dim& dim);
+  bool can_make(const Dim& dim) const;  // whether the sizes in it are those of tensors at hand
   IntArgs ints_of(const Shape& shape);
 
   // What nearly every raising needs. Nothing is made where nothing would happen.

@@ -9,8 +9,13 @@
 #include "ops/frame/result_dtype.h"
 
 namespace tonnx {
+namespace {
 
-Dim NewSizes::next() { return Dim::symbol(fmt::format("data {}{}", tag_, count_++)); }
+constexpr std::string_view kOfRun = "data ";
+
+}  // namespace
+
+Dim NewSizes::next() { return Dim::symbol(fmt::format("{}{}{}", kOfRun, tag_, count_++)); }
 
 TypeNode::TypeNode(Node& node, const AtenOpEntry& entry, NewSizes& symbols)
     : node_(&node),
@@ -65,6 +70,17 @@ std::optional<Dim> dim_of(const Node& node, const AttrValue& value) {
 
 }  // namespace
 
+bool is_of_tensor(const Value* number) {
+  const Node* node = number ? number->producer : nullptr;
+  if (node == nullptr || number->type.kind != Type::Kind::Int) return false;
+  if (node->op == "item") {
+    const Node* tensor = node->input(0) ? node->input(0)->producer : nullptr;
+    return tensor == nullptr || tensor->op != "clamp";
+  }
+  if (node->domain != "_operator" && node->domain != "torch") return false;
+  return std::any_of(node->inputs().begin(), node->inputs().end(), is_of_tensor);
+}
+
 std::optional<Dim> TypeNode::size(std::string_view argument) const { return dim_of(*node_, *args_.constant(argument)); }
 
 MaybeShape TypeNode::sizes(std::string_view argument) const {
@@ -78,6 +94,16 @@ MaybeShape TypeNode::sizes(std::string_view argument) const {
     const auto each = dim_of(*node_, item);
     if (!each) return std::nullopt;
     result.push_back(*each);
+  }
+  return result;
+}
+
+MaybeShape TypeNode::new_sizes(std::string_view argument) {
+  MaybeShape result = sizes(argument);
+  const auto* list = result ? args_.constant(argument)->get<AttrList>() : nullptr;
+  for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
+    const auto* at = (*list)[i].get<Operand>();
+    if (at && is_of_tensor(node_->input(at->index))) (*result)[i] = fresh();
   }
   return result;
 }
@@ -142,11 +168,28 @@ Dim size_at(const Shape& list, size_t i, const Dim& otherwise) {
   return list.empty() ? otherwise : list[list.size() == 1 ? 0 : std::min(i, list.size() - 1)];
 }
 
+namespace {
+
+bool is_of_run(const Dim& size) { return size.symbol_name().value_or("").starts_with(kOfRun); }
+
+/// Whether two sizes differ, as far as is known, and one that only the run tells may be the 1 that is repeated.
+bool is_open(const Dim& a, const Dim& b) {
+  return a != b && !a.is_constant() && !b.is_constant() && (is_of_run(a) || is_of_run(b));
+}
+
+}  // namespace
+
 void types_elementwise(TypeNode& n) {
   MaybeShape shape = Shape();
   for (const Value* input : n.node().inputs()) {
     if (input == nullptr || !input->type.is_tensor()) continue;
-    shape = shape && input->type.shape ? joint_shape(*shape, *input->type.shape) : std::nullopt;
+    const MaybeShape before = shape;
+    const MaybeShape& other = input->type.shape;
+    shape = shape && other ? joint_shape(*shape, *other) : std::nullopt;
+    for (size_t i = 1; shape && i <= std::min(before->size(), other->size()); ++i) {
+      if (is_open(before->at(before->size() - i), other->at(other->size() - i)))
+        shape->at(shape->size() - i) = n.fresh();
+    }
   }
   const Type* self = n.tensor("self");
   if (self == nullptr) self = n.first();

@@ -41,6 +41,8 @@ class TypeNode {
   /// An integer argument; nothing where it is none.
   std::optional<Dim> size(std::string_view argument) const;
   MaybeShape sizes(std::string_view argument) const;
+  /// The sizes of a new shape. One that is read out of a tensor may be -1 there, for what is left, so that it is fresh.
+  MaybeShape new_sizes(std::string_view argument);
   /// The same; empty where the schema does not have the argument, or it is not known.
   Shape list(std::string_view argument) const;
   /// A dimension counted from the front; nothing where it is none of a tensor of that rank.
@@ -79,6 +81,9 @@ TypeFn types_of(const AtenOp& op);
 /// Asks the row of the node's operator; nothing is found where it has no rule, or where a size does not fit into 64
 /// bits or into an expression.
 void find_types(TypeNode& n, const AtenOp& op);
+
+/// Whether a number is read out of a tensor, where it may be negative, as no size is that a symbol stands for.
+bool is_of_tensor(const Value* number);
 
 /// The shape of both together; nothing where they do not fit.
 MaybeShape joint_shape(const Shape& a, const Shape& b);

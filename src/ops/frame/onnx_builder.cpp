@@ -189,6 +189,8 @@ IntArgs OnnxBuilder::sizes(Value* x) {
 
 IntArg OnnxBuilder::int_of(const Dim& dim) { return raising_->int_of(dim); }
 
+bool OnnxBuilder::can_make(const Dim& dim) const { return dim.is_constant() || raising_->can_make(dim); }
+
 IntArgs OnnxBuilder::ints_of(const Shape& shape) {
   IntArgs result;
   for (const Dim& dim : shape) result.push_back(int_of(dim));

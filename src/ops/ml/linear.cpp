@@ -231,7 +231,9 @@ bool expand_svm_classifier(const NodeView& n, OnnxEdit& edit) {
     } else {
       both = coupled(edit, first, classes);
     }
-    return edit.replace_with({labels_of(edit, best_class(edit, both), labels), transformed_scores(edit, both, post)});
+    // the label is what most pairs vote for, even where another class is more likely
+    return edit.replace_with(
+        {labels_of(edit, most_votes(edit, scores, classes), labels), transformed_scores(edit, both, post)});
   }
   if (classes > 2) {
     return edit.replace_with(

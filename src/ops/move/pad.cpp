@@ -170,6 +170,7 @@ bool has_kernel(const std::string& mode, DType dtype, const Edges& edges, const 
     const int64_t most = std::max(edges[i].before.number, edges[i].after.number);
     const auto size = sizes[i].constant();
     if (size && (*size == 0 || (mode == "reflect" && most >= *size) || (mode == "wrap" && most > *size))) return false;
+    if (!size && mode == "wrap" && most > 1) return false;  // F.pad goes around once, however small the axis is
   }
   return true;
 }

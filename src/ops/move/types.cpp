@@ -8,9 +8,10 @@
 namespace tonnx {
 namespace {
 
-/// Where a slice begins or ends, counted from the front and within the dimension.
-std::optional<Dim> bound(std::optional<Dim> given, const Dim& size) {
-  if (!given) return std::nullopt;
+/// Where a slice begins or ends, counted from the front and within the dimension; nothing where its sign is not known.
+std::optional<Dim> bound(const TypeNode& n, std::string_view argument, const Dim& size) {
+  const auto given = n.size(argument);
+  if (!given || is_of_tensor(n.args().value(argument))) return std::nullopt;
   Dim at = *given;
   if (const auto number = at.constant()) {
     if (*number < 0) at = *number <= -(int64_t{1} << 40) ? Dim(0) : max(size + at, Dim(0));
@@ -39,8 +40,8 @@ void types_slice(TypeNode& n) {
     const auto dim = n.dim("dim", shape.size());
     if (!dim) return std::nullopt;
     Dim& size = shape[*dim];
-    const auto start = n.args().has("start") ? bound(n.size("start"), size) : Dim(0);
-    const auto end = n.args().has("end") ? bound(n.size("end"), size) : size;
+    const auto start = n.args().has("start") ? bound(n, "start", size) : Dim(0);
+    const auto end = n.args().has("end") ? bound(n, "end", size) : size;
     const auto step = n.size("step");
     if (!start || !end || !step || step->constant().value_or(0) < 1) {
       size = n.fresh();

@@ -12,6 +12,14 @@ namespace tonnx {
 /// The elements in the same order, in the shape that PyTorch says: view, reshape, flatten, unflatten ...
 Values raise_reshaped(const AtenNode& n, OnnxBuilder& onnx) {
   for (const Attribute& argument : n.node().attributes) n.ignore({argument.name});
+  const Shape& shape = n.output_shape();
+  const auto open = std::count_if(shape.begin(), shape.end(), [](const Dim& size) { return !size.is_constant(); });
+  const bool is_known = std::all_of(shape.begin(), shape.end(), [&](const Dim& size) { return onnx.can_make(size); });
+  if (open > 1 && !is_known && !is_complex(n.output_dtype())) {  // numbers of the run, one of which may be -1
+    for (const std::string_view argument : {"size", "shape"}) {
+      if (n.node().find_attribute(argument) != nullptr) return onnx.reshape(n.input("self"), n.int_args(argument));
+    }
+  }
   return onnx.reshape(n.input("self"), onnx_shape(n.output_type()));
 }
 

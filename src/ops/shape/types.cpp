@@ -139,8 +139,8 @@ void reshape_to(TypeNode& n, const MaybeShape& sizes) {
 
 }  // namespace
 
-void types_reshape(TypeNode& n) { reshape_to(n, n.sizes("shape")); }
-void types_view(TypeNode& n) { reshape_to(n, n.sizes("size")); }
+void types_reshape(TypeNode& n) { reshape_to(n, n.new_sizes("shape")); }
+void types_view(TypeNode& n) { reshape_to(n, n.new_sizes("size")); }
 
 void types_unflatten(TypeNode& n) {
   reshape_self(n, [&](const Shape& shape) -> MaybeShape {
@@ -244,22 +244,10 @@ void types_rest(TypeNode& n) {
 
 namespace {
 
-/// Whether a number is read out of a tensor, where it may be negative, as no size is that a symbol stands for.
-bool may_be_negative(const Value* number) {
-  const Node* node = number ? number->producer : nullptr;
-  if (node == nullptr || number->type.kind != Type::Kind::Int) return false;
-  if (node->op == "item") {
-    const Node* tensor = node->input(0) ? node->input(0)->producer : nullptr;
-    return tensor == nullptr || tensor->op != "clamp";
-  }
-  if (node->domain != "_operator" && node->domain != "torch") return false;
-  return std::any_of(node->inputs().begin(), node->inputs().end(), may_be_negative);
-}
-
 /// The larger or the smaller one of two, where the symbols in them are sizes.
 void compute_bound(TypeNode& n, Dim (*choose)(const Dim&, const Dim&)) {
   const auto& inputs = n.node().inputs();
-  if (std::none_of(inputs.begin(), inputs.end(), may_be_negative)) compute_number(n, choose);
+  if (std::none_of(inputs.begin(), inputs.end(), is_of_tensor)) compute_number(n, choose);
 }
 
 }  // namespace

@@ -89,7 +89,12 @@ bool make_constant_node(Value* value, Rewriter& rewriter) {
   Node* node = graph.add_node("", kConstant, producer);
   node->version = rewriter.opset();
   node->set_attribute("value", value->constant);
+  const size_t place = value->output_index;
   graph.move_output(value, node, 0);
+  const auto& others = producer->outputs();
+  // Split and others have to give all their outputs, also those that nobody takes
+  if (std::any_of(others.begin(), others.end(), [](const Value* other) { return is_used(other); }))
+    graph.move_output(graph.new_value(graph.unique_name(value->name), value->type), producer, place);
   rewriter.erase_unused(producer);
   return true;
 }

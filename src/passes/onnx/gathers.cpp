@@ -71,11 +71,8 @@ bool merge_gathers(Node& node, Rewriter& rewriter) {
   if ((!is_onnx(node, kGather) && !is_onnx(node, kGatherNd)) || !is_used(node.output(0)) || !takes_all(node))
     return false;
   Value *x = node.input(0), *y = node.output(0);
-  const auto target = y->type.shape ? reshape_to(*x->type.shape, *y->type.shape) : std::nullopt;
-  if (!target) return false;
-  Value* same = x;
-  if (!have_same_type(x, y))
-    same = rewriter.add(node, {"Reshape", {x, rewriter.ints(*node.graph, *target, "shape")}}, y->name);
+  if (!y->type.shape) return false;
+  Value* same = have_same_type(x, y) ? x : add_reshape(node, rewriter, x, y);
   if (same == nullptr) return false;
   return rewriter.replace(y, same);
 }

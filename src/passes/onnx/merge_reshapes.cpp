@@ -47,21 +47,6 @@ bool is_reshape(const Node* node) {
          (is_onnx(node, kTranspose) && keeps_order(*node)) || (node != nullptr && changes_ones_only(*node));
 }
 
-/// Axes of size 1 whose removal makes one shape the other.
-std::optional<std::vector<int64_t>> squeezed_axes(const Shape& from, const Shape& to) {
-  std::vector<int64_t> axes;
-  size_t kept = 0;
-  for (size_t i = 0; i < from.size(); ++i) {
-    if (kept < to.size() && from[i] == to[kept])
-      ++kept;
-    else if (from[i].is(1))
-      axes.push_back(static_cast<int64_t>(i));
-    else
-      return std::nullopt;
-  }
-  return kept == to.size() ? std::optional(axes) : std::nullopt;
-}
-
 /// Where the outputs of all its users that are no reshapes would still need the value, it has to stay.
 bool goes_away(const Value* value) {
   constexpr size_t kMost = 8;
@@ -78,18 +63,8 @@ bool merge_by_shapes(Node& node, Node& before, Rewriter& rewriter) {
   const bool is_same = have_same_type(x, y);
   if (is_same && rewriter.replace(y, x)) return true;
   if (!goes_away(node.input(0))) return false;
-  const Shape &from = *x->type.shape, &to = *y->type.shape;
-  Graph& graph = *node.graph;
-  Value* made = nullptr;
-  if (is_same) {  // both have names to keep
-    made = rewriter.add(node, {"Identity", {x}}, y->name);
-  } else if (const auto removed = squeezed_axes(from, to)) {
-    made = rewriter.add(node, {"Squeeze", {x, rewriter.ints(graph, *removed, "axes")}}, y->name);
-  } else if (const auto added = squeezed_axes(to, from)) {
-    made = rewriter.add(node, {"Unsqueeze", {x, rewriter.ints(graph, *added, "axes")}}, y->name);
-  } else if (const auto shape = reshape_to(from, to)) {
-    made = rewriter.add(node, {"Reshape", {x, rewriter.ints(graph, *shape, "shape")}}, y->name);
-  }
+  // where both have names to keep, they stay
+  Value* made = is_same ? rewriter.add(node, {"Identity", {x}}, y->name) : add_reshape(node, rewriter, x, y);
   if (made == nullptr) return false;
   made->producer->name = node.name;  // which may say what module it is in
   return rewriter.replace(y, made);

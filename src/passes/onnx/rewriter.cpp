@@ -115,4 +115,36 @@ std::optional<std::vector<int64_t>> reshape_to(const Shape& from, const Shape& t
   return result;
 }
 
+namespace {
+
+/// Axes of size 1 whose removal makes one shape the other.
+std::optional<std::vector<int64_t>> squeezed_axes(const Shape& from, const Shape& to) {
+  std::vector<int64_t> axes;
+  size_t kept = 0;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (kept < to.size() && from[i] == to[kept])
+      ++kept;
+    else if (from[i].is(1))
+      axes.push_back(static_cast<int64_t>(i));
+    else
+      return std::nullopt;
+  }
+  return kept == to.size() ? std::optional(axes) : std::nullopt;
+}
+
+}  // namespace
+
+Value* add_reshape(Node& node, Rewriter& rewriter, Value* x, const Value* y) {
+  const Shape &from = *x->type.shape, &to = *y->type.shape;
+  const auto ints = [&](const std::vector<int64_t>& values, const char* name) {
+    return rewriter.ints(*node.graph, values, name);
+  };
+  if (const auto removed = squeezed_axes(from, to))
+    return rewriter.add(node, {"Squeeze", {x, ints(*removed, "axes")}}, y->name);
+  if (const auto added = squeezed_axes(to, from))
+    return rewriter.add(node, {"Unsqueeze", {x, ints(*added, "axes")}}, y->name);
+  const auto shape = reshape_to(from, to);
+  return shape ? rewriter.add(node, {"Reshape", {x, ints(*shape, "shape")}}, y->name) : nullptr;
+}
+
 }  // namespace tonnx

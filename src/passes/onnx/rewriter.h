@@ -73,4 +73,8 @@ class Rewriter {
 /// What makes a Reshape give this shape, as constants; nothing where that needs a size that only the run knows.
 std::optional<std::vector<int64_t>> reshape_to(const Shape& from, const Shape& to, bool zero_is_zero = false);
 
+/// The elements of x in the shape of y, before the node: Squeeze or Unsqueeze where only axes of size 1 come or go,
+/// otherwise Reshape; null where its shape needs a size that only the run knows.
+Value* add_reshape(Node& node, Rewriter& rewriter, Value* x, const Value* y);
+
 }  // namespace tonnx

@@ -26,6 +26,9 @@ def slice_reason(node: onnx.NodeProto, known: Known) -> str:
 
 
 def recurrent_reason(node: onnx.NodeProto, known: Known) -> str:
+    lengths = known.get(node.input[4], ()) if len(node.input) > 4 else ()
+    if any((run == 0).any() for run in lengths):
+        return "after no steps the last state is 0 in ONNX Runtime, and not the first one"
     given = [run for name in node.input for run in known.get(name, ())]
     if any(run.dtype.kind == "f" and not (np.abs(run) < 1e4).all() for run in given):
         return "the activations of ONNX Runtime cut their inputs off at about 20, those that are no number among them"
@@ -52,6 +55,12 @@ def empty_reduction_reason(node: onnx.NodeProto, known: Known) -> str:
     return ""
 
 
+def logarithm_reason(node: onnx.NodeProto, known: Known) -> str:
+    if any(run.dtype.kind in "iu" for run in known.get(node.input[0], ())):
+        return "the fraction of a logarithm is cut off, so that rounding decides where it is whole"
+    return empty_reduction_reason(node, known)
+
+
 def arg_reason(node: onnx.NodeProto, known: Known) -> str:
     return empty_reduction_reason(node, known) or no_number_reason(node, known)
 
@@ -64,6 +73,8 @@ def pool_reason(node: onnx.NodeProto, known: Known) -> str:
     pads, strides = attributes.get("pads", [0] * 2 * rank), attributes.get("strides", [1] * rank)
     dilations = attributes.get("dilations", [1] * rank)
     if attributes.get("auto_pad", b"NOTSET") in (b"SAME_UPPER", b"SAME_LOWER"):
+        if any(0 in run.shape[2:] for run in known.get(node.input[0], ())):
+            return "how many windows there are over nothing is rounded towards zero where the pads are numbers"
         return "dilations do not count in ONNX Runtime's padding" if any(d > 1 for d in dilations) else ""
     for run in known.get(node.input[0], ()):
         for at, size in enumerate(run.shape[2:]):
@@ -75,8 +86,32 @@ def pool_reason(node: onnx.NodeProto, known: Known) -> str:
     return ""
 
 
+def has_window_of_padding(node: onnx.NodeProto, known: Known) -> bool:
+    """Whether a window that is spread out lies beside all elements."""
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    kernel = attributes["kernel_shape"]
+    rank = len(kernel)
+    pads, strides = attributes.get("pads", [0] * 2 * rank), attributes.get("strides", [1] * rank)
+    dilations = attributes.get("dilations", [1] * rank)
+    for run in known.get(node.input[0], ()):
+        for at, size in enumerate(run.shape[2:]):
+            span = dilations[at] * (kernel[at] - 1) + 1
+            for start in range(-pads[at], size + pads[at + rank] - span + strides[at], strides[at]):
+                if not any(0 <= start + i * dilations[at] < size for i in range(kernel[at])):
+                    return True
+    return False
+
+
 def max_pool_reason(node: onnx.NodeProto, known: Known) -> str:
+    if has_window_of_padding(node, known):
+        return "the largest of no elements is the lowest number in ONNX Runtime, 0 in ONNX's evaluator, -inf in PyTorch"
     return pool_reason(node, known) or no_number_reason(node, known)
+
+
+def last_pool_reason(node: onnx.NodeProto, known: Known) -> str:
+    first, second = known.get(node.input[0], (np.zeros((0, 0, 0, 0)),) * 2)
+    moved = (np.moveaxis(first, -1, 1), np.moveaxis(second, -1, 1))
+    return max_pool_reason(node, {node.input[0]: moved})
 
 
 def conv_reason(node: onnx.NodeProto, known: Known) -> str:
@@ -90,6 +125,69 @@ def sign_reason(node: onnx.NodeProto, known: Known) -> str:
     return "" if is_finite(node, known) else "ONNX does not say which sign what is no number has"
 
 
+def sum_reason(node: onnx.NodeProto, known: Known) -> str:
+    is_old = any(a.name == "axes" for a in node.attribute)
+    return empty_reduction_reason(node, known) if is_old else ""
+
+
+def attention_reason(node: onnx.NodeProto, known: Known) -> str:
+    runs = zip(known.get(node.input[0], ()), known.get(node.input[1], ()), strict=False)
+    is_causal = any(a.name == "unidirectional" and a.i for a in node.attribute)
+    if is_causal and any(q.ndim == 3 and q.shape[1] != k.shape[-2] for q, k in runs):
+        return (
+            "which keys a query sees where there are more of one than of the other, each kernel has its own answer to"
+        )
+    return no_number_reason(node, known)
+
+
+def single_target_reason(node: onnx.NodeProto, known: Known) -> str:
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    targets = attributes.get("n_targets", attributes.get("targets", 1))
+    if targets == 1 and attributes.get("post_transform", b"NONE") not in (b"NONE", 0):
+        return "ONNX Runtime leaves the scores of one target as they are"
+    return no_number_reason(node, known)
+
+
+def resize_reason(node: onnx.NodeProto, known: Known) -> str:
+    is_aligned = any(a.name == "coordinate_transformation_mode" and a.s == b"align_corners" for a in node.attribute)
+    scales = input_of(node, 2, known)
+    axes = next((list(a.ints) for a in node.attribute if a.name == "axes"), None)
+    for run in known.get(node.input[0], ()):
+        if not is_aligned or scales is None or not scales.size:
+            break
+        sizes = np.array([run.shape[a] for a in (axes if axes is not None else range(run.ndim))]) * scales.astype(
+            np.float64
+        )
+        if (np.abs(sizes - np.round(sizes)) > 1e-4).any():
+            return "ONNX's own tests align corners by a size that is not whole, and ONNX Runtime by the whole one"
+    return no_number_reason(node, known)
+
+
+def variance_reason(node: onnx.NodeProto, known: Known) -> str:
+    if any((np.abs(run) > 1e18).any() for run in known.get(node.input[0], ())):
+        return "the squares of ONNX Runtime are too large where those of differences from the mean are not"
+    return no_number_reason(node, known)
+
+
+def gelu_reason(node: onnx.NodeProto, known: Known) -> str:
+    given = [run for name in node.input for run in known.get(name, ())]
+    if any(not (np.abs(run.astype(np.float64)) < 1e4).all() for run in given):
+        return "the gelu of infinity is no number in PyTorch"
+    return ""
+
+
+def normalizer_reason(node: onnx.NodeProto, known: Known) -> str:
+    is_l2 = any(a.name == "norm" and a.s == b"L2" for a in node.attribute)
+    if is_l2 and any((run < 0).any() for run in known.get(node.input[0], ())):
+        return "ONNX Runtime takes the signs from numbers that it has overwritten, where the result lies in their place"
+    return no_number_reason(node, known)
+
+
+def quantised_product_reason(node: onnx.NodeProto, known: Known) -> str:
+    given = [run for name in node.input for run in known.get(name, ())]
+    return "ONNX Runtime leaves sums of nothing unwritten" if any(run.size == 0 for run in given) else ""
+
+
 def affine_grid_reason(node: onnx.NodeProto, known: Known) -> str:
     sizes = input_of(node, 1, known)
     is_aligned = any(a.name == "align_corners" and a.i for a in node.attribute)
@@ -98,10 +196,22 @@ def affine_grid_reason(node: onnx.NodeProto, known: Known) -> str:
     return no_number_reason(node, known)
 
 
+def is_halfway(image: np.ndarray, grid: np.ndarray, is_aligned: bool) -> bool:
+    """Whether a place lies in the middle of two elements."""
+    sizes = np.array(image.shape[:1:-1], np.float64)
+    places = (grid + 1) / 2 * (sizes - 1) if is_aligned else ((grid + 1) * sizes - 1) / 2
+    return bool((np.abs(places - np.floor(places) - 0.5) < 1e-4).any())
+
+
 def grid_reason(node: onnx.NodeProto, known: Known) -> str:
     grid = known.get(node.input[1], ())
     if any(not (np.abs(run) < 1e4).all() for run in grid):
         return "places far outside are turned into whole numbers that are too small for them"
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    if attributes.get("mode") == b"nearest" and attributes.get("padding_mode") == b"reflection":
+        pairs = zip(known.get(node.input[0], ()), grid, strict=False)
+        if any(is_halfway(image, places, attributes.get("align_corners") == 1) for image, places in pairs):
+            return "ONNX does not say whether a place is rounded or reflected first"
     return no_number_reason(node, known)
 
 
@@ -117,13 +227,24 @@ CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     "Sign": sign_reason,
     "GridSample": grid_reason,
     "MaxPool": max_pool_reason,
+    "NhwcMaxPool": last_pool_reason,
+    "GlobalMaxPool": no_number_reason,
+    "ReduceSum": sum_reason,
+    "MultiHeadAttention": attention_reason,
+    **dict.fromkeys(("TreeEnsembleRegressor", "TreeEnsemble", "LinearRegressor"), single_target_reason),
+    "QGemm": quantised_product_reason,
+    "Normalizer": normalizer_reason,
+    **dict.fromkeys(("ReduceLogSum", "ReduceLogSumExp"), logarithm_reason),
+    "Resize": resize_reason,
+    **dict.fromkeys(("Gelu", "BiasGelu", "FastGelu", "QuickGelu"), gelu_reason),
     "AveragePool": pool_reason,
     "LpPool": pool_reason,
     **dict.fromkeys(("ArgMax", "ArgMin", "Hardmax"), arg_reason),
-    **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax"), empty_reduction_reason),
+    **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceMax"), empty_reduction_reason),
     **dict.fromkeys(("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSumSquare"), empty_reduction_reason),
-    **dict.fromkeys(("DFT", "STFT", "LRN", "Unique", "MeanVarianceNormalization"), no_number_reason),
-    **dict.fromkeys(("Resize", "Upsample", "RoiAlign", "Det", "ConvTranspose"), no_number_reason),
+    **dict.fromkeys(("DFT", "STFT", "LRN", "Unique", "CDist"), no_number_reason),
+    "MeanVarianceNormalization": variance_reason,
+    **dict.fromkeys(("Upsample", "RoiAlign", "Det", "ConvTranspose"), no_number_reason),
 }
 
 

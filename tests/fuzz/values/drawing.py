@@ -83,7 +83,12 @@ def numpy_kind(kind: int) -> np.dtype:
 
 
 def opset_imports(opset: int) -> list[onnx.OperatorSetIdProto]:
-    return [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    ml = 5 if opset >= 21 else 4 if opset >= 20 else 3 if opset >= 15 else 2
+    return [
+        helper.make_opsetid("", opset),
+        helper.make_opsetid("com.microsoft", 1),
+        helper.make_opsetid("ai.onnx.ml", ml),
+    ]
 
 
 @dataclass
@@ -101,6 +106,7 @@ class Drawing:
     used: set[str] = field(default_factory=set)
     pending: list[Callable[[], None]] = field(default_factory=list)  # what is added once a block is taken
     count: int = 0
+    takes_inputs: bool = True
 
     # names and chances
 
@@ -164,6 +170,17 @@ class Drawing:
 
     def ints(self, *numbers: int, kind: int = TensorProto.INT64) -> Value:
         return self.constant(np.array(numbers, numpy_kind(kind)))
+
+    def told(self, first: np.ndarray, second: np.ndarray | None = None, *, p: float = 0.1) -> Value:
+        """What an operator is told of sizes, axes or counts: the file holds it mostly, and at times it is an input."""
+        first = np.asarray(first)
+        second = first if second is None else np.asarray(second)
+        is_fixed = np.array_equal(first, second)
+        if is_fixed and (not self.takes_inputs or len(self.inputs) > 4 or not self.chance(p)):
+            return self.constant(first)
+        runs = iter((first, second))
+        shape = list(zip(first.shape, second.shape, strict=True))
+        return self.input(helper.np_dtype_to_tensor_dtype(first.dtype), self.dims_of(shape), lambda _: next(runs))
 
     def dims(self, rank: int) -> list[int | str]:
         """A shape: small sizes, 1 and sometimes 0 among them, and open ones."""

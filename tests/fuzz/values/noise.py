@@ -61,7 +61,7 @@ def typed(name: str, value: ort.OrtValue) -> onnx.ValueInfoProto:
     number = onnx.TensorProto.DataType.Value(element)
     if text.startswith("seq"):
         return helper.make_tensor_sequence_value_info(name, number, None)
-    return helper.make_tensor_value_info(name, number, [None] * len(value.shape()))
+    return helper.make_tensor_value_info(name, number, value.shape())  # Resize takes open sizes for none
 
 
 def noisy(value: ort.OrtValue, inputs: list[np.ndarray], rng: np.random.Generator) -> ort.OrtValue:

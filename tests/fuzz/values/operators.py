@@ -135,7 +135,9 @@ def clip(d: Drawing, op: str) -> Block:
         return make(d, op, [x], min=d.rng.choice([None, low]), max=d.rng.choice([None, high]))
     if x.kind not in PLAIN:
         raise Unfit("no constant of this type")
-    bounds = [d.constant(np.array(b).astype(x.dtype)) if d.chance(0.7) else None for b in (low, high)]
+    if d.chance(0.1):  # where the least is above the most, it is the most that counts
+        low, high = high, low
+    bounds = [d.told(np.array(b).astype(x.dtype)) if d.chance(0.7) else None for b in (low, high)]
     return make(d, op, [x, *bounds])
 
 
@@ -149,7 +151,7 @@ def reduction(d: Drawing, op: str) -> Block:
     empty = d.rng.choice([None, 0, 1])
     axes = some_axes(d, x)
     if has_input(d, op, "axes"):
-        given = None if d.chance(0.2) else d.constant(np.array(axes, np.int64))
+        given = None if d.chance(0.2) else d.told(np.array(axes, np.int64))
         return make(d, op, [x, given], keepdims=keep, noop_with_empty_axes=empty)
     return make(d, op, [x], axes=axes or None, keepdims=keep)
 
@@ -176,7 +178,7 @@ def lp_normalization(d: Drawing, op: str) -> Block:
 @draws("CumSum", "CumProd")
 def cumulative(d: Drawing, op: str) -> Block:
     x = d.take(kinds_of(d, op), RANKS[1:])
-    axis = d.constant(np.array(axis_of(d, x), d.rng.choice([np.int32, np.int64])))
+    axis = d.told(np.array(axis_of(d, x), d.rng.choice([np.int32, np.int64])))
     return make(d, op, [x, axis], exclusive=d.rng.choice([None, 0, 1]), reverse=d.rng.choice([None, 0, 1]))
 
 
@@ -191,7 +193,7 @@ def top_k(d: Drawing, op: str) -> Block:
             raise Unfit("elements that are equal")
     if most == 0:
         raise Unfit("no elements")
-    k = d.ints(d.rng.randint(0 if d.chance(0.1) else 1, most))
+    k = d.told(np.array([d.rng.randint(0 if d.chance(0.1) else 1, most)]))
     if not has_input(d, op, "K"):
         raise Unfit("an old form")
     return make(d, op, [x, k], 2, axis=axis, largest=d.rng.choice([None, 0, 1]), sorted=d.rng.choice([None, 1]))
@@ -226,7 +228,7 @@ def cast(d: Drawing, op: str) -> Block:
 @draws("CastLike")
 def cast_like(d: Drawing, op: str) -> Block:
     x = d.pick(PLAIN)
-    y = d.pick(PLAIN)
+    y = d.constant(d.numbers_of(d.rng.choice(PLAIN), (1,))) if d.chance(0.3) else d.pick(PLAIN)
     if not can_cast(x, y.kind) or (y.dtype.kind == "u" and not can_be_unsigned(x)):
         raise Unfit("no defined value")
     return make(d, op, [x, y])
@@ -243,7 +245,9 @@ def dropout(d: Drawing, op: str) -> Block:
 
 @draws("MeanVarianceNormalization", weight=0.5)
 def mean_variance(d: Drawing, op: str) -> Block:
-    x = d.take(FLOATS, (4,))
+    x = d.take(
+        (TensorProto.FLOAT,), (4,)
+    )  # of others ONNX Runtime has the body alone, which before opset 18 is of float
     axes = [a for a in range(4) if d.chance(0.6)]
     return make(d, op, [x], axes=axes or None)
 
@@ -251,7 +255,7 @@ def mean_variance(d: Drawing, op: str) -> Block:
 @draws("Trilu")
 def trilu(d: Drawing, op: str) -> Block:
     x = d.take(PLAIN, (2, 3, 4))
-    k = d.constant(np.array(d.rng.randint(-3, 3), np.int64)) if d.chance(0.6) else None
+    k = d.told(np.array(d.rng.choice([-9, -3, -2, -1, 0, 1, 2, 3, 9]))) if d.chance(0.6) else None
     return make(d, op, [x, k], upper=d.rng.choice([None, 0, 1]))
 
 

@@ -1,4 +1,4 @@
-"""Convolutions, pools, products, norms, resizing, recurrent layers and quantisation."""
+"""Convolutions, pools, products, norms, resizing, recurrent layers, losses and attention."""
 
 from __future__ import annotations
 
@@ -102,7 +102,11 @@ def batch_norm(d: Drawing, op: str) -> Block:
     c = x.shape[1]
     parts = [d.fresh(FLOAT, (c,)) for _ in range(3)]
     variance = d.fresh(FLOAT, (c,), lambda s: (d.numbers.random(s) + 0.5).astype(np.float32))
-    return make(d, op, [x, *parts, variance], epsilon=d.rng.choice([None, 1e-3, 0.1]))
+    drawn = {"epsilon": d.rng.choice([None, 1e-3, 0.1])}
+    # ONNX Runtime dies of an InstanceNormalization of nothing, which it comes back as
+    if d.opset >= 14 and d.chance(0.15) and all(run.size for run in x.runs):
+        return make(d, op, [x, *parts, variance], 3, training_mode=1, momentum=d.rng.choice([None, 0.5]), **drawn)
+    return make(d, op, [x, *parts, variance], **drawn)
 
 
 @draws("InstanceNormalization")
@@ -165,7 +169,7 @@ def matmul(d: Drawing, op: str) -> Block:
     x = d.take(kinds_of(d, op), (1, 2, 2, 3, 4, 5))
     k = x.shape[-1]
     n = d.sizes(d.dims(1))[0]
-    batch = [pair if d.chance(0.7) else (1, 1) for pair in x.shape[:-2]]
+    batch = [d.sizes(d.dims(1))[0] if pair == (1, 1) else pair if d.chance(0.7) else (1, 1) for pair in x.shape[:-2]]
     batch = batch[d.rng.randint(0, len(batch)) if d.chance(0.4) else 0 :]
     sizes = [(k,), (k, n), (*batch, k, n), (*batch, k, n)][d.rng.randrange(4)]
     if d.chance(0.3):
@@ -281,18 +285,38 @@ def roi_align(d: Drawing, op: str) -> Block:
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
+# activations that take numbers, and what is drawn of them
+WITH_NUMBERS = {
+    "LeakyRelu": (0.1, None), "ThresholdedRelu": (0.5, None), "ScaledTanh": (0.7, 1.3), "HardSigmoid": (0.3, 0.4),
+    "Elu": (0.8, None), "Affine": (0.5, 0.2),
+}  # fmt: skip
+
+
+def some_activations(d: Drawing, op: str, ways: int) -> dict[str, Any]:
+    names = [d.rng.choice(["Relu", "Sigmoid", "Tanh", "Softsign", "Softplus", *WITH_NUMBERS]) for _ in range(3)]
+    names = names[: {"RNN": 1, "GRU": 2, "LSTM": 3}[op]] * ways
+    if any(name in WITH_NUMBERS for name in names):
+        # one list of numbers for all of them, in their order
+        alphas = [WITH_NUMBERS[n][0] for n in names if n in WITH_NUMBERS]
+        betas = [WITH_NUMBERS[n][1] for n in names if n in WITH_NUMBERS and WITH_NUMBERS[n][1] is not None]
+        return {"activations": names, "activation_alpha": alphas, "activation_beta": betas}
+    return {"activations": names}
+
+
 @draws("RNN", "GRU", "LSTM", weight=1.2)
 def recurrent(d: Drawing, op: str) -> Block:
     x = d.take((FLOAT,), (3,))
     time, batch, size = x.shape
     if size[0] != size[1] or size[0] < 1:
         raise Unfit("open features")
+    if any(not run.size for run in x.runs):
+        raise Unfit("ONNX Runtime dies of it")
     hidden, gates = d.rng.randint(1, 3), GATES[op]
     direction = d.rng.choice([None, "forward", "reverse", "bidirectional"])
     ways = 2 if direction == "bidirectional" else 1
 
     def part(*sizes: int) -> Value:
-        return d.constant((d.numbers.standard_normal(sizes) * 0.6).astype(np.float32))
+        return d.told((d.numbers.standard_normal(sizes) * 0.6).astype(np.float32), p=0.05)
 
     layout = d.rng.choice([None, 0, 0, 1]) if d.opset >= 14 else None
     steps = batch if layout else time
@@ -301,8 +325,9 @@ def recurrent(d: Drawing, op: str) -> Block:
     inputs.append(part(ways, 2 * gates * hidden) if d.chance(0.6) else None)
     lengths = None
     if d.chance(0.3) and min(steps) > 0:
+        shortest = d.rng.choice([0, 1, 1])
         lengths = d.fresh(
-            TensorProto.INT32, (rows,), lambda s: d.numbers.integers(1, min(steps) + 1, s).astype(np.int32)
+            TensorProto.INT32, (rows,), lambda s: d.numbers.integers(shortest, min(steps) + 1, s).astype(np.int32)
         )
     inputs.append(lengths)
     state: tuple[Pair, ...] = (
@@ -319,119 +344,12 @@ def recurrent(d: Drawing, op: str) -> Block:
         drawn["linear_before_reset"] = d.rng.choice([None, 0, 1])
     if op == "LSTM" and d.chance(0.15):
         drawn["input_forget"] = 1
-    if d.chance(0.2):
-        first = {
-            "RNN": ["Relu", "Sigmoid", "Tanh"],
-            "GRU": ["Sigmoid", "HardSigmoid"],
-            "LSTM": ["Sigmoid", "HardSigmoid"],
-        }[op]
-        rest = {"RNN": [], "GRU": ["Tanh", "Relu"], "LSTM": ["Tanh", "Relu"]}[op]
-        names = [d.rng.choice(first), *([d.rng.choice(rest)] if rest else []), *(["Tanh"] if op == "LSTM" else [])]
-        drawn["activations"] = names * ways
+    if d.chance(0.25):
+        drawn |= some_activations(d, op, ways)
     return make(d, op, inputs, 3 if op == "LSTM" else 2, hidden_size=hidden, **drawn)
 
 
-# quantisation
-
-
-def zero_point(d: Drawing, kind: int, shape: tuple[int, ...] = ()) -> Value:
-    dtype = {TensorProto.INT8: np.int8, TensorProto.UINT8: np.uint8}[kind]
-    return d.constant(d.numbers.integers(-3 if kind == TensorProto.INT8 else 0, 9, shape).astype(dtype))
-
-
-def scales(d: Drawing, shape: tuple[int, ...] = ()) -> Value:
-    return d.constant(np.array(d.numbers.choice([0.25, 0.1, 0.5, 0.03], shape or None), np.float32).reshape(shape))
-
-
-@draws("QuantizeLinear", weight=1.5)
-def quantize(d: Drawing, op: str) -> Block:
-    x = d.take((FLOAT,), (0, 1, 2, 3, 4), lambda v: all(np.isfinite(r).all() for r in v.runs))
-    kind = d.rng.choice([TensorProto.INT8, TensorProto.UINT8])
-    axis, shape = None, ()
-    if d.opset >= 13 and x.rank and d.chance(0.4):
-        axis = axis_of(d, x)
-        if x.shape[axis][0] != x.shape[axis][1]:
-            raise Unfit("open channels")
-        shape = (x.shape[axis][0],)
-    return make(d, op, [x, scales(d, shape), zero_point(d, kind, shape) if d.chance(0.8) else None], axis=axis)
-
-
-@draws("DequantizeLinear", weight=1.5)
-def dequantize(d: Drawing, op: str) -> Block:
-    kinds = [TensorProto.INT8, TensorProto.UINT8]
-    x = d.take(kinds, (0, 1, 2, 3, 4))
-    axis, shape = None, ()
-    if d.opset >= 13 and x.rank and d.chance(0.4):
-        axis = axis_of(d, x)
-        if x.shape[axis][0] != x.shape[axis][1]:
-            raise Unfit("open channels")
-        shape = (x.shape[axis][0],)
-    return make(d, op, [x, scales(d, shape), zero_point(d, x.kind, shape) if d.chance(0.8) else None], axis=axis)
-
-
-@draws("DynamicQuantizeLinear")
-def dynamic_quantize(d: Drawing, op: str) -> Block:
-    return make(
-        d, op, [d.take((FLOAT,), (1, 2, 3, 4), lambda v: all(r.size and np.isfinite(r).all() for r in v.runs))], 3
-    )
-
-
-@draws("MatMulInteger")
-def matmul_integer(d: Drawing, op: str) -> Block:
-    kinds = [TensorProto.INT8, TensorProto.UINT8]
-    x = d.take(kinds, (2, 3))
-    n = d.sizes(d.dims(1))[0]
-    y = d.fresh(d.rng.choice(kinds), (x.shape[-1], n))
-    return make(
-        d,
-        op,
-        [x, y, zero_point(d, x.kind) if d.chance(0.6) else None, zero_point(d, y.kind) if d.chance(0.4) else None],
-    )
-
-
-@draws("ConvInteger", weight=0.7)
-def conv_integer(d: Drawing, op: str) -> Block:
-    x = d.take([TensorProto.UINT8], (4,))
-    channels = x.shape[1]
-    if channels[0] != channels[1]:
-        raise Unfit("open channels")
-    w = d.fresh(TensorProto.UINT8, tuple((n, n) for n in (2, channels[0], 2, 2)))
-    return make(d, op, [x, w, zero_point(d, TensorProto.UINT8) if d.chance(0.6) else None], **window(d, 2))
-
-
-@draws("QLinearMatMul", weight=0.7)
-def qlinear_matmul(d: Drawing, op: str) -> Block:
-    kind = d.rng.choice([TensorProto.INT8, TensorProto.UINT8])
-    x = d.take([kind], (2, 3))
-    y = d.fresh(kind, (x.shape[-1], d.sizes(d.dims(1))[0]))
-    inputs = [x, scales(d), zero_point(d, kind), y, scales(d), zero_point(d, kind), scales(d), zero_point(d, kind)]
-    return make(d, op, inputs)
-
-
-@draws("QLinearConv", weight=0.7)
-def qlinear_conv(d: Drawing, op: str) -> Block:
-    kind = TensorProto.UINT8
-    x = d.take([kind], (4,))
-    channels = x.shape[1]
-    if channels[0] != channels[1]:
-        raise Unfit("open channels")
-    w = d.fresh(kind, tuple((n, n) for n in (2, channels[0], 2, 2)))
-    inputs: list[Value | None] = [
-        x,
-        scales(d),
-        zero_point(d, kind),
-        w,
-        scales(d),
-        zero_point(d, kind),
-        scales(d),
-        zero_point(d, kind),
-    ]
-    if d.chance(0.4):
-        inputs.append(d.constant(d.numbers.integers(-20, 20, 2).astype(np.int32)))
-    return make(d, op, inputs, **window(d, 2))
-
-
-# losses, attention and signals
+# losses and attention
 
 
 @draws("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", weight=0.6)
@@ -462,31 +380,34 @@ def attention(d: Drawing, op: str) -> Block:
         parts = [d.fresh(FLOAT, (b, q, (heads * size,) * 2))]
         parts += [d.fresh(FLOAT, (b, k, (groups * size,) * 2)) for _ in range(2)]
         drawn |= {"q_num_heads": heads, "kv_num_heads": groups}
+    past: list[Value] = []
+    if d.chance(0.3):
+        before = d.sizes(d.dims(1))[0]
+        past = [d.fresh(FLOAT, (b, (groups, groups), before, (size, size))) for _ in range(2)]
+        k = (k[0] + before[0], k[1] + before[1])
     mask = None
     if d.chance(0.4):
-        mask = d.fresh(d.rng.choice([FLOAT, TensorProto.BOOL]), d.rng.choice([(q, k), (b, (1, 1), q, k)]))
-    return make(d, op, [*parts, mask], **drawn)
-
-
-@draws("DFT", weight=0.6)
-def dft(d: Drawing, op: str) -> Block:
-    x = d.fresh(FLOAT, (*d.sizes(d.dims(2)), d.rng.choice([(1, 1), (2, 2)])))
-    one_sided = d.rng.choice([None, 0, 1]) if x.shape[-1] == (1, 1) else None
-    inverse = None if one_sided else d.rng.choice([None, 0, 1])
-    if has_input(d, op, "axis"):
-        return make(d, op, [x, None, d.constant(np.array(1, np.int64))], onesided=one_sided, inverse=inverse)
-    return make(d, op, [x], axis=1, onesided=one_sided, inverse=inverse)
+        mask = (
+            d.constant(d.numbers.random((q[0], k[0])) < 0.7)
+            if d.chance(0.3) and q[0] == q[1] and k[0] == k[1]
+            else None
+        )
+        if mask is None:
+            sizes = d.rng.choice([(q, k), (b, (1, 1), q, k)])
+            mask = d.fresh(d.rng.choice([FLOAT, TensorProto.BOOL]), sizes)
+    if d.chance(0.2):
+        drawn["qk_matmul_output_mode"] = d.rng.randint(0, 3)
+    block = make(d, op, [*parts, mask, *past], 3 if past else 1, **drawn)
+    if "qk_matmul_output_mode" in drawn:
+        block.nodes[0].output.extend([*([] if past else ["", ""]), product := d.name()])
+        block.outputs.append(product)
+    return block
 
 
 @draws("Det", weight=0.5)
 def det(d: Drawing, op: str) -> Block:
     n = d.rng.randint(1, 4)
     return make(d, op, [d.fresh(FLOAT, (*d.sizes(d.dims(d.rng.choice([0, 1]))), (n, n), (n, n)))])
-
-
-@draws("HannWindow", "HammingWindow", "BlackmanWindow", weight=0.2)
-def signal_window(d: Drawing, op: str) -> Block:
-    return make(d, op, [d.constant(np.array(d.rng.randint(2, 9), np.int64))], periodic=d.rng.choice([None, 0, 1]))
 
 
 @draws("AffineGrid", weight=0.5)

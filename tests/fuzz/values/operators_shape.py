@@ -78,12 +78,15 @@ def reshape(d: Drawing, op: str) -> Block:
         if len(is_open) == 1 and d.chance(0.5):
             wanted[is_open[0]] = -1
     if all(isinstance(e, int) or e[0] == e[1] for e in wanted):
-        shape = d.constant(np.array([e if isinstance(e, int) else e[0] for e in wanted], np.int64))
+        shape = d.told(np.array([e if isinstance(e, int) else e[0] for e in wanted], np.int64))
         return make(d, op, [x, shape], allowzero=allow_zero)
     if allow_zero and has_minus and any(e == 0 or (not isinstance(e, int) and 0 in e) for e in wanted):
         raise Unfit("ONNX forbids a 0 that is meant beside -1")
     if not allow_zero and any(not isinstance(e, int) and 0 in e for e in wanted):
         raise Unfit("a size that is 0 when the model runs means that of the input there, which nobody means")
+    if d.chance(0.2):
+        runs = [np.array([e if isinstance(e, int) else e[at] for e in wanted], np.int64) for at in (0, 1)]
+        return make(d, op, [x, d.told(*runs)], allowzero=allow_zero)
     nodes, inputs, shape_name = computed_shape(d, x, wanted)
     block = make(d, op, [x], allowzero=allow_zero)
     block.nodes[0].input.append(shape_name)
@@ -117,7 +120,7 @@ def unsqueeze(d: Drawing, op: str) -> Block:
 
 def with_axes(d: Drawing, op: str, x: Value, axes: list[int] | None) -> Block:
     if has_input(d, op, "axes"):
-        return make(d, op, [x, None if axes is None else d.constant(np.array(axes, np.int64))])
+        return make(d, op, [x, None if axes is None else d.told(np.array(axes, np.int64))])
     return make(d, op, [x], axes=axes)
 
 
@@ -141,6 +144,9 @@ def expand(d: Drawing, op: str) -> Block:
         wanted.insert(0, d.rng.choice([(1, 1), (2, 2)]))
     if not wanted:
         wanted = [(2, 2)]
+    if d.chance(0.15):
+        runs = [np.array([e if isinstance(e, int) else e[at] for e in wanted], np.int64) for at in (0, 1)]
+        return make(d, op, [x, d.told(*runs)])
     nodes, inputs, shape = computed_shape(d, x, wanted)
     block = make(d, op, [x])
     block.nodes[0].input.append(shape)
@@ -150,7 +156,8 @@ def expand(d: Drawing, op: str) -> Block:
 @draws("Tile")
 def tile(d: Drawing, op: str) -> Block:
     x = d.take(PLAIN, RANKS)
-    return make(d, op, [x, d.ints(*(d.rng.choice([1, 1, 2, 3, 0 if d.chance(0.1) else 1]) for _ in range(x.rank)))])
+    counts = [[d.rng.choice([1, 1, 2, 3, 0 if d.chance(0.1) else 1]) for _ in range(x.rank)] for _ in range(2)]
+    return make(d, op, [x, d.told(np.array(counts[0]), np.array(counts[d.rng.randrange(2)]))])
 
 
 @draws("Concat", weight=3)
@@ -193,7 +200,7 @@ def split(d: Drawing, op: str) -> Block:
     cuts = sorted(d.rng.randint(0, a) for _ in range(count - 1))
     sizes = [after - before for before, after in zip([0, *cuts], [*cuts, a], strict=True)]
     if has_input(d, op, "split"):
-        return make(d, op, [x, d.ints(*sizes)], count, axis=axis)
+        return make(d, op, [x, d.told(np.array(sizes))], count, axis=axis)
     return make(d, op, [x], count, axis=axis, split=sizes)
 
 
@@ -213,11 +220,12 @@ def slice_(d: Drawing, op: str) -> Block:
     kind = d.rng.choice([TensorProto.INT64, TensorProto.INT64, TensorProto.INT32])
     if kind == TensorProto.INT32:
         starts, ends = ([max(min(n, 2**31 - 1), -(2**31)) for n in part] for part in (starts, ends))
-    parts: list[Value | None] = [d.ints(*part, kind=kind) for part in (starts, ends, shown)]
+    whole = np.int64 if kind == TensorProto.INT64 else np.int32
+    parts: list[Value | None] = [d.told(np.array(part, whole)) for part in (starts, ends, shown)]
     if axes == list(range(x.rank)) and d.chance(0.3):
         parts[2] = None
     if any(s != 1 for s in steps) or d.chance(0.3):
-        parts.append(d.ints(*steps, kind=kind))
+        parts.append(d.told(np.array(steps, whole)))
     return make(d, op, [x, *parts])
 
 
@@ -234,7 +242,14 @@ def pad(d: Drawing, op: str) -> Block:
     for at in chosen:
         for side in (0, 1):
             amounts[at + side * count] = d.rng.choice(
-                [0, 1, 2, 1, -1 if d.chance(0.3) else 0, 4 if d.chance(0.3) else 0]
+                [
+                    0,
+                    1,
+                    2,
+                    1,
+                    d.rng.choice([-1, -1, -2]) if d.chance(0.3) else 0,
+                    d.rng.choice([4, 7]) if d.chance(0.3) else 0,
+                ]
             )
     if mode == "wrap" and any(0 in pair for pair in x.shape):
         raise Unfit("nothing to wrap around")
@@ -242,9 +257,11 @@ def pad(d: Drawing, op: str) -> Block:
         return make(d, op, [x], pads=amounts, mode=mode, value=0.5 if mode == "constant" else None)
     value = None
     if mode == "constant" and d.chance(0.6) and x.kind in PLAIN:
-        value = d.constant(np.array(1).astype(x.dtype))
+        value = d.told(np.array(1).astype(x.dtype))
     shown = d.ints(*(a - x.rank if d.chance(0.3) else a for a in axes)) if has_axes else None
-    return make(d, op, [x, d.ints(*amounts), value, shown], mode=None if mode == "constant" and d.chance(0.5) else mode)
+    return make(
+        d, op, [x, d.told(np.array(amounts)), value, shown], mode=None if mode == "constant" and d.chance(0.5) else mode
+    )
 
 
 def indices(d: Drawing, size: int, shape: tuple[Pair, ...], *, is_unique: bool = False) -> Value:
@@ -308,7 +325,7 @@ def scatter_elements(d: Drawing, op: str) -> Block:
     reduction = some_reduction(d, op)
     size = min(x.shape[axis])
     if reduction in (None, "none"):  # each place once: which of two values stays is nobody's promise
-        place = d.rng.randrange(max(size, 1))
+        place = d.rng.randrange(max(size, 1)) - (size if d.opset >= 11 and d.chance(0.3) else 0)
         sizes = tuple((1, 1) if i == axis % x.rank else pair for i, pair in enumerate(x.shape))
         chosen = d.fresh(TensorProto.INT64, sizes, lambda s: np.full(s, place, np.int64))
         if size < 1:
@@ -404,8 +421,8 @@ def range_(d: Drawing, op: str) -> Block:
 @draws("OneHot")
 def one_hot(d: Drawing, op: str) -> Block:
     chosen = indices(d, d.rng.randint(1, 6), d.sizes(d.dims(d.rng.choice([0, 1, 2]))))
-    depth = d.constant(np.array(d.rng.choice([3, 5]), np.int64) if d.chance(0.5) else np.array([4], np.int64))
-    values = d.constant(np.array([0, 1] if d.chance(0.5) else [2, -1], d.rng.choice([np.float32, np.int64])))
+    depth = d.told(np.array(d.rng.choice([3, 5]), np.int64) if d.chance(0.5) else np.array([4], np.int64))
+    values = d.told(np.array([0, 1] if d.chance(0.5) else [2, -1], d.rng.choice([np.float32, np.int64])))
     rank = chosen.rank + 1
     return make(d, op, [chosen, depth, values], axis=d.rng.choice([None, -1, d.rng.randint(-rank, rank - 1)]))
 
@@ -414,7 +431,7 @@ def one_hot(d: Drawing, op: str) -> Block:
 def center_crop_pad(d: Drawing, op: str) -> Block:
     x = d.take(PLAIN, RANKS)
     axes = d.rng.sample(range(x.rank), d.rng.randint(1, x.rank))
-    sizes = d.ints(*(d.rng.randint(1, 6) for _ in axes))
+    sizes = d.told(np.array([d.rng.randint(0 if d.chance(0.1) else 1, 6) for _ in axes]))
     return make(d, op, [x, sizes], axes=[a - x.rank if d.chance(0.3) else a for a in axes])
 
 
@@ -436,15 +453,28 @@ def einsum(d: Drawing, op: str) -> Block:
     letters = {c: d.sizes(d.dims(1))[0] for c in "abcd"}
     kind = d.rng.choice([TensorProto.FLOAT, TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64])
     terms = [
-        "".join(d.rng.choice("abcd") for _ in range(d.rng.randint(1, 3))) for _ in range(d.rng.choice([1, 2, 2, 3]))
+        "".join(d.rng.choice("abcd") for _ in range(d.rng.randint(0 if d.chance(0.1) else 1, 3)))
+        for _ in range(d.rng.choice([1, 2, 2, 3]))
     ]
     if any(len(set(t)) < len(t) for t in terms) and d.chance(0.8):
         terms = ["".join(dict.fromkeys(t)) for t in terms]
     seen = sorted(set("".join(terms)))
     result = "".join(d.rng.sample(seen, d.rng.randint(0, len(seen))))
-    values = [d.fresh(kind, tuple(letters[c] for c in t)) for t in terms]
-    equation = ",".join(terms) + (f"->{result}" if d.chance(0.9) else "")
-    return make(d, op, values, equation=equation)
+    shapes = [tuple(letters[c] for c in t) for t in terms]
+    has_result = d.chance(0.9)
+    if d.chance(0.25):  # axes without letters, in front or behind, that broadcast
+        batch = d.sizes(d.dims(d.rng.choice([1, 1, 2])))
+        for at in range(len(terms)):
+            if d.chance(0.7):
+                own = tuple((1, 1) if d.chance(0.3) else pair for pair in batch[d.rng.randrange(len(batch)) :])
+                is_front = d.chance(0.7)
+                terms[at] = f"...{terms[at]}" if is_front else f"{terms[at]}..."
+                shapes[at] = (*own, *shapes[at]) if is_front else (*shapes[at], *own)
+        if any("..." in t for t in terms):
+            result = f"...{result}" if d.chance(0.7) else f"{result}..."
+    values = [d.fresh(kind, size) for size in shapes]
+    equation = ", ".join(terms) if d.chance(0.1) else ",".join(terms)
+    return make(d, op, values, equation=equation + (f"->{result}" if has_result else ""))
 
 
 @draws("Col2Im", weight=0.5)

@@ -16,9 +16,10 @@ class Body(Drawing):
 
 
 def body_of(d: Drawing, seen: list[Value], blocks: int) -> Body:
-    body = Body(d.rng, d.opset, {}, d.numbers, values=list(seen))
+    body = Body(d.rng, d.opset, {}, d.numbers, values=list(seen), takes_inputs=False)
     body.count = d.count + 1000 * d.rng.randint(1, 500)  # names are not used twice
-    names = [op for op in OPERATORS if op not in ("If", "Loop", "Scan")]
+    outer = ("Loop", "Scan") if isinstance(d, Body) or d.chance(0.7) else ()
+    names = [op for op in OPERATORS if op not in ("If", *outer) or (op == "If" and not isinstance(d, Body))]
     weights = [OPERATORS[op][1] for op in names]
     tries = 0
     while blocks and tries < 40:
@@ -44,9 +45,15 @@ def info(value: Value, *, with_shape: bool = False, name: str = "") -> onnx.Valu
     return helper.make_tensor_value_info(name or value.name, value.kind, shape)
 
 
+def names_in(graph: onnx.GraphProto) -> set[str]:
+    """The names that a graph says, and those inside it."""
+    names = {o.name for o in graph.output} | {name for node in graph.node for name in node.input}
+    inner = (a.g for node in graph.node for a in node.attribute if a.HasField("g"))
+    return names.union(*(names_in(g) for g in inner))
+
+
 def captured(graphs: list[onnx.GraphProto], seen: list[Value]) -> list[Value]:
-    names = {name for g in graphs for node in g.node for name in node.input}
-    names |= {o.name for g in graphs for o in g.output}
+    names = set().union(*(names_in(g) for g in graphs))
     return [v for v in seen if v.name in names]
 
 
@@ -74,7 +81,7 @@ def condition(d: Drawing) -> Block:
     return Block([], [value], [value.name])
 
 
-@draws("If", weight=3)
+@draws("If", weight=9)
 def if_(d: Drawing, op: str) -> Block:
     test = condition(d)
     seen = [v for v in d.values if v.kind != TensorProto.BFLOAT16]
@@ -96,7 +103,7 @@ def if_(d: Drawing, op: str) -> Block:
     return Block([*test.nodes, node], [*test.inputs, *captured(graphs, seen)], [result])
 
 
-@draws("Loop", weight=2)
+@draws("Loop", weight=6)
 def loop(d: Drawing, op: str) -> Block:
     """A loop over a number of steps that carries one value and stacks another."""
     seen = [v for v in d.values if v.kind != TensorProto.BFLOAT16]
@@ -116,7 +123,12 @@ def loop(d: Drawing, op: str) -> Block:
     stacked = [d.rng.choice(new)] if count and d.chance(0.6) else []
     d.count = body.count
     still = d.name("g")
-    nodes = [*body.nodes, helper.make_node("Identity", [go.name], [still])]
+    ends_itself = count > 0 and d.chance(0.3)
+    if ends_itself:  # before its number of steps is over
+        last = d.constant(np.array(d.rng.randint(0, count), np.int64))
+        nodes = [*body.nodes, helper.make_node("Less", [step.name, last.name], [still])]
+    else:
+        nodes = [*body.nodes, helper.make_node("Identity", [go.name], [still])]
     takes = [info(step), info(go), info(inner)]
     results, names = [], set()
     for v in [carried, *stacked]:
@@ -138,11 +150,17 @@ def loop(d: Drawing, op: str) -> Block:
         times = d.fresh(TensorProto.INT64, (), lambda _: np.array(count, np.int64))
         before, inputs, times_name = [], [times], times.name
     outputs = [d.name() for _ in results]
-    node = helper.make_node("Loop", [times_name, "", start.name], outputs, body=graph)
+    first = d.constant(np.array(True)) if ends_itself else None
+    if first:
+        inputs += [first, last]
+    if first and d.chance(0.4):
+        inputs.remove(times)
+        times_name = ""
+    node = helper.make_node("Loop", [times_name, first.name if first else "", start.name], outputs, body=graph)
     return Block([*before, node], [*inputs, start, *captured([graph], seen)], outputs)
 
 
-@draws("Scan", weight=1)
+@draws("Scan", weight=4)
 def scan(d: Drawing, op: str) -> Block:
     """A scan over the first axis of one value, with a state."""
     if d.opset < 9:

@@ -65,6 +65,22 @@ def test_pad_of_any_rank(mode: str, shape: tuple[int, ...]) -> None:
         check("Pad", {"data": x, "pads": ints(*pads)}, 19, ("pads",), values=[padded(x, pads, mode)], mode=mode)
 
 
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_pad_around_an_open_size_more_than_once(size: int) -> None:
+    """Case 34000075: F.pad refuses to go around twice, and nobody knows beforehand whether it has to."""
+    x = np.arange(2 * size, dtype=np.float32).reshape(2, size)
+    pads = [0, 3, 0, 1]
+    check(
+        "Pad",
+        {"data": x, "pads": ints(*pads)},
+        19,
+        ("pads",),
+        values=[padded(x, pads, "wrap")],
+        mode="wrap",
+        dynamic=("data",),
+    )
+
+
 @pytest.mark.parametrize("mode", MODES[1:])
 def test_pad_by_more_than_there_is(mode: str) -> None:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)

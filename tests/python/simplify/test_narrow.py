@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from simplify_checks import check, check_unchanged, model
 
@@ -52,7 +53,7 @@ def test_masks():
 @pytest.mark.parametrize(
     ("x", "y", "constants", "nodes", "left"),
     [
-        ("float[2,3]", "float[2,1,1,3]", "int64[2,1,1,3,2] i = {0,0,0,1,0,2,1,0,1,1,1,2}", "a = GatherND(x, i)", {"Reshape": 1}),
+        ("float[2,3]", "float[2,1,1,3]", "int64[2,1,1,3,2] i = {0,0,0,1,0,2,1,0,1,1,1,2}", "a = GatherND(x, i)", {"Unsqueeze": 1}),
         ("float[2,3,N]", "float[6,N]", "int64[6,2] i = {0,0,0,1,0,2,1,0,1,1,1,2}", "a = GatherND(x, i)", {"Reshape": 1}),
         ("float[N,6]", "float[N,2,3]", "int64[2,3] i = {0,1,2,3,4,5}", "a = Gather<axis=1>(x, i)", {"Reshape": 1}),
         ("float[N,3]", "float[N,3]", "int64[3] i = {0,-2,2}", "a = Gather<axis=-1>(x, i)", {}),
@@ -64,3 +65,10 @@ def test_masks():
 )  # fmt: skip
 def test_all_there_is_in_its_order(x, y, constants, nodes, left):
     check(model(f"g ({x} x) => ({y} y) <{constants}> {{ {nodes} y = Neg(a) }}"), {"Neg": 1, **left}, GATHERS)
+
+
+@pytest.mark.parametrize("batch", [0, 2])
+def test_the_only_one_of_an_open_batch(batch):
+    """Case 31000156: a Reshape to [0, -1] has no meaning where the batch is empty."""
+    made = model("g (float[N,1,M] x) => (float[N,M] y) <int64 i = {-1}> { a = Gather<axis=-2>(x, i) y = Neg(a) }")
+    check(made, {"Neg": 1, "Squeeze": 1}, GATHERS, feeds={"x": np.ones((batch, 1, 3), np.float32)})
