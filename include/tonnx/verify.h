@@ -166,6 +166,7 @@ struct VerifyResult {
   std::optional<std::pair<size_t, size_t>> steps;  ///< values inside that were looked at in the two, where layers are
   std::optional<Coverage> coverage;                ///< nothing where no runner can be differentiated
   std::vector<SizeCheck> sizes;                    ///< those that only one of the models fixes
+  std::vector<std::string> left_out;               ///< what would have been too much work, in words
   std::string verdict;                             ///< the last line of the text
   std::string difference;                          ///< what differs, in one line; empty where nothing does
   std::string text;                                ///< all of it, a line for each output

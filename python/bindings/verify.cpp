@@ -313,6 +313,7 @@ nb::dict dict_of(const VerifyResult& found) {
   result["steps"] = found.steps ? nb::object(nb::make_tuple(found.steps->first, found.steps->second)) : nb::none();
   result["coverage"] = dict_of(found.coverage);
   result["sizes"] = dicts_of(found.sizes);
+  result["left_out"] = text_list(found.left_out);
   result["verdict"] = text_object(found.verdict);
   result["difference"] = text_object(found.difference);
   result["text"] = text_object(found.text);

@@ -268,6 +268,7 @@ VerifyResult public_of(const inner::Report& report, uint64_t seed) {
                        report.coverage->hidden};
   for (const auto& check : report.sizes)
     result.sizes.push_back({check.name, check.is_compared, check.sizes, check.is_same, check.why, check.note});
+  result.left_out = report.left_out;
   result.verdict = inner::verdict_of(report);
   result.difference = inner::difference_in(report);
   result.text = inner::text_of(report, seed);

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kDraws = 6;
 constexpr size_t kUnprovedDraws = 3;  // where nobody can tell which weights they show
-constexpr double kDrawsWork = 15;     // in seconds of a usual processor, as all work is counted
+constexpr double kAllWork = 60;       // in seconds of a usual processor, as all work is counted
+constexpr double kDrawsWork = 15;     // of it, for draws
 constexpr double kLookWork = 40;      // to look into one draw
 constexpr double kInsideWork = 10;    // past which no other draw is looked into
 constexpr double kRecheckWork = 20;   // to judge the layers of one draw by themselves
@@ -125,7 +126,11 @@ class Judge {
     int idle = 0;  // draws that showed nothing new
     for (int number = 0; number < most; ++number) {
       const bool is_idle = idle >= kIdle && number >= kLeast;
-      if (number >= least && (work.is_spent() || is_idle || is_complete())) break;
+      if (number >= least && (is_idle || is_complete())) break;
+      if (number >= least && work.is_spent()) {
+        report_.left_out.push_back(fmt::format("draws after the first {}: too much work", number));
+        break;
+      }
       tell("draws of inputs", static_cast<size_t>(number), static_cast<size_t>(most));
       Feeds feeds;
       std::vector<OutputComparison> found;
@@ -235,6 +240,7 @@ class Judge {
     if (!influence) influence = influence_of(a_, feeds.first, in_a, false);
     if (!influence) return 0;
     work.take(influence->work);
+    all_.take(influence->work + 2 * influence->work / 3);  // both models forth, and one of them back
     if (!report_.coverage) report_.coverage.emplace();
     note(*influence, false, *report_.coverage);
     return static_cast<size_t>(std::count_if(influence->moved.begin(), influence->moved.end(),
@@ -252,15 +258,20 @@ class Judge {
     }
     for (const int number : telling) {
       const Feeds feeds = plan_.draw(number);
-      Work work = is_asked ? Work() : Work(kLookWork);
+      Work work = is_asked ? Work() : Work(std::min(kLookWork, all_.left()));
       try {
         Inside inside = look_inside(feeds, report_.is_same_outside(), work);
         if (!keep_layers(inside, feeds, is_asked) || !note_inside(feeds, inside, all_draws)) return;
       } catch (const TooLong&) {
+        report_.left_out.emplace_back("values inside: too much work, but for --layers");
         return;
       }
       all_draws.take(work.taken());
-      if (all_draws.is_spent()) return;
+      all_.take(work.taken());
+      if (number != telling.back() && (all_draws.is_spent() || all_.is_spent())) {
+        report_.left_out.emplace_back("values inside at other draws: too much work");
+        return;
+      }
     }
   }
 
@@ -299,9 +310,12 @@ class Judge {
       if (is_quantised || !layer->is_same) suspects.push_back(layer);
     }
     const Tolerance strict{{}, {}, {Precision::Float32}};
-    Work recheck(kRecheckWork);
+    Work recheck(options_.layers ? kRecheckWork : std::min(kRecheckWork, all_.left()));
     try {
       inside.recheck(suspects, is_quantised ? strict : tolerance_, recheck);
+      all_.take(recheck.taken());
+      if (recheck.is_spent() && !suspects.empty())
+        report_.left_out.emplace_back("some layers by themselves: too much work");
     } catch (const Failure&) {
       // the first model cannot take other values: what was found before holds
     }
@@ -367,6 +381,7 @@ class Judge {
   Tell tell_ = [this](const char* what, size_t done, size_t all) { tell(what, done, all); };
   std::optional<Ran> ran_;  // what both made of the next inputs, where they have run on them
   Report report_;
+  Work all_{kAllWork};
   OutputPairs pairs_;
   std::vector<int> draws_;       // those that both models could run
   std::map<int, size_t> reach_;  // how many weights each of them showed

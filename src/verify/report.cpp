@@ -122,6 +122,7 @@ std::string text_of(const Report& report, uint64_t seed) {
     lines.push_back("         " + line_of(*report.first_difference));
   }
   if (report.coverage) lines.push_back("weights  " + text_of(*report.coverage));
+  for (const std::string& what : report.left_out) lines.push_back("left out " + what);
   lines.push_back(verdict_of(report));
   return joined(lines, "\n");
 }

@@ -55,6 +55,7 @@ struct Report {
   std::optional<Coverage> coverage;                // nothing where no model can be differentiated
   bool is_hidden_difference = false;               // the first difference is one that no output shows
   std::vector<SizeCheck> sizes;                    // those that only one of the models fixes
+  std::vector<std::string> left_out;               // what would have been too much work, in words
   bool is_random = false;
 
   bool is_same_outside() const;

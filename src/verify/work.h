@@ -1,5 +1,6 @@
 // work.h - how much a comparison may compute. No clock is asked: a slow or a busy machine comes to the same verdict.
 #pragma once
+#include <algorithm>
 #include <limits>
 
 namespace tonnx::judge {
@@ -15,6 +16,7 @@ class Work {
 
   void take(double seconds) { taken_ += seconds; }
   double taken() const { return taken_; }
+  double left() const { return std::max(most_ - taken_, 0.0); }
   bool is_spent() const { return taken_ >= most_; }
 
  private:

@@ -113,6 +113,7 @@ class VerifyReport:
     coverage: Coverage | None = None  # None where no model can be differentiated
     is_hidden_difference: bool = False  # the first difference is one that no output shows
     sizes: list[SizeCheck] = field(default_factory=list)  # those that only one of the models fixes
+    left_out: list[str] = field(default_factory=list)  # what would have been too much work
     _words: tuple[str, str, str] = ("", "", "")  # all of it, its last line, and what differs
 
     @property
@@ -160,6 +161,7 @@ def report_of(a: str, b: str, seed: int, found: Mapping[str, Any]) -> VerifyRepo
         coverage=None if coverage is None else Coverage(**coverage),
         is_hidden_difference=found["is_hidden_difference"],
         sizes=[SizeCheck(**each) for each in found["sizes"]],
+        left_out=found["left_out"],
         _words=(found["text"], found["verdict"], found["difference"]),
     )
 
