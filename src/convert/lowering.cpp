@@ -2,6 +2,7 @@
 #include "convert/lowering.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/checked_int.h"
@@ -13,6 +14,13 @@
 
 namespace tonnx {
 namespace {
+
+/// Minus infinity is what hides an element from a softmax. No training gives it, and training does not leave it.
+bool is_mask(const Tensor& tensor) {
+  constexpr int64_t kLargest = int64_t{1} << 16;  // a larger one is not read
+  const auto numbers = floats_of(tensor, kLargest);
+  return numbers && std::find(numbers->begin(), numbers->end(), -INFINITY) != numbers->end();
+}
 
 /// Whether they are the same elements in the same order, maybe in other sizes.
 bool is_same_data(const Tensor& a, const Tensor& b) {
@@ -45,7 +53,7 @@ Value* ModelLowering::constant_of(const Value* value) {
     made->file_dims = origin->constant->dims;
   const bool is_trained = value->producer == nullptr || value->trainable;
   made->trainable = is_trained && is_float(tensor->dtype) && !is_result_name(origin->name) &&
-                    (!tensor->dims.empty() || is_trained_scalar(*origin));
+                    (!tensor->dims.empty() || is_trained_scalar(*origin)) && !is_mask(*tensor);
   return made;
 }
 

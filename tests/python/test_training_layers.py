@@ -160,3 +160,18 @@ def test_momentum_and_epsilon_of_batch_norms_are_kept(tmp_path: Path) -> None:
     torch.testing.assert_close(module.train()(x), net.train()(x))
     torch.testing.assert_close(made.running_mean, net[1].running_mean)
     torch.testing.assert_close(made.running_var, net[1].running_var)
+
+
+def test_a_mask_is_no_weight() -> None:
+    """Minus infinity hides an element from a softmax: no training gives it, and none may change it."""
+    mask = np.triu(np.full((4, 4), -np.inf, np.float32), 1)
+    nodes = [
+        helper.make_node("Mul", ["x", "scale"], ["s"], name="/Mul"),
+        helper.make_node("Add", ["s", "mask"], ["m"], name="/Add"),
+        helper.make_node("Softmax", ["m"], ["y"], name="/Softmax", axis=-1),
+    ]
+    scale = np.array([0.5, 1.5, 2.5, 3.5], np.float32)
+    weights = [numpy_helper.from_array(mask, "mask"), numpy_helper.from_array(scale, "scale")]
+    module = tonnx.convert(make_model(nodes, [floats("x", 4, 4)], [floats("y", 4, 4)], weights))
+    assert [name for name, _ in module.named_parameters()] == ["scale"]
+    assert [name for name, _ in module.named_buffers()] == ["mask"]
