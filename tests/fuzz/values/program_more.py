@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from drawing import Unfit
 from program_draw import Draw
-from program_statements import flags_of, has_dims, is_flag, is_number, is_whole, part, places_of, repeats
+from program_statements import flags_of, has_dims, has_size_one, is_flag, is_number, is_whole, part, places_of, repeats
 
 ORDERS = ("1", "2", "3", "float('inf')")  # of norms
 DTYPES = ("float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool")
@@ -288,6 +288,8 @@ def arranged(d: Draw) -> str:
         f"torch.unravel_index({x}, (3, 4))[0]", f"torch.logspace(0, 1, {d.size()})", f"torch.linspace({d.pick('0', '-1.5')}, 2, {x}.shape[{i}])", f"torch.arange(0, 1, 0.25).to({x}.dtype)",
         f"torch.full_like({x}, {d.pick('2', '0')}, dtype=torch.{d.pick(*DTYPES)})", f"{x}.new_tensor([1, 2])", f"torch.empty_like({x}).fill_(1)", f"{x}.to(torch.{d.pick('float32', 'float64')}).long()",
     )  # fmt: skip
+    if "squeeze" in how and d.open and not (has_size_one(d, x, 0) and has_size_one(d, x, i)):
+        raise Unfit
     return f"{d.new_name('v')} = {how}"
 
 
