@@ -6,6 +6,7 @@ Each says the number of the first case that had it.
 from __future__ import annotations
 
 import importlib.util
+import re
 import textwrap
 import warnings
 from collections.abc import Callable
@@ -194,6 +195,45 @@ CASES = {
         ({"n": 4, "m": 6}, {"n": 2, "m": 4}, {"n": 1, "m": 5}, {"n": 7, "m": 9}),
         ("script",),
     ),
+    # 97000124: b[0] is broadcast along the dimension of the products where m is 1
+    "an angle to what an open size broadcasts": Drawn(
+        "return F.cosine_similarity(a, b, dim=-1), F.cosine_similarity(b, a[0], dim=0)", "float32 6 m 2; float32 2 m",
+        ({"m": 2}, {"m": 1}), ("script",),
+    ),
+    # 81000505: of equal strides the longer dimension is outside
+    "a copy of what overlaps itself": Drawn(
+        """
+        x = (a + 0).as_strided((2, 6), (1, 1)).clone()
+        x.reshape(x.shape[0] * x.shape[1]).sub_(2)
+        y = (a + 0).as_strided((6, 2), (1, 1)) + 1
+        y.reshape(-1).sub_(2)
+        return x, y
+        """,
+        "float32 4 3", routes=("fixed", "pt2", "python"),
+    ),
+    # 97000189: the first tensor says how the sum lies in memory, though it has no view
+    "sums of tensors that lie otherwise": Drawn(
+        """
+        x = a.relu() + b.t()
+        y = b.t() + a.relu()
+        z = c + b.t()
+        x.flatten().add_(1)
+        y.flatten().add_(1)
+        z.flatten().add_(1)
+        return x, y, z
+        """,
+        "float32 3 4; float32 4 3; float32 1 4", routes=("fixed", "pt2", "python"),
+    ),
+    # 81000815: equal sizes of the example, which a reshape has PyTorch take for one
+    "two open sizes that are equal at first": Drawn(
+        """
+        a.unfold(1, 2, 2).sub_(3)
+        x = a.transpose(1, 0)
+        return a.take(torch.tensor([0, 1])), x.reshape(x.shape[1], x.shape[0])
+        """,
+        "int32 n m", ({"n": 4, "m": 4}, {"n": 2, "m": 6}, {"n": 5, "m": 3}), ("live",),
+    ),
+    "parts that are unpacked": Drawn("p, q = a.chunk(2, 0)\nreturn p, q, torch.cat([p, q])", "float32 n m"),
     "one place and a row of values": Drawn("return a.scatter(0, torch.tensor(1), b), a.scatter_add(0, torch.tensor(0), b)", "float32 n; float32 3"),
 }  # fmt: skip
 
@@ -220,6 +260,38 @@ def test_a_view_that_overlaps_itself_is_not_written_through(route: str, tmp_path
     drawn = Drawn("b = a + 0\nb.as_strided((2, 24), (1, 1)).fill_(3)\nreturn b", "float32 3 6 4")
     with pytest.raises(tonnx.Error, match="as_strided"):
         taken(drawn, route, tmp_path)
+
+
+NO_ROWS = {
+    "rot90": "x = torch.rot90(a)\ny = x.flatten(0, 1)",  # 97000189
+    "rot90 and more": "x = torch.rot90(a) + 1\ny = x.flatten(0, 1)",
+    "nonzero": "x = a.nonzero() % 1.0\ny = x.flatten(0, 1)",  # 111000272
+    "argwhere": "x = torch.argwhere(a)\ny = x.flatten(0, 1)",
+    "flip": "x = a.transpose(0, 1).flip(0)\ny = x.reshape(-1)",
+    "sort": "x = a.transpose(0, 1).sort(0)[0]\ny = x.contiguous()",
+    "index_fill": "x = a.transpose(0, 1).index_fill(0, torch.tensor([0]), 1)\ny = x.reshape(-1)",
+    "index": "x = a.transpose(1, 2)[torch.tensor([0, 1])]\ny = x.flatten()",
+    "cat": "b = a[None].permute(0, 3, 1, 2)\nx = torch.cat([b, b])\ny = x.reshape(-1)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("end", ["x.add_(1)\nreturn x, y + 0", "y.add_(1)\nreturn x + 0, y"])
+@pytest.mark.parametrize("name", NO_ROWS)
+def test_writes_beside_what_may_be_a_copy(name: str, end: str, tmp_path: Path) -> None:
+    """Whether a reshape copies depends on how its tensor lies in memory: right, or refused."""
+    drawn = Drawn(f"{NO_ROWS[name]}\n{end}", "float32 3 4 5")
+    want = arrays(drawn.module(tmp_path)(*drawn.tensors(0)))
+    for route in ("fixed", "pt2"):
+        folder = tmp_path / route
+        folder.mkdir()
+        try:
+            run = taken(drawn, route, folder)
+        except tonnx.Error as e:
+            assert e.kind == "unsupported"
+            assert re.search("may be a view or a copy|a write to what", str(e))
+            continue
+        for got, wanted in zip(run(drawn.tensors(0)), want, strict=True):
+            np.testing.assert_array_equal(got, wanted)
 
 
 # 72000022: PyTorch asserts that a count is at most 2 ** 64 - 4
@@ -261,6 +333,25 @@ def test_a_number_that_follows_from_an_open_size_is_refused(tmp_path: Path) -> N
     drawn = Drawn("return torch.tril_indices(a.shape[0], 3)", "float32 n")
     with pytest.raises(tonnx.Error, match="'row' of tril_indices follows from a size that is open") as error:
         taken(drawn, "script", tmp_path)
+    assert error.value.kind == "unsupported"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s = torch.zeros(1)\nfor p in a.chunk(3, 0):\n    s = s * 2 + p.sum()\nreturn s",
+        "return torch.zeros(len(a.chunk(3, 0)))",
+        "c = a.chunk(3, 0)\nreturn c[len(c) - 1]",
+        "return torch.cat(a.chunk(3, 0), 1)",
+        "return torch.stack([p.sum() for p in a.chunk(3, 0)])",
+        "c = a.chunk(3, 0)\nc.append(a)\nreturn c[-2]",
+        "return torch.zeros(len(a.chunk(3, 0)[1:]))",
+        "return a.chunk(3, 0)",
+    ],
+)
+def test_as_many_parts_as_follow_from_an_open_size_are_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(tonnx.Error, match="how many tensors chunk gives follows from a size that is open") as error:
+        taken(Drawn(text, "float32 n 4"), "script", tmp_path)
     assert error.value.kind == "unsupported"
 
 

@@ -94,7 +94,7 @@ class _OpenCapture:
 
     def _right_program(self) -> tuple[Program, dict[tuple[str, int], str]]:
         """And the axes that it fixes, with the places that do."""
-        program, traced, questions = self._least_fixed()
+        program, traced, questions = self._least_joined(self._least_fixed())
         fixed = _fixed_axes(self._open, traced)
         fixed_by = {(axis.name, axis.axis): questions.fixed.get(symbol, "") for axis, symbol in fixed}
         if fixed and all(axis.what.required for axis, _ in fixed):
@@ -124,6 +124,19 @@ class _OpenCapture:
             is_better = (len(_fixed_axes(self._open, other[1])), other[2].numbers) < (fixed, numbers)
             if is_better and compute_the_same(other[0], self._exact(example), example):
                 return other
+        return found
+
+    def _least_joined(self, found: Traced) -> Traced:
+        """Where PyTorch takes equal sizes for one, the trace at unequal ones, if the model runs there."""
+        joined = found[1].apart()
+        for sizes in joined:
+            try:
+                other = self._traced_at(sizes)
+                example = self._open.example(found[1].home, rows_differ=True)
+                if len(other[1].apart()) < len(joined) and compute_the_same(other[0], self._exact(example), example):
+                    return other
+            except Error:
+                continue
         return found
 
     def _traced(self) -> Traced:

@@ -107,6 +107,7 @@ class Questions:
 
     asked: dict[tuple[str, int, str, str, str], Question] = field(default_factory=dict)
     fixed: dict[Any, str] = field(default_factory=dict)
+    joined: dict[Any, str] = field(default_factory=dict)  # where a symbol became an expression of others
     packages: set[str] = field(default_factory=set)  # of the code that made numbers of symbols
     numbers: int = (
         0  # made of expressions of symbols: no symbol is fixed by them, but the program is for some sizes only
@@ -208,6 +209,8 @@ def _noting_numbers(questions: Questions) -> Callable[[Method], Method]:
         def replace(self: Any, symbol: Any, target: Any, message: str) -> Any:
             if target.is_number:
                 questions.note_number(symbol, _asking_frame())
+            elif (asker := _asking_frame()) is not None:
+                questions.joined.setdefault(symbol, place_of(asker.f_code.co_filename, asker.f_lineno))
             return original(self, symbol, target, message)
 
         return replace

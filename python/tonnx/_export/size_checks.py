@@ -83,6 +83,25 @@ class TracedSizes:
             result.append(value)
         return result
 
+    def hold_at(self, sizes: Sequence[int]) -> bool:
+        """Whether no size is one that the trace took for another: equal ones, or ones that depend on others."""
+        symbols = self.symbols_at(sizes)
+        found = [size if e is None else value_at(e, symbols) for e, size in zip(self._expressions, sizes)]
+        return all(value is None or value == size for value, size in zip(found, sizes))
+
+    def joined_by(self, sizes: Sequence[int], places: Mapping[Any, str]) -> str:
+        """The line that had the trace take a size for another one."""
+        symbols = self.symbols_at(sizes)
+        for own, expression, size in zip(self._own_symbols, self._expressions, sizes):
+            if own in places and value_at(expression, symbols) != size:
+                return places[own]
+        return "a line that nobody knows"
+
+    def apart(self) -> list[list[int]]:
+        """Sizes where one group alone is one longer, for all groups that the trace made depend on others."""
+        found = [self.with_group_apart(group) for group in range(len(self.open_sizes.roots))]
+        return [sizes for sizes in found if sizes is not None]
+
     def moved(self) -> list[int] | None:
         """Other sizes than 0 and 1 for the symbols that have these, and for what the trace made of them."""
         taken = set(self.home)
@@ -137,6 +156,7 @@ class SizeChecks:
         self._asked = list(questions.asked.values())
         self._guards = [Question(_holds, guard.expr, True, "") for guard in fake_mode_of(program).shape_env.guards]
         self._home = traced.symbols_at(traced.home)
+        self._joined = questions.joined
 
     def wrong(self) -> Wrong | None:
         """The first sizes at which the program is wrong."""
@@ -159,10 +179,7 @@ class SizeChecks:
                 sizes = traced.sizes_with(dict.fromkeys(symbols, value))
                 if sizes is not None:
                     yield sizes
-        for group in range(len(traced.open_sizes.roots)):
-            apart = traced.with_group_apart(group)
-            if apart is not None:
-                yield apart
+        yield from traced.apart()
 
     def _candidates(self, symbols: Sequence[Any], home: int) -> list[int]:
         """0 and 1, and for each question the nearest sizes at which its answer is another."""
@@ -196,7 +213,8 @@ class SizeChecks:
         symbols = self._traced.symbols_at(sizes)
         asked = [q for q in self._asked if self._flips(q, symbols)]
         differs = self._where_shapes_differ(symbols)
-        if not asked and differs is None:
+        is_joined = not self._traced.hold_at(sizes)
+        if not asked and differs is None and not is_joined:
             return None
         example = self._traced.open_sizes.example(sizes, rows_differ=True)
         try:
@@ -204,7 +222,7 @@ class SizeChecks:
         except Error:  # the model itself does not take this size
             return None
         is_same = compute_the_same(self._program, exact, example)
-        if is_same and not (differs and differs.runs):
+        if is_same and not is_joined and not (differs and differs.runs):
             return None
         axes, home = self._traced.open_sizes.axes, self._traced.home
         changed = [i for i, size in enumerate(sizes) if size != home[i]]
@@ -221,7 +239,8 @@ class SizeChecks:
             is_bound = len(compared[0].symbols) == 1 and (compared[0].is_order or size < 2)
         else:
             is_bound = differs is not None
-        place = asked[0].place if asked else _place_of_node(differs.node) if differs else ""
+        joined_by = self._traced.joined_by(sizes, self._joined)
+        place = asked[0].place if asked else _place_of_node(differs.node) if differs else joined_by
         return Wrong([axes[i] for i in changed], size, home[changed[0]], place, is_bound)
 
     def _where_shapes_differ(self, symbols: Mapping[Any, int]) -> ShapesDiffer | None:

@@ -42,6 +42,7 @@ struct Item {
   std::shared_ptr<Items> items;
   std::shared_ptr<Object> object;
   std::shared_ptr<const Item> number;
+  bool may_be_fewer = false;         // of what chunk gives of an open size: the run may give less items than these
   std::optional<bool> unless_empty;  // of a bool that asks whether a size is 0: what it is where it is not
 
   static Item none() { return {}; }

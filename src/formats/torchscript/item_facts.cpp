@@ -75,4 +75,8 @@ std::optional<bool> equal_items(const Item& a, const Item& b) {
   return true;
 }
 
+void require_known_count(const Item& list) {
+  if (list.may_be_fewer) fail_unsupported("how many tensors chunk gives follows from a size that is open");
+}
+
 }  // namespace tonnx::torchscript

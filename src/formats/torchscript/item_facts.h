@@ -23,4 +23,7 @@ bool is_one_of(std::string_view op, std::initializer_list<std::string_view> name
 /// By its place, or by its name; null where it is not given.
 const Item* find_argument(const Arguments& arguments, size_t position, std::string_view name);
 
+/// Refuses a list where only the run tells how many items it has.
+void require_known_count(const Item& list);
+
 }  // namespace tonnx::torchscript

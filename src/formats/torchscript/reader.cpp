@@ -2,6 +2,7 @@
 #include "base/budget.h"
 #include "base/error.h"
 #include "formats/torchscript/interpreter.h"
+#include "formats/torchscript/item_facts.h"
 #include "formats/torchscript/script_inputs.h"
 #include "formats/torchscript/torchscript.h"
 
@@ -92,6 +93,7 @@ class ScriptReader {
     if (!item.items)
       fail_unsupported("the output '{}' is {}: return only tensors, numbers, and structures of them", name,
                        torchscript::name_of(item.kind));
+    require_known_count(item);
     const bool is_dict = item.is(IKind::Dict);
     const auto& fields = item.object && item.object->type ? item.object->type->fields : no_fields_;
     for (size_t i = is_dict ? 1 : 0; i < item.items->size(); i += is_dict ? 2 : 1) {

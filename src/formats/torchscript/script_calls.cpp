@@ -7,6 +7,7 @@
 #include "base/budget.h"
 #include "base/error.h"
 #include "formats/torchscript/dtype.h"
+#include "formats/torchscript/item_facts.h"
 #include "ops/frame/aten_names.h"
 
 namespace tonnx::torchscript {
@@ -180,6 +181,7 @@ AttrValue ScriptCalls::argument(Operands& operands, const Param& param, const It
   if (!param.is_list || item.is(IKind::None)) return element(operands, param.type, item);
   const Item::Items one{item};
   const Item::Items& items = item.items ? *item.items : one;
+  require_known_count(item);
   AttrList list;
   std::vector<int64_t> ints;
   std::vector<double> floats;
@@ -229,6 +231,17 @@ size_t ScriptCalls::list_count(const AtenOpEntry& entry, const std::vector<const
   return static_cast<size_t>((*count + each - 1) / each);
 }
 
+namespace {
+
+bool splits_open_size(const Node& node) {
+  const Shape& whole = *node.input(0)->type.shape;
+  const Attribute* given = node.find_attribute("dim");
+  const int64_t dim = given ? *given->value.get<int64_t>() : 0;
+  return !whole.at(static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(whole.size()) : dim)).is_constant();
+}
+
+}  // namespace
+
 Item ScriptCalls::results(Node& node, const AtenOpEntry& entry, size_t list_count) {
   Graph& graph = *place.graph;
   const std::vector<Param>& outputs = entry.signature.outputs;
@@ -265,7 +278,11 @@ Item ScriptCalls::results(Node& node, const AtenOpEntry& entry, size_t list_coun
                                      output));
     }
   }
-  if (is_list) return Item::of_items(IKind::List, std::move(items));
+  if (is_list) {
+    Item list = Item::of_items(IKind::List, std::move(items));
+    list.may_be_fewer = node.op == "chunk" && splits_open_size(node);
+    return list;
+  }
   if (items.size() == 1) return items[0];
   return items.empty() ? Item::none() : Item::of_items(IKind::Tuple, std::move(items));
 }

@@ -25,19 +25,6 @@ size_t index_in(const Item::Items& items, const Item& index, bool may_be_end = f
   return static_cast<size_t>(at);
 }
 
-/// Whether these are all parts that chunk gives of a size that is open: there may be fewer than asked for.
-bool are_open_chunks(const Item::Items& items) {
-  const Node* node = !items.empty() && items[0].value ? items[0].value->producer : nullptr;
-  if (node == nullptr || node->op != "chunk" || node->outputs().size() != items.size()) return false;
-  for (size_t i = 0; i < items.size(); ++i) {
-    if (items[i].value != node->output(i)) return false;
-  }
-  const Shape& whole = *node->input(0)->type.shape;
-  const Attribute* given = node->find_attribute("dim");
-  const int64_t dim = given ? *given->value.get<int64_t>() : 0;
-  return !whole.at(static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(whole.size()) : dim)).is_constant();
-}
-
 }  // namespace
 
 /// The part of chunk that stands at this place from the back, which is another one where there are fewer parts.
@@ -114,10 +101,11 @@ std::optional<Item> Interpreter::of_list(std::string_view op, const Item::Items&
     require(place < args.size(), "{} of a list lacks an argument", op);
     return args[place];
   };
+  if (op != "__getitem__") require_known_count(of);
   if (op == "len") return Item::of_int(static_cast<int64_t>(items.size()));
   if (op == "__getitem__" && args.size() == 2) {
     const size_t at = index_in(items, args[1]);
-    if (args[1].integer < 0 && are_open_chunks(items)) return chunk_from_back(items[0], -args[1].integer);
+    if (args[1].integer < 0 && of.may_be_fewer) return chunk_from_back(items[0], -args[1].integer);
     return items[at];
   }
   if (op == "append") {
@@ -195,8 +183,6 @@ std::optional<Item> Interpreter::of_list(std::string_view op, const Item::Items&
       if (i >= args.size() || args[i].is(IKind::None)) return otherwise;
       if (!args[i].is_constant()) fail_unsupported("which items of a list are meant depends on the run");
       const int64_t at = args[i].integer;
-      if (at < 0 && are_open_chunks(items))
-        fail_unsupported("how many tensors chunk gives follows from a size that is open");
       return std::clamp<int64_t>(at < 0 ? at + size : at, first, size + first);
     };
     const int64_t begin = end(1, step > 0 ? 0 : size - 1), stop = end(2, step > 0 ? size : -1);

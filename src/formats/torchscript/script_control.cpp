@@ -44,6 +44,7 @@ class Branches {
         budget().take(Resource::Memory, static_cast<int64_t>(sizeof(Item) * a.items->size()));
         for (size_t i = 0; i < a.items->size(); ++i) items.push_back(merge((*a.items)[i], (*b.items)[i]));
         Item made = Item::of_items(a.kind, std::move(items));
+        made.may_be_fewer = a.may_be_fewer || b.may_be_fewer;
         made.object = a.object;
         return made;
       }

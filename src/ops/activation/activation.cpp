@@ -415,6 +415,7 @@ constexpr AtenOp kActivationAten[] = {
      .raise = raise_mish},
     {.sig = "aten::prelu(Tensor self, Tensor weight) -> Tensor",
      .types = types_as_self,
+     .layout = Layout::Inputs,
      .low_precision = true,
      .python = "F.prelu",
      .module = module_prelu,

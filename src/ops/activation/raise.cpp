@@ -131,6 +131,7 @@ constexpr AtenOp kAtenActivationAten[] = {
     {.sig = "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
             "Generator? generator=None) -> Tensor",
      .types = types_as_self,
+     .layout = Layout::Inputs,
      .python = "F.rrelu",
      .raise = raise_rrelu},
 };

@@ -353,7 +353,7 @@ constexpr AtenOp kAttentionAten[] = {
     {.sig = "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
             "dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
      .types = types_attention,
-     .own_layout = true,
+     .layout = Layout::Own,
      .low_precision = true,
      .emit = emit_attention,
      .raise = raise_attention},

@@ -195,7 +195,7 @@ constexpr AtenOp kLinearAttentionAten[] = {
     {.sig = "aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool "
             "unitriangular=False) -> Tensor",
      .types = types_solve_triangular,
-     .own_layout = true,
+     .layout = Layout::Own,
      .emit = emit_solve_triangular,
      .raise = raise_solve_triangular},
 };

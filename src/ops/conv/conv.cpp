@@ -335,6 +335,7 @@ constexpr AtenOp kConvAten[] = {
     {.sig = "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] "
             "padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
      .types = types_conv,
+     .layout = Layout::Channels,
      .low_precision = true,
      .emit = emit_conv,
      .module = module_conv,
@@ -343,6 +344,7 @@ constexpr AtenOp kConvAten[] = {
     {.sig = "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] "
             "padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
      .types = types_conv,
+     .layout = Layout::Channels,
      .low_precision = true,
      .emit = emit_conv,
      .module = module_conv,
@@ -360,6 +362,7 @@ constexpr AtenOp kConvAten[] = {
             "SymInt[2] padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> "
             "Tensor",
      .types = types_conv_transpose,
+     .layout = Layout::Channels,
      .low_precision = true,
      .emit = emit_conv,
      .module = module_conv,
@@ -369,6 +372,7 @@ constexpr AtenOp kConvAten[] = {
             "SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, "
             "1, 1]) -> Tensor",
      .types = types_conv_transpose,
+     .layout = Layout::Channels,
      .low_precision = true,
      .emit = emit_conv,
      .module = module_conv,

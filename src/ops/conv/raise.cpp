@@ -105,6 +105,7 @@ constexpr AtenOp kAtenConvAten[] = {
     {.sig = "aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str "
             "padding=\"valid\", SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
      .types = types_conv,
+     .layout = Layout::Channels,
      .low_precision = true,
      .python = "F.conv2d",
      .raise = raise_conv,
@@ -112,12 +113,14 @@ constexpr AtenOp kAtenConvAten[] = {
     {.sig = "aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str "
             "padding=\"valid\", SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
      .types = types_conv,
+     .layout = Layout::Channels,
      .low_precision = true,
      .python = "F.conv3d",
      .raise = raise_conv,
      .raise_complex = raise_products_of_parts},
     {.sig = "aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] "
             "dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
+     .layout = Layout::Channels,
      .low_precision = true,
      .python = "torch.convolution",
      .raise = raise_convolution,
@@ -125,12 +128,14 @@ constexpr AtenOp kAtenConvAten[] = {
     {.sig = "aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] "
             "padding, SymInt[] dilation, bool transposed, int[] output_padding, SymInt groups, bool benchmark, bool "
             "deterministic, bool cudnn_enabled) -> Tensor",
+     .layout = Layout::Channels,
      .low_precision = true,
      .python = "torch.ops.aten._convolution.deprecated",
      .raise = raise_old_convolution},
     {.sig = "aten::_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] "
             "dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, "
             "bool cudnn_enabled, bool allow_tf32) -> Tensor",
+     .layout = Layout::Channels,
      .low_precision = true,
      .python = "torch.ops.aten._convolution.default",
      .raise = raise_old_convolution},

@@ -172,13 +172,21 @@ enum class ViewRule : uint8_t {
   Opaque,      // any other view that is not written through
 };
 
+/// How what an operator gives, that is no view, lies in memory.
+enum class Layout {
+  Rows,      // row by row
+  Inputs,    // row by row where all its inputs do; or, where it is elementwise, as they do
+  Channels,  // row by row, but where an input has its channels innermost
+  Own,       // nobody knows
+};
+
 struct AtenOp {
   Signature sig;  // exactly PyTorch's own schema string
   /// Types of its results, by those of its arguments (aten_types.h); null: by `elementwise`, or nothing is known.
   TypeFn types = nullptr;
   Elementwise elementwise = Elementwise::No;  // its results lie in memory as its inputs do
   ViewRule view = ViewRule::None;
-  bool own_layout = false;     // its results need not lie row by row in memory, whatever its inputs do
+  Layout layout = Layout::Rows;
   bool low_precision = false;  // torch.autocast has it compute in the smaller type: all that sums products
   bool out_dtype = false;      // its out= variant computes in the type of the result
   /// How generated code spells it: `torch.cumsum` a function, `.view` a method, `+` an infix or prefix operator, `r-`

@@ -239,6 +239,7 @@ constexpr AtenOp kAtenIndexAten[] = {
      .raise_complex = raise_with_flags},
     {.sig = "aten::argwhere(Tensor self) -> Tensor",
      .types = types_nonzero,
+     .layout = Layout::Own,
      .python = "torch.argwhere",
      .raise = raise_nonzero,
      .raise_complex = raise_with_flags},

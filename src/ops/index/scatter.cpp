@@ -251,6 +251,7 @@ constexpr AtenOp kScatterAten[] = {
      .emit = emit_index_put_each},
     {.sig = "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
      .types = types_as_self,
+     .layout = Layout::Inputs,
      .emit = emit_index_put,
      .raise = raise_index_put,
      .raise_complex = raise_each_part},

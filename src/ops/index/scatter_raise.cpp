@@ -135,9 +135,8 @@ Values scattered(const AtenNode& n, OnnxBuilder& onnx, const char* source, Reduc
   }
   Value* src = n.input_as(source, dtype);
   const auto rank = [&](const char* name) { return std::max<int64_t>(n.rank(name), 1); };
-  src = n.is_tensor(source) && rank(source) == rank("index")
-            ? as_large_as(onnx, at_least_1d(onnx, src), scatter.index)
-            : scatter.whole(src);
+  src = n.is_tensor(source) && rank(source) == rank("index") ? as_large_as(onnx, at_least_1d(onnx, src), scatter.index)
+                                                             : scatter.whole(src);
   Value* y = reduce == Reduce::None ? scatter.write(self, src) : scatter.reduced(self, src, reduce, with_self);
   return with_rank_of(n, onnx, y);
 }
@@ -242,6 +241,7 @@ constexpr AtenOp kAtenScatterAten[] = {
      .raise_complex = raise_each_part},
     {.sig = "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
      .types = types_as_self,
+     .layout = Layout::Inputs,
      .python = "torch.index_fill",
      .raise = raise_index_fill,
      .raise_complex = raise_each_part},

@@ -69,17 +69,15 @@ Values raise_cosine_similarity(const AtenNode& n, OnnxBuilder& onnx) {
     Value* length = axis < 0 || onnx.rank(x) == 0 ? onnx("Abs", {x}) : onnx.reduce("ReduceL2", x, {axis}, true);
     return onnx("Div", {x, onnx("Max", {length, onnx.number(dtype, n.f("eps"))})});
   };
-  const auto is_broadcast = [&](const char* name) {
+  const auto size_of = [&](const char* name) -> Dim {
     const int64_t axis = dim - (rank - n.rank(name));
-    return axis < 0 || n.shape(name)[static_cast<size_t>(axis)].is(1);
+    return axis < 0 || n.rank(name) == 0 ? Dim(1) : n.shape(name)[static_cast<size_t>(axis)];
   };
-  // lengths are those of the tensors as broadcast
-  if (rank > 0 && is_broadcast("x1") != is_broadcast("x2")) {
-    Shape shape = n.output_shape();
-    const char* full = is_broadcast("x1") ? "x2" : "x1";
-    const int64_t axis = dim - (rank - n.rank(full));
-    shape.insert_at(dim, n.shape(full)[static_cast<size_t>(axis)]);
-    (is_broadcast("x1") ? a : b) = onnx.expand(is_broadcast("x1") ? a : b, shape);
+  // lengths are those of the tensors as broadcast; which of them is, may be known to the run alone
+  if (rank > 0 && !(size_of("x1") == size_of("x2"))) {
+    Value *first = onnx("Shape", {a}), *second = onnx("Shape", {b});
+    a = onnx("Expand", {a, second});
+    b = onnx("Expand", {b, first});
   }
   Value* product = onnx("Mul", {direction(a), direction(b)});
   return rank == 0 ? product : onnx.reduce("ReduceSum", product, {dim}, false);

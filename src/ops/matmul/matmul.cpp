@@ -352,7 +352,7 @@ constexpr AtenOp kMatMulAten[] = {
      .raise_complex = raise_products_of_parts},
     {.sig = "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
      .types = types_einsum,
-     .own_layout = true,
+     .layout = Layout::Own,
      .low_precision = true,
      .emit = emit_einsum,
      .raise = raise_einsum,

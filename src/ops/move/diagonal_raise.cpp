@@ -136,6 +136,13 @@ bool takes_part(ViewRule rule) {
   return std::find(std::begin(kParts), std::end(kParts), rule) != std::end(kParts);
 }
 
+/// Whether the result lies row by row where the inputs do.
+bool follows_inputs(const Node& node, const AtenOp& op) {
+  if (is_elementwise(node) || op.layout == Layout::Inputs) return true;
+  const Value* const result = node.outputs().empty() ? nullptr : node.output(0);
+  return op.layout == Layout::Channels && result != nullptr && result->type.rank().value_or(0) >= 4;
+}
+
 /// Whether the tensor is known to lie row by row in memory of its own, as ONNX has it. What an elementwise operator
 /// gives has memory of its own, in the order of what it was made of.
 bool lies_row_by_row(const Value* x) {
@@ -149,14 +156,14 @@ bool lies_row_by_row(const Value* x) {
     const Node& node = *value->producer;
     const AtenOpEntry* const entry = find_canonical_op(node);
     if (entry == nullptr) continue;
-    if (entry->op->own_layout) return false;
+    if (entry->op->layout == Layout::Own) return false;
     const ViewRule rule = entry->op->view;
     const Attribute* const format = node.find_attribute("memory_format");
     const auto* const name = format ? format->value.get<std::string>() : nullptr;
     if (rule == ViewRule::None && name != nullptr && *name == "contiguous_format") continue;
     const bool keeps = keeps_rows(rule) || (in_order && takes_part(rule));
     if (rule != ViewRule::None && !keeps) return false;
-    const bool is_new = rule == ViewRule::None && is_elementwise(node);
+    const bool is_new = rule == ViewRule::None && follows_inputs(node, *entry->op);
     if (!keeps && !is_new) continue;
     for (const Value* input : node.inputs()) waiting.emplace_back(input, in_order || is_new);
   }
@@ -223,6 +230,7 @@ constexpr AtenOp kAtenDiagonalAten[] = {
      .raise_complex = raise_each_part},
     {.sig = "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
      .types = types_as_self,
+     .layout = Layout::Inputs,
      .python = "torch.diagonal_scatter",
      .raise = raise_diagonal_scatter,
      .raise_complex = raise_each_part},
@@ -235,6 +243,7 @@ constexpr AtenOp kAtenDiagonalAten[] = {
     {.sig = "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? "
             "storage_offset=None) -> Tensor",
      .types = types_as_self,
+     .layout = Layout::Inputs,
      .python = "torch.as_strided_scatter",
      .raise = raise_as_strided_scatter},
 };

@@ -235,10 +235,12 @@ constexpr OnnxOp kJoinOnnx[] = {
 constexpr AtenOp kJoinAten[] = {
     {.sig = "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
      .types = types_cat,
+     .layout = Layout::Channels,
      .python = "torch.cat",
      .raise = raise_cat},
     {.sig = "aten::stack(Tensor[] tensors, int dim=0) -> Tensor",
      .types = types_stack,
+     .layout = Layout::Channels,
      .python = "torch.stack",
      .raise = raise_stack},
     {.sig = "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",

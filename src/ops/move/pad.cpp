@@ -396,11 +396,13 @@ constexpr OnnxOp kPadOnnx[] = {
 constexpr AtenOp kPadAten[] = {
     {.sig = "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
      .types = types_pad,
+     .layout = Layout::Channels,
      .emit = emit_pad,
      .raise = raise_constant_pad,
      .raise_complex = raise_each_part},
     {.sig = "aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
      .types = types_pad,
+     .layout = Layout::Channels,
      .emit = emit_pad,
      .raise = raise_pad,
      .raise_complex = raise_each_part},

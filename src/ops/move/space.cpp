@@ -110,10 +110,12 @@ constexpr OnnxOp kSpaceOnnx[] = {
 constexpr AtenOp kSpaceAten[] = {
     {.sig = "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
      .types = types_pixel_shuffle,
+     .layout = Layout::Channels,
      .python = "F.pixel_shuffle",
      .raise = raise_pixel_shuffle},
     {.sig = "aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
      .types = types_pixel_unshuffle,
+     .layout = Layout::Channels,
      .python = "F.pixel_unshuffle",
      .raise = raise_pixel_unshuffle},
 };

@@ -264,6 +264,7 @@ constexpr AtenOp kNormBatchAten[] = {
     {.sig = "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
             "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
      .types = types_as_input,
+     .layout = Layout::Channels,
      .emit = emit_batch_norm,
      .module = module_batch_norm,
      .raise = raise_batch_norm},

@@ -297,6 +297,7 @@ namespace {
 constexpr AtenOp kAtenNormAten[] = {
     {.sig = "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
             "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+     .layout = Layout::Channels,
      .python = "torch.native_batch_norm",
      .raise = raise_native_batch_norm},
     {.sig = "aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, "
@@ -309,6 +310,7 @@ constexpr AtenOp kAtenNormAten[] = {
      .raise = raise_batch_norm_without_statistics},
     {.sig = "aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor "
             "running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+     .layout = Layout::Channels,
      .python = "torch.ops.aten._native_batch_norm_legit_no_training",
      .raise = raise_batch_norm_no_training},
     {.sig = "aten::_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor "
@@ -318,10 +320,12 @@ constexpr AtenOp kAtenNormAten[] = {
      .raise = raise_batch_norm_functional},
     {.sig = "aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
             "running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)",
+     .layout = Layout::Channels,
      .python = "torch.ops.aten._batch_norm_no_update",
      .raise = raise_batch_norm_no_training},
     {.sig = "aten::_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, "
             "Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)",
+     .layout = Layout::Channels,
      .python = "torch.ops.aten._batch_norm_with_update",
      .raise = raise_batch_norm_by_batch},
     {.sig = "aten::_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, "
@@ -337,10 +341,12 @@ constexpr AtenOp kAtenNormAten[] = {
     {.sig = "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
             "group, float eps) -> (Tensor, Tensor, Tensor)",
      .types = types_native_group_norm,
+     .layout = Layout::Channels,
      .python = "torch.native_group_norm",
      .raise = raise_native_group_norm},
     {.sig = "aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, "
             "Tensor)",
+     .layout = Layout::Channels,
      .python = "torch.ops.aten._fused_rms_norm",
      .raise = raise_rms_norm},
 };

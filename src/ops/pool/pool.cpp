@@ -438,11 +438,13 @@ constexpr AtenOp kPoolAten[] = {
     {.sig = "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, "
             "bool ceil_mode=False) -> Tensor",
      .types = types_pool2d,
+     .layout = Layout::Channels,
      .emit = emit_pool,
      .raise = raise_max_pool},
     {.sig = "aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, "
             "bool ceil_mode=False) -> Tensor",
      .types = types_pool3d,
+     .layout = Layout::Channels,
      .emit = emit_pool,
      .raise = raise_max_pool},
     {.sig = "aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], "
@@ -453,11 +455,13 @@ constexpr AtenOp kPoolAten[] = {
     {.sig = "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
             "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
      .types = types_pool2d,
+     .layout = Layout::Channels,
      .emit = emit_pool,
      .raise = raise_max_pool},
     {.sig = "aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
             "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
      .types = types_pool3d,
+     .layout = Layout::Channels,
      .emit = emit_pool,
      .raise = raise_max_pool},
     {.sig = "aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool "
@@ -468,15 +472,18 @@ constexpr AtenOp kPoolAten[] = {
     {.sig = "aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool "
             "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
      .types = types_pool2d,
+     .layout = Layout::Channels,
      .emit = emit_pool,
      .raise = raise_avg_pool},
     {.sig = "aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool "
             "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
      .types = types_pool3d,
+     .layout = Layout::Channels,
      .emit = emit_pool,
      .raise = raise_avg_pool},
     {.sig = "aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
      .types = types_adaptive_pool,
+     .layout = Layout::Channels,
      .emit = emit_pool,
      .raise = raise_adaptive_avg_pool},
     {.sig = "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",

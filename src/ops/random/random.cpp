@@ -223,6 +223,7 @@ constexpr AtenOp kRandomAten[] = {
      .raise = raise_random},
     {.sig = "aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
      .types = types_as_first,
+     .layout = Layout::Inputs,
      .python = "torch.bernoulli",
      .raise = raise_bernoulli},
     {.sig =

@@ -30,7 +30,7 @@ Values raise_packed(const AtenNode& n, OnnxBuilder& onnx) {
 constexpr AtenOp kAtenPackedAten[] = {
     {.sig = "aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int "
             "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)",
-     .own_layout = true,
+     .layout = Layout::Own,
      .low_precision = true,
      .python = "torch.lstm",
      .raise = raise_packed},

@@ -350,7 +350,7 @@ constexpr AtenOp kRecurrentAten[] = {
     {.sig = "aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float "
             "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
      .types = types_lstm,
-     .own_layout = true,
+     .layout = Layout::Own,
      .low_precision = true,
      .emit = emit_recurrent,
      .module = module_recurrent,

@@ -178,7 +178,7 @@ namespace {
 #define TWO "float? scales_h=None, float? scales_w=None"
 #define THREE "float? scales_d=None, float? scales_h=None, float? scales_w=None"
 #define ROW(text) \
-  { .sig = text, .types = types_upsample, .emit = emit_upsample, .raise = raise_upsample }
+  { .sig = text, .types = types_upsample, .layout = Layout::Channels, .emit = emit_upsample, .raise = raise_upsample }
 
 constexpr AtenOp kAtenResizeAten[] = {
     ROW(NEAREST("upsample_nearest1d", "1", ONE)),        ROW(NEAREST("upsample_nearest2d", "2", TWO)),

@@ -207,6 +207,7 @@ constexpr AtenOp kAtenScanAten[] = {
      .raise = raise_cumulative_trapezoid},
     {.sig = "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
      .types = types_diff,
+     .layout = Layout::Inputs,
      .python = "torch.diff",
      .raise = raise_diff,
      .raise_complex = raise_each_part},

@@ -97,6 +97,7 @@ constexpr AtenOp kSortAten[] = {
     {.sig = "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, "
             "Tensor indices)",
      .types = types_values_and_places,
+     .layout = Layout::Inputs,
      .python = "torch.sort",
      .raise = raise_sort},
     {.sig = "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",

@@ -238,14 +238,17 @@ Values raise_nanquantile(const AtenNode& n, OnnxBuilder& onnx) { return quantile
 constexpr AtenOp kAtenSortAten[] = {
     {.sig = "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
      .types = types_values_and_places,
+     .layout = Layout::Inputs,
      .python = "torch.sort",
      .raise = raise_sort},
     {.sig = "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
      .types = types_argsort,
+     .layout = Layout::Inputs,
      .python = "torch.argsort",
      .raise = raise_argsort},
     {.sig = "aten::msort(Tensor self) -> Tensor",
      .types = types_as_self,
+     .layout = Layout::Inputs,
      .python = "torch.msort",
      .raise = raise_msort},
     {.sig = "aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, "

@@ -13,12 +13,12 @@
 #include "ops/frame/opset_step.h"
 #include "ops/frame/same_value.h"
 #include "ops/index/raise.h"
+#include "ops/index/types.h"
 #include "ops/move/eval.h"
 #include "ops/search/raise.h"
 #include "ops/search/types.h"
 #include "ops/shape/open.h"
 #include "ops/shape/raise.h"
-#include "ops/index/types.h"
 #include "ops/shape/types.h"
 
 namespace tonnx {
@@ -323,14 +323,17 @@ constexpr AtenOp kAxesAten[] = {
      .raise = raise_squeeze},
     {.sig = "aten::flip(Tensor self, int[] dims) -> Tensor",
      .types = types_as_self,
+     .layout = Layout::Inputs,
      .emit = emit_dims,
      .raise = raise_flip},
     {.sig = "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
      .types = types_argsort,
+     .layout = Layout::Inputs,
      .python = "torch.argsort",
      .raise = raise_argsort},
     {.sig = "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
      .types = types_as_self,
+     .layout = Layout::Inputs,
      .python = ".index_fill",
      .raise = raise_index_fill,
      .raise_complex = raise_each_part},

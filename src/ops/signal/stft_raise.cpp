@@ -104,20 +104,20 @@ constexpr AtenOp kAtenStftAten[] = {
             "center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> "
             "Tensor",
      .types = types_istft,
-     .own_layout = true,
+     .layout = Layout::Own,
      .python = "torch.istft",
      .raise = raise_istft},
     {.sig = "aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool "
             "normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
      .types = types_stft,
-     .own_layout = true,
+     .layout = Layout::Own,
      .python = "torch.ops.aten.stft",
      .raise = raise_stft},
     {.sig = "aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? "
             "window=None, bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, "
             "bool? return_complex=None, bool? align_to_window=None) -> Tensor",
      .types = types_stft,
-     .own_layout = true,
+     .layout = Layout::Own,
      .python = "torch.stft",
      .raise = raise_stft},
 };

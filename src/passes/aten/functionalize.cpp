@@ -262,7 +262,7 @@ class Functionalizer {
     }
     // a view that is not needed now is made later, where it is read: by then it may have been overwritten
     const bool is_part = views.size() != 1 || views[0].call.op != node.op;
-    const bool is_needed = is_part || memory_.is_current(parent);
+    const bool is_needed = is_part || views[0].may_copy || memory_.is_current(parent);
     if (is_needed) redirect(node);
     bool is_used = false;
     for (size_t i = 0; i < views.size(); ++i) {

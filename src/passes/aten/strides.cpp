@@ -28,12 +28,14 @@ std::optional<size_t> dimension(const AtenCall& call, std::string_view name, int
   return static_cast<size_t>(*given < 0 ? *given + count : *given);
 }
 
+/// Of as_strided: those that it asks for, whatever it looks at.
+std::optional<Strides> asked_strides(const View& view) {
+  const Attribute* given = find_argument(view.call, "stride");
+  const auto* all = given ? given->value.get<std::vector<int64_t>>() : nullptr;
+  return all ? std::optional(Strides(all->begin(), all->end())) : std::nullopt;
+}
+
 std::optional<Strides> part_strides(const View& view, Strides strides) {
-  if (view.rule == ViewRule::AsStrided) {
-    const Attribute* given = find_argument(view.call, "stride");
-    const auto* all = given ? given->value.get<std::vector<int64_t>>() : nullptr;
-    return all ? std::optional(Strides(all->begin(), all->end())) : std::nullopt;
-  }
   if (view.rule == ViewRule::Diagonal) {
     const auto a = dimension(view.call, "dim1", 0, strides.size()), b = dimension(view.call, "dim2", 1, strides.size());
     if (!a || !b || *a == *b) return std::nullopt;
@@ -76,6 +78,31 @@ std::optional<Strides> other_strides(const View& view, const Shape& of, Strides 
   return result;
 }
 
+/// The sign of the difference; nothing where it depends on what symbols stand for. Strides that are rows of rows of
+/// others divide.
+std::optional<int> order_of(const Dim& a, const Dim& b) {
+  if (a == b) return 0;
+  if (const auto x = a.constant(), y = b.constant(); x && y) return *x < *y ? -1 : 1;
+  if (!b.is(0) && exact_div(a, b)) return 1;
+  if (!a.is(0) && exact_div(b, a)) return -1;
+  return std::nullopt;
+}
+
+/// Whether a dimension lies outside of another in the first tensor that tells: 1, or -1 where it lies inside, or 0.
+std::optional<int> lies_outside(size_t dim, size_t other, const Shape& shape, const std::vector<Strides>& of) {
+  if (shape[dim].is(1) || shape[other].is(1)) return 0;
+  for (const Strides& strides : of) {
+    if (strides[dim].is(0) || strides[other].is(0)) continue;
+    auto sign = order_of(strides[dim], strides[other]);
+    if (sign == 0) {  // the elements overlap: the longer one is outside
+      sign = order_of(shape[dim], shape[other]);
+      if (sign == -1) sign = 0;
+    }
+    if (!sign || *sign != 0) return sign;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::optional<Strides> dense_strides(const Type& type) {
@@ -113,32 +140,34 @@ std::optional<Strides> reshape_strides(const Shape& from, const Strides& strides
   return left == 0 ? std::optional(std::move(result)) : std::nullopt;
 }
 
-std::optional<Strides> kept_strides(const Type& type, const Strides& of) {
-  if (!type.shape || type.shape->size() != of.size()) return std::nullopt;
-  // from the outermost dimension to the innermost; strides of symbolic sizes are those of rows of rows, and divide
-  std::vector<size_t> order;
-  for (size_t dim = 0; dim < of.size(); ++dim) {
-    size_t at = order.size();
-    for (size_t k = at; k-- > 0 && !(*type.shape)[dim].is(1);) {
-      const Dim& before = of[order[k]];
-      if ((*type.shape)[order[k]].is(1) || before.is(0) || of[dim].is(0)) continue;  // lies anywhere
-      const auto a = of[dim].constant(), b = before.constant();
-      const bool is_outer = a && b ? *a > *b : !(of[dim] == before) && exact_div(of[dim], before);
-      if (!is_outer) break;
+std::optional<Strides> kept_strides(const Type& type, const std::vector<Strides>& of) {
+  if (!type.shape) return std::nullopt;
+  const Shape& shape = *type.shape;
+  std::vector<size_t> order(shape.size());  // from the innermost dimension to the outermost
+  for (size_t i = 0; i < order.size(); ++i) order[i] = order.size() - 1 - i;
+  // PyTorch's own steps, as what lies nowhere in particular makes the outcome depend on them
+  for (size_t i = 1; i < order.size(); ++i) {
+    size_t at = i;
+    for (size_t k = i; k-- > 0;) {
+      const auto turned = lies_outside(order[k], order[at], shape, of);
+      if (!turned) return std::nullopt;
+      if (*turned < 0) break;
+      if (*turned == 0) continue;
+      std::swap(order[k], order[at]);
       at = k;
     }
-    order.insert(order.begin() + static_cast<std::ptrdiff_t>(at), dim);
   }
-  Strides result(of.size());
+  Strides result(shape.size());
   Dim count = 1;
-  for (size_t i = order.size(); i-- > 0;) {
-    result[order[i]] = count;
-    count = count * (*type.shape)[order[i]];
+  for (const size_t dim : order) {
+    result[dim] = count;
+    count = count * shape[dim];
   }
   return result;
 }
 
 std::optional<Strides> view_strides(const View& view, const Type& of, const std::optional<Strides>& strides) {
+  if (view.rule == ViewRule::AsStrided) return asked_strides(view);
   if (!strides || !of.shape || of.shape->size() != strides->size()) return std::nullopt;
   Strides result;
   switch (view.kind) {

@@ -1,6 +1,8 @@
 // tensor_memory.cpp - reads and writes of tensors that share memory, as values.
 #include "passes/aten/tensor_memory.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "ops/frame/result_dtype.h"
 
@@ -29,7 +31,8 @@ Place& TensorMemory::add_copy(Value* content, const Type& type) {
 }
 
 Place& TensorMemory::add_view(Place& parent, View view) {
-  std::string key = key_of(view.call);
+  // what has memory of its own is another tensor each time
+  std::string key = view.may_copy ? std::string() : key_of(view.call);
   Place* unkeyed = nullptr;
   if (!key.empty()) key += fmt::format(" of {}", fmt::ptr(&parent));
   Place*& place = key.empty() ? unkeyed : views_[key];
@@ -55,32 +58,66 @@ const std::optional<Strides>& TensorMemory::strides_of(Place& place) {
   return place.strides;
 }
 
+bool TensorMemory::has_unknown_layout(const Node& node) {
+  const AtenOpEntry* const entry = find_aten_op(node);
+  const Layout layout = entry && !is_elementwise(node) ? entry->op->layout : Layout::Rows;
+  if (layout == Layout::Rows || layout == Layout::Own) return layout == Layout::Own;
+  return std::any_of(node.inputs().begin(), node.inputs().end(), [&](const Value* input) {
+    if (input == nullptr || is_row_by_row(input)) return false;
+    const std::optional<Strides>& strides = strides_of(*find(input));
+    if (!strides) return true;
+    if (layout == Layout::Channels) return strides->size() >= 4 && (*strides)[1].is(1);
+    return strides != dense_strides(input->type);
+  });
+}
+
 void TensorMemory::add_result(const Node& node) {
-  if (const AtenOpEntry* entry = find_aten_op(node); entry != nullptr && entry->op->own_layout) {
-    for (size_t at = 0; at < node.outputs().size(); ++at) {
-      if (node.output(at) == nullptr) continue;
-      Place& made = get(node.output(at));
+  if (has_unknown_layout(node)) {
+    for (Value* output : node.outputs()) {
+      if (output == nullptr || !output->type.is_tensor()) continue;
+      Place& made = get(output);
       made.strides.reset();
       made.has_strides = true;
     }
     return;
   }
   Value* result = node.outputs().size() == 1 ? node.output(0) : nullptr;
-  if (result == nullptr || !is_elementwise(node)) return;
+  if (result == nullptr || !is_elementwise(node) || !result->type.shape) return;
   const Attribute* const format = node.find_attribute("memory_format");
   const auto* const name = format ? format->value.get<std::string>() : nullptr;
   if (name != nullptr && *name == "contiguous_format") return;
-  for (const Value* input : node.inputs()) {
-    Place* place = input && input->type.rank() == result->type.rank() ? find(input) : nullptr;
-    if (place == nullptr) continue;
-    if (place->parent == nullptr && !place->has_strides) return;  // row by row
-    const std::optional<Strides>& strides = strides_of(*place);
-    if (!strides) continue;
-    Place& made = get(result);
-    made.strides = kept_strides(made.type, *strides);
-    made.has_strides = made.strides.has_value();
-    return;
+  std::vector<Value*> tensors;
+  for (Value* input : node.inputs()) {
+    if (input && input->type.is_tensor()) tensors.push_back(input);
   }
+  if (std::all_of(tensors.begin(), tensors.end(), [&](const Value* value) { return is_row_by_row(value); })) return;
+  std::vector<Strides> of;
+  for (Value* tensor : tensors) {
+    if (auto strides = broadcast_strides(tensor, result->type)) of.push_back(std::move(*strides));
+  }
+  Place& made = get(result);
+  made.has_strides = true;
+  const bool is_kept = name == nullptr || *name == "preserve_format";
+  if (is_kept && of.size() == tensors.size()) made.strides = kept_strides(made.type, of);
+}
+
+bool TensorMemory::is_row_by_row(const Value* value) const {
+  const Place* place = find(value);
+  return place == nullptr || (place->parent == nullptr && !place->has_strides);
+}
+
+std::optional<Strides> TensorMemory::broadcast_strides(Value* value, const Type& to) {
+  Place* place = find(value);
+  const std::optional<Strides> own = place ? strides_of(*place) : dense_strides(value->type);
+  const auto rank = value->type.rank(), all = to.rank();
+  if (!own || !rank || *rank > *all || own->size() != static_cast<size_t>(*rank)) return std::nullopt;
+  Strides result(static_cast<size_t>(*all), Dim(0));
+  for (size_t i = 0; i < own->size(); ++i) {
+    const size_t at = result.size() - own->size() + i;
+    const bool is_repeated = (*value->type.shape)[i].is(1) && !(*to.shape)[at].is(1);
+    if (!is_repeated) result[at] = (*own)[i];
+  }
+  return result;
 }
 
 Viewed TensorMemory::viewed(Place& place, bool with_strides) {
@@ -105,6 +142,11 @@ Value* TensorMemory::read(Place& place, Node* before) {
   if (Place* top = climb(); !is_current(*top)) {
     update_whole(*top);
     climb();
+  }
+  for (const Place* at : stale) {
+    if (at->view->may_copy && at->content != nullptr)
+      fail_unsupported("what {} gives may be a view or a copy, and what it was made of is written to",
+                       at->view->call.op.view());
   }
   for (size_t i = stale.size(); i-- > 0;)
     set_current(*stale[i], make_view(*stale[i]->view, stale[i]->parent->content, writer_));

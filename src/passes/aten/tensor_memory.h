@@ -45,7 +45,7 @@ class TensorMemory {
   Place& add_copy(Value* content, const Type& type);
   /// The view of a place; an equal one that is there already, or a new one without content.
   Place& add_view(Place& parent, View view);
-  /// New memory for what an elementwise node gives, where it does not lie row by row.
+  /// New memory for what a node gives, where it does not lie row by row.
   void add_result(const Node& node);
   /// The place as views_of wants to know it.
   Viewed viewed(Place& place, bool with_strides);
@@ -64,6 +64,10 @@ class TensorMemory {
  private:
   void update_whole(Place& whole);
   const std::optional<Strides>& strides_of(Place& place);
+  bool has_unknown_layout(const Node& node);
+  bool is_row_by_row(const Value* value) const;
+  /// Of a tensor that is broadcast to the type; nothing where they are not known.
+  std::optional<Strides> broadcast_strides(Value* value, const Type& to);
 
   Graph* graph_;
   AtenWriter writer_;

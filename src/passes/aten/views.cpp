@@ -210,11 +210,15 @@ void describe(Rule rule, const Node& node, const Viewed& input, View& view, Aten
       } else if (input.strides && view.type.shape) {
         const bool is_view = reshape_strides(*of.shape, *input.strides, *view.type.shape).has_value();
         view.kind = is_view ? Kind::Reshape : Kind::None;
+      } else {
+        view.may_copy = true;
       }
       break;
     case Rule::Contiguous:
       if (input.strides)
         view.kind = is_dense(input) && find_value(node, "memory_format") == nullptr ? Kind::Same : Kind::None;
+      else
+        view.may_copy = true;
       break;
     case Rule::Permute:
     case Rule::Transpose:

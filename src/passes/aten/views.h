@@ -30,7 +30,8 @@ struct View {
   ViewRule rule;  // of the call
   size_t viewed = 0;
   std::vector<int64_t> dims;
-  Type type;  // of the result
+  Type type;              // of the result
+  bool may_copy = false;  // Opaque, as it is not known how memory lies: it may have memory of its own
 
   View(AtenCall made, ViewRule by) : call(std::move(made)), rule(by) {}
 };
@@ -61,8 +62,10 @@ Value* scatter_view(const View& view, Value* part, Value* former, const Type& ty
 
 /// Of a tensor that lies row by row.
 std::optional<Strides> dense_strides(const Type& type);
-/// Of what an elementwise operator gives for a tensor that lies in memory like this: in the same order, without gaps.
-std::optional<Strides> kept_strides(const Type& type, const Strides& of);
+/// Of what an elementwise operator gives for tensors that lie in memory like these, each with a stride for every
+/// dimension of the result: 0 where it is broadcast. In the order of the first that tells, and without gaps; nothing
+/// where symbolic sizes do not tell.
+std::optional<Strides> kept_strides(const Type& type, const std::vector<Strides>& of);
 std::optional<Strides> view_strides(const View& view, const Type& of, const std::optional<Strides>& strides);
 /// As PyTorch decides whether reshape gives a view: nothing where it has to copy.
 std::optional<Strides> reshape_strides(const Shape& from, const Strides& strides, const Shape& to);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from drawing import Unfit
 from program_draw import Draw
-from program_statements import flags_of, has_dims, is_flag, is_number, is_whole, part, places_of, repeats
+from program_statements import flags_of, has_dims, has_size_one, is_flag, is_number, is_whole, part, places_of, repeats
 
 ORDERS = ("1", "2", "3", "float('inf')")  # of norms
 DTYPES = ("float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool")
@@ -216,6 +216,12 @@ def wide(d: Draw, rank: int) -> str:
     return d.tensor(lambda t: t.dtype is torch.float32 and t.dim() == rank and bounded(t))
 
 
+def starts_outside(d: Draw, x: str, kernel: int, stride: int, padding: int) -> bool:
+    """Where a window that is rounded up starts behind the end, up to opset 21 the checker of ONNX counts it."""
+    sizes = [size for space in d.spaces for size in space[x].shape[2:]]
+    return any(-((kernel - size - 2 * padding) // stride) * stride >= size + padding for size in sizes)
+
+
 def convolved(d: Draw) -> str:
     rank = d.pick(3, 4)
     x = wide(d, rank)
@@ -240,6 +246,8 @@ def convolved(d: Draw) -> str:
         f"F.pad({x}, ({', '.join(str(d.pick(0, 1, -1)) for _ in range(2 * n))}))", f"F.group_norm({x}, 1)", f"F.instance_norm({x})",
         f"F.batch_norm({x}, torch.zeros({channels}), torch.ones({channels}) * 2)", f"F.local_response_norm({x}, 2)", f"F.avg_pool{n}d({x}, 2)",
     )  # fmt: skip
+    if d.open and "ceil_mode=True" in how and starts_outside(d, x, k, s, min(p, k // 2)):
+        raise Unfit
     return f"{d.new_name('v')} = {how}"
 
 
@@ -288,6 +296,8 @@ def arranged(d: Draw) -> str:
         f"torch.unravel_index({x}, (3, 4))[0]", f"torch.logspace(0, 1, {d.size()})", f"torch.linspace({d.pick('0', '-1.5')}, 2, {x}.shape[{i}])", f"torch.arange(0, 1, 0.25).to({x}.dtype)",
         f"torch.full_like({x}, {d.pick('2', '0')}, dtype=torch.{d.pick(*DTYPES)})", f"{x}.new_tensor([1, 2])", f"torch.empty_like({x}).fill_(1)", f"{x}.to(torch.{d.pick('float32', 'float64')}).long()",
     )  # fmt: skip
+    if "squeeze" in how and d.open and not (has_size_one(d, x, 0) and has_size_one(d, x, i)):
+        raise Unfit
     return f"{d.new_name('v')} = {how}"
 
 
