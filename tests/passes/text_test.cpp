@@ -84,18 +84,7 @@ std::string path_of(std::string_view pass) { return kFolder + std::string(pass) 
 
 /// Passes that have no file yet.
 constexpr std::string_view kWithout[] = {
-    "inline_functions",
-    "inline_if",
-    "loop_invariants",
-    "unroll_loops",
-    "drop_default_inputs",
-    "merge_gathers",
-    "narrow_tensors",
-    "merge_reshapes",
     "move_transposes",
-    "merge_slices",
-    "split_slices",
-    "merge_pads",
     "static_shapes",
     "fuse_bn",
     "fuse_gemm",
