@@ -20,11 +20,28 @@ std::pair<std::string, std::set<const Tensor*>> state_of(const Graph& graph) {
   return {print(graph, {.max_elements = 0, .notes = false}), std::move(tensors)};
 }
 
+bool is_branch(const Node& node) { return node.domain == "tonnx" && node.op == "cond"; }
+
+/// The condition may be a plain bool, which the signature does not say.
+void check_branches(const Node& node) {
+  require(node.inputs().size() == 1 && node.input(0) != nullptr, "a branch has one condition");
+  for (const char* name : {"then_branch", "else_branch"}) {
+    const Attribute* found = node.find_attribute(name);
+    const auto* graph = found ? found->value.get<GraphPtr>() : nullptr;
+    require(graph && *graph && (*graph)->inputs().empty() && (*graph)->outputs().size() == node.outputs().size(),
+            "the graph '{}' does not give what the branch does", name);
+  }
+}
+
 void check_calls(const Graph& graph) {
   for (const Node& node : graph) {
     require(node.version == 0 && !node.domain.empty(), "the graph has nodes of ONNX among those of aten: {}",
             node.op.view());
-    if (const AtenOpEntry* entry = find_aten_op(node)) check_call(node, entry->signature);
+    const AtenOpEntry* entry = find_aten_op(node);
+    if (entry != nullptr && is_branch(node))
+      check_branches(node);
+    else if (entry != nullptr)
+      check_call(node, entry->signature, CallsOf::Code);
     for (const GraphPtr& subgraph : subgraphs_of(node)) check_calls(*subgraph);
   }
 }
