@@ -73,9 +73,7 @@ def test_result_goes_where_it_is_told(graph: Path, cli: Cli) -> None:
 
 
 def test_text_of_aten(graph: Path, cli: Cli) -> None:
-    assert "aten::linear(input=%x" in passed(
-        cli("opt", "--passes", "recognise_linear", "linear.txt")
-    )
+    assert "aten::linear(input=%x" in passed(cli("opt", "--passes", "recognise_linear", "linear.txt"))
     passed(cli("opt", "--passes", "recognise_linear", "linear.txt", "out.py"))
     assert "nn.Linear" in Path("out.py").read_text()
     done = cli("opt", "--passes", "merge_casts", "linear.txt")
