@@ -85,12 +85,8 @@ std::string path_of(std::string_view pass) { return kFolder + std::string(pass) 
 
 /// Passes that have no file yet.
 constexpr std::string_view kWithout[] = {
-    "recognise_stacked_recurrent",
-    "recognise_adaptive_pool",
-    "restore_weight_shapes",
-    "write_window_masks",
-    "recognise_quant_layers",
-    "recognise_whole_attention",
+    "recognise_stacked_recurrent", "recognise_adaptive_pool", "restore_weight_shapes",
+    "write_window_masks",          "recognise_quant_layers",  "recognise_whole_attention",
 };
 
 class PassText : public testing::TestWithParam<const Pass*> {};
