@@ -88,6 +88,7 @@ test: build test-cpp test-python test-package test-wheel  ## every test but the 
 	@echo "all tests pass"
 
 test-cpp: build
+	@$(if $(UPDATE),TONNX_UPDATE_TEXTS=1 $(RELEASE)/tonnx_tests --gtest_brief=1 --gtest_filter='*PassText.*')
 	@ctest --preset release -j $(JOBS)
 
 test-python: build install

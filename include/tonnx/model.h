@@ -116,7 +116,7 @@ class TONNX_API Model {
   static Model read(const ByteSource& source, Format format, const ReadOptions& options = {});
   /// An empty model of ONNX.
   static Model create(int64_t opset = 20);
-  /// What text() printed of a model of ONNX whose constants are all small.
+  /// What text() printed of a model whose constants are all small: of ONNX, or of aten as code has it.
   static Model parse(std::string_view text);
 
   Model(Model&& other) noexcept;

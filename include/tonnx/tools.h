@@ -58,6 +58,19 @@ struct PassInfo {
 /// The passes of simplify(), in the order in which they run.
 TONNX_API std::vector<PassInfo> simplify_passes();
 
+struct PassRow {
+  std::string name;
+  std::string sentence;
+  std::string dialect;      ///< `onnx`, `code` or `python`: what it works on, as docs/dialects.md has it
+  std::string phase;        ///< `simplify`, `code` or `python`: where it runs by itself
+  bool is_default = false;  ///< otherwise it runs only where it is asked for
+};
+/// All passes, by phase, in the order in which they run.
+TONNX_API std::vector<PassRow> all_passes();
+/// Runs one of them once, and says whether it changed anything. The types of values are found out first. A model that
+/// the pass does not work on is made code, as it is before any pass; nothing makes ONNX of code here.
+TONNX_API bool run_pass(Model& model, const std::string& name);
+
 struct OnnxOperatorInfo {
   std::string domain;  ///< empty for ai.onnx
   std::string name;

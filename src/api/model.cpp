@@ -5,6 +5,7 @@
 #include "base/join.h"
 #include "convert/file_kind.h"
 #include "convert/inference.h"
+#include "convert/one_pass.h"
 #include "convert/opset.h"
 #include "convert/weights.h"
 #include "formats/onnx/onnx.h"
@@ -206,6 +207,13 @@ Model Model::parse(std::string_view text) {
     auto content = std::make_unique<Content>();
     content->input_bytes = text.size();
     content->model() = core::parse_model(text);
+    if (core::is_aten(content->graph())) {
+      core::check_written_code(content->graph());
+      content->format = Format::TorchExport;
+      content->dialect = core::Dialect::Code;
+      for (const core::Value* output : content->graph().outputs())
+        content->program.output_names.push_back(output->name);
+    }
     return Access::model(std::move(content));
   });
 }

@@ -42,6 +42,7 @@ void add_infer(CLI::App& app, Run& run);
 void add_verify(CLI::App& app, Run& run);
 void add_export(CLI::App& app, Run& run);
 void add_batch(CLI::App& app, Run& run, const JudgeMaker& make_judge);
+void add_opt(CLI::App& app, Run& run);
 void add_ops(CLI::App& app, Run& run);
 
 }  // namespace tonnx::cli

@@ -99,6 +99,7 @@ int tonnx::cli::run(int argc, const char* const* argv, const JudgeMaker& make_ju
   add_batch(app, command, make_judge);
   add_check(app, command);
   add_print(app, command);
+  add_opt(app, command);
   add_ops(app, command);
   try {
     if (given.size() > 1) require_command(app, given[1]);

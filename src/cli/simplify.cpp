@@ -30,6 +30,26 @@ uint64_t size_of(const std::string& path) {
   return std::filesystem::file_size(path) + (missing ? 0 : beside);
 }
 
+constexpr const char* kOnePass = R"(
+## One pass alone
+
+`tonnx opt` runs passes that it is told, those of the way to Python too, and prints the graph that they leave:
+
+```sh
+tonnx opt --list
+tonnx opt --passes fold_constants,eliminate_dead_code model.onnx
+tonnx opt --passes recognise_linear,recognise_parts --print-after model.onnx
+tonnx opt --passes merge_casts model.onnx graph.txt
+tonnx opt --passes share_nodes graph.txt
+```
+
+Each runs once, in the order in which it is named, behind an inference of all types; to run one twice, name it twice.
+`simplify` runs its passes in rounds until nothing changes. A model is an `.onnx`, a `.pt2`, a `.pt`, or a `.txt` in
+[the text form](ir.md#the-text-form), of ONNX or of aten. A pass of aten makes code of a model of ONNX or of a program
+first, as it is before any pass; text of aten is taken as such code. With a second file nothing is printed: the result
+goes there, as text with all values where its name ends in `.txt`. `--print-after` prints the graph after each pass that changed it,
+instead of once at the end.)";
+
 void list_passes(bool as_markdown) {
   if (as_markdown) {
     std::puts(
@@ -43,6 +63,7 @@ void list_passes(bool as_markdown) {
     else
       fmt::print("{:<36}{}{}\n", pass.name, pass.sentence, is_default ? "" : " (on request)");
   }
+  if (as_markdown) std::puts(kOnePass);
 }
 
 // Passes that options of other simplifiers are about.

@@ -86,10 +86,15 @@ void Compilation::bring_to(Dialect dialect) {
   for (const Edge* edge : path(dialect_, dialect)) step(*edge);
 }
 
-void Compilation::step(const Edge& edge) {
+void Compilation::bring_to_plain_code() {
+  if (dialect_ == Dialect::Code || dialect_ == Dialect::Python) return;
+  for (const Edge* edge : path(dialect_, Dialect::Code)) step(*edge, edge->to != Dialect::Code);
+}
+
+void Compilation::step(const Edge& edge, bool runs_passes) {
   if (edge.run != nullptr) (this->*edge.run)();
   dialect_ = edge.to;
-  if (edge.passes) run_passes(*graph_, *edge.passes);
+  if (edge.passes && runs_passes) run_passes(*graph_, *edge.passes);
   if (edge.finish != nullptr) (this->*edge.finish)();
   check();
 }

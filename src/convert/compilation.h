@@ -34,6 +34,8 @@ class Compilation {
   void apply_options();
   /// Throws Internal where no edges lead there.
   void bring_to(Dialect dialect);
+  /// To code as it is before any pass of it ran.
+  void bring_to_plain_code();
   /// In the format that the ending of the path says.
   void write(const std::string& target);
 
@@ -47,7 +49,7 @@ class Compilation {
   static const Edge kEdges[];
   static std::vector<const Edge*> path(Dialect from, Dialect to);
 
-  void step(const Edge& edge);
+  void step(const Edge& edge, bool runs_passes = true);
   void check() const;
 
   void make_graph_functional();

@@ -88,6 +88,11 @@ std::vector<const Pass*> chosen_passes(const SimplifyOptions& options) {
   return result;
 }
 
+void require_known_opset(const Model& model) {
+  if (model.opset("") <= kNewestOpset) return;
+  fail_unsupported("the model follows opset {}, and tonnx knows opsets up to {}", model.opset(""), kNewestOpset);
+}
+
 void drop_outputs(Model& model, const std::vector<std::string>& unwanted) {
   Graph& graph = *model.graph;
   for (const std::string& name : unwanted) {
@@ -170,6 +175,20 @@ class Simplifier {
       }
       if (!is_changed) break;
     }
+  }
+
+  bool run_once(const Pass& pass) {
+    growth_left_ = static_cast<int64_t>(report_.bytes_before / 100);
+    if (pass.on_model == nullptr) {
+      infer();
+      SimplifyReport::Pass entry;
+      return run_timed(pass, entry);
+    }
+    const size_t functions = model_.functions.size();
+    pass.on_model(model_);
+    align_opset(model_);
+    infer();
+    return model_.functions.size() != functions;
   }
 
  private:
@@ -272,13 +291,24 @@ void simplify_raised(Graph& graph, int64_t opset, bool keeps_weights) {
 
 void require_known_passes(const SimplifyOptions& options) { chosen_passes(options); }
 
+bool run_simplify_pass(Model& model, const Pass& pass) {
+  require_known_opset(model);
+  SimplifyReport report;
+  report.bytes_before = model.file_size + external_bytes(*model.graph);
+  import_domains_of_functions(model);
+  const SimplifyOptions options;
+  std::vector<Type> declared;
+  for (const Value* output : model.graph->outputs()) declared.push_back(output->type);
+  const bool is_changed = Simplifier(model, options, report).run_once(pass);
+  declare_outputs(*model.graph, declared);
+  return is_changed;
+}
+
 SimplifyReport simplify(Model& model, const SimplifyOptions& options) {
   SimplifyReport report;
   report.bytes_before = model.file_size + external_bytes(*model.graph);
   count_ops(*model.graph, report.ops_before);
-  if (model.opset("") > kNewestOpset) {
-    fail_unsupported("the model follows opset {}, and tonnx knows opsets up to {}", model.opset(""), kNewestOpset);
-  }
+  require_known_opset(model);
   chosen_passes(options);
   set_input_shapes(model, options.input_shapes);
   drop_outputs(model, options.unused_outputs);

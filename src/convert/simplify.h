@@ -11,6 +11,8 @@
 
 namespace tonnx {
 
+struct Pass;
+
 struct SimplifyOptions {
   std::map<std::string, std::vector<int64_t>> input_shapes;  // by input; -1 leaves a dimension as it is
   std::vector<std::string> skip;                             // passes that are left out
@@ -65,6 +67,9 @@ void require_known_passes(const SimplifyOptions& options);
 
 /// Changes the model. Throws InvalidModel where the options name what the model or tonnx does not have.
 SimplifyReport simplify(Model& model, const SimplifyOptions& options = {});
+
+/// Runs one pass of Phase::Simplify once, behind an inference of all types, and says whether it changed anything.
+bool run_simplify_pass(Model& model, const Pass& pass);
 
 /// Makes a graph at the newest opset, whose types are known, simpler before it is lowered: what nodes do in vain goes
 /// away, and layers stay as they are. Nodes that `leave_alone` accepts are not looked into.

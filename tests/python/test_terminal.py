@@ -80,6 +80,8 @@ COMMANDS = [
     ["check", "m.onnx"],
     ["simplify", "m.onnx", "s.onnx"],
     ["simplify", "--list-passes"],
+    ["opt", "--list"],
+    ["opt", "--passes", "merge_casts", "m.onnx"],
     ["simplify", "--help"],
     ["--help"],
     ["--version"],

@@ -32,16 +32,17 @@ bool is_text(std::string_view type) {
 
 class CallCheck {
  public:
-  CallCheck(const Node& node, const ParsedSignature& signature)
+  CallCheck(const Node& node, const ParsedSignature& signature, CallsOf calls)
       : node_(node),
         signature_(signature),
+        is_code_(calls == CallsOf::Code),
         is_python_(signature.domain != "aten"),
         takes_graphs_(signature.domain == "higher_order") {}
 
   void run() const {
     for (const Param& param : signature_.inputs) check(param);
     for (const Value* input : node_.inputs()) {
-      if (input != nullptr) check_type(*input);
+      if (input != nullptr && !is_code_) check_type(*input);
     }
     check_results();
   }
@@ -72,6 +73,7 @@ class CallCheck {
 
   bool fits(std::string_view type, const AttrValue& item) const {
     const Value* value = value_of(item);
+    if (is_code_ && value && !value->type.is_tensor()) return true;
     if (type == "Tensor")
       return (value && value->type.is_tensor()) || (takes_graphs_ && fits_number("Scalar", item, value));
     if (means_number(type)) return fits_number(type, item, value);
@@ -129,7 +131,7 @@ class CallCheck {
             params.size());
     require(is_open || results.empty() || results[0] != nullptr, "the first result of the node is missing");
     for (size_t i = 0; i < results.size(); ++i) {
-      if (results[i] == nullptr) continue;
+      if (results[i] == nullptr || is_code_) continue;
       check_type(*results[i]);
       if (takes_graphs_) continue;  // gives what its graphs give
       const bool is_tensor = results[i]->type.is_tensor();
@@ -141,13 +143,16 @@ class CallCheck {
 
   const Node& node_;
   const ParsedSignature& signature_;
+  bool is_code_;
   bool is_python_;     // a function of Python on numbers, which takes them all
   bool takes_graphs_;  // whose arguments may be numbers, as those of the graphs
 };
 
 }  // namespace
 
-void check_call(const Node& node, const ParsedSignature& signature) { CallCheck(node, signature).run(); }
+void check_call(const Node& node, const ParsedSignature& signature, CallsOf calls) {
+  CallCheck(node, signature, calls).run();
+}
 
 void check_type(const Value& value) {
   if (!value.type.is_tensor()) return;

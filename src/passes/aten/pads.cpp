@@ -95,7 +95,10 @@ void pad(Graph& graph, Node& node) {
   if (*edges.number != 0) call.with("value", number_as(*edges.number, type.dtype));
   AtenWriter writer(graph);
   writer.write_before(&node);
-  graph.replace_uses(node.output(0), writer.add(call, type, node.output(0)->name));
+  Value* result = node.output(0);
+  const Value* made = writer.add(call, type, result->name);
+  graph.move_output(result, made->producer, 0);  // which keeps its name
+  node.resize_outputs(0);
   graph.erase(&node);
 }
 
