@@ -316,7 +316,7 @@ Item ScriptCalls::build(const AtenOpEntry& entry, const std::vector<const Item*>
     if (bound[i] == nullptr) continue;
     AttrValue value = argument(operands, param, *bound[i]);
     if (param.type == "int" && !param.is_list && signature.domain == "aten" && value.get<Operand>() != nullptr)
-      fail_unsupported("'{}' of {} follows from a size that is open", param.name, signature.name);
+      fail_unsupported("'{}' of {} follows from data or from a size that is open", param.name, signature.name);
     if (param.has_default && equals_default(value, param.default_value, param.is_list)) continue;
     attributes.push_back({param.name, std::move(value), AttrType::None, {}, {}});
   }
