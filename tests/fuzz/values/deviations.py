@@ -147,6 +147,14 @@ def window_reason(node: onnx.NodeProto, known: Known) -> str:
     return "ONNX Runtime keeps 0.42 and 0.08 as floats, so that the ends of a window are not 0" if is_double else ""
 
 
+def clip_reason(node: onnx.NodeProto, known: Known) -> str:
+    """Those of 32 bits without a sign come back from PyTorch as 64 bits."""
+    given = [run for name in node.input for run in known.get(name, ())]
+    if any(run.dtype.name in ("int64", "uint32") and (np.abs(run.astype(np.float64)) >= 2**31).any() for run in given):
+        return "ONNX Runtime compares only parts of whole numbers of 64 bits that need more than 32"
+    return ""
+
+
 def einsum_reason(node: onnx.NodeProto, known: Known) -> str:
     given = [run for name in node.input for run in known.get(name, ())]
     if len(node.input) > 1 and any(run.size == 0 for run in given):
@@ -190,12 +198,9 @@ def single_target_reason(node: onnx.NodeProto, known: Known) -> str:
 
 def tree_class_reason(node: onnx.NodeProto, known: Known) -> str:
     attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-    base = attributes.get("base_values", attributes.get("base_values_as_tensor"))
-    count = 0 if base is None else len(base) if isinstance(base, list) else onnx.numpy_helper.to_array(base).size
-    if count == 2 and len(set(attributes.get("class_ids", ()))) == 2:
-        return (
-            "of two classes with a base value each, ONNX Runtime makes the score of the second from that of the first"
-        )
+    labels = attributes.get("classlabels_int64s") or attributes.get("classlabels_strings") or []
+    if len(labels) == 2 and len(set(attributes.get("class_ids", ()))) == 2:
+        return "of two classes that both have scores ONNX Runtime gives 1 or 0, by the second score, and not the labels"
     return ""
 
 
@@ -295,6 +300,7 @@ CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     **dict.fromkeys(("ScatterElements", "ScatterND"), scatter_reason),
     "BlackmanWindow": window_reason,
     "Einsum": einsum_reason,
+    **dict.fromkeys(("Clip", "Relu"), clip_reason),
     **dict.fromkeys(("ArgMax", "ArgMin", "Hardmax"), arg_reason),
     **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceMax"), empty_reduction_reason),
     **dict.fromkeys(("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSumSquare"), empty_reduction_reason),
