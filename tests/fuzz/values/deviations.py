@@ -222,6 +222,11 @@ def resize_reason(node: onnx.NodeProto, known: Known) -> str:
 def variance_reason(node: onnx.NodeProto, known: Known) -> str:
     if any((np.abs(run) > 1e18).any() for run in known.get(node.input[0], ())):
         return "the squares of ONNX Runtime are too large where those of differences from the mean are not"
+    axes = next((tuple(a.ints) for a in node.attribute if a.name == "axes"), (0, 2, 3))
+    for run in known.get(node.input[0], ()):
+        spread = run.std(axis=axes, dtype=np.float64, keepdims=True) if run.size else np.ones(1)
+        if (spread <= 1e-3 * np.abs(run).max(initial=0)).any():
+            return "the mean of the squares less the square of the mean may round to less than zero, which has no root"
     return no_number_reason(node, known)
 
 
