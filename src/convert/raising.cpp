@@ -289,8 +289,17 @@ Values raised(const AtenOpEntry& entry, const AtenNode& node, OnnxBuilder& onnx)
   }
 }
 
+/// Whether all sizes of 1 are taken away, of which only the run tells some: the type of the result is one of many.
+bool takes_away_open_sizes(const Node& node, const AtenOp& op) {
+  if (op.view != ViewRule::Squeeze || !node.overload.empty() || node.inputs().empty()) return false;
+  const Value* from = node.input(0);
+  return from != nullptr && from->type.shape &&
+         std::any_of(from->type.shape->begin(), from->type.shape->end(), [](const Dim& d) { return !d.is_constant(); });
+}
+
 /// Whether all that a node gives is tensors without elements, whatever its open sizes are.
-bool gives_nothing(const Node& node) {
+bool gives_nothing(const Node& node, const AtenOp& op) {
+  if (takes_away_open_sizes(node, op)) return false;
   bool is_any = false;
   for (const Value* output : node.outputs()) {
     if (output == nullptr) continue;
@@ -331,7 +340,8 @@ void ModelRaising::raise_node(const Node& node) {
     return output == nullptr || std::all_of(output->type.shape->begin(), output->type.shape->end(),
                                             [this](const Dim& dim) { return can_make(dim); });
   };
-  if (custom == nullptr && gives_nothing(node) && std::all_of(node.outputs().begin(), node.outputs().end(), is_made))
+  if (custom == nullptr && gives_nothing(node, *entry.op) &&
+      std::all_of(node.outputs().begin(), node.outputs().end(), is_made))
     return raise_nothing(node);
   AtenNode view(node, entry, *this);
   OnnxBuilder onnx(*this);

@@ -1,4 +1,5 @@
 // writer.cpp - a model to an ONNX file: what did not change is copied as it was read, weights from file to file.
+#include <algorithm>
 #include <filesystem>
 #include <unordered_set>
 
@@ -25,6 +26,13 @@ Rope entry_rope(std::string_view key, std::string_view value) {
 
 void add_metadata(Rope& rope, uint32_t field, const Metadata& metadata) {
   for (const auto& [key, value] : metadata) rope.add_message(field, entry_rope(key, value));
+}
+
+/// Whether a declaration would say which elements there are: runtimes refuse one that does not.
+bool says_elements(const Type& type) {
+  if (type.kind == Type::Kind::Unknown) return false;
+  if (type.kind == Type::Kind::Tensor || type.kind == Type::Kind::SparseTensor) return type.dtype != DType::Undefined;
+  return std::all_of(type.elements.begin(), type.elements.end(), says_elements);
 }
 
 class Writer {
@@ -107,7 +115,7 @@ void Writer::add_value_infos(Rope& rope, uint32_t field, const Graph& value) {
   for (const auto& [of, declaration] : value.value_declarations) declared.insert(of);
   for (const Node& node : value) {
     for (const Value* output : node.outputs()) {
-      if (output == nullptr || output->type.kind == Type::Kind::Unknown || declared.contains(output)) continue;
+      if (output == nullptr || !says_elements(output->type) || declared.contains(output)) continue;
       rope.add_message(field, value_info_rope(*output));
     }
   }

@@ -1,4 +1,5 @@
 // activation.cpp - activation functions: Relu and its kin, Clip.
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -18,7 +19,13 @@ namespace {
 
 bool is_float32(double number, double of) { return static_cast<float>(number) == static_cast<float>(of); }
 
-Values lower_leaky_relu(const OnnxNode& n, AtenBuilder& aten) { return aten("leaky_relu", n.input("X"), n.f("alpha")); }
+/// PyTorch multiplies 0 by the slope too, of which nothing is left but where the slope is no finite number.
+Values lower_leaky_relu(const OnnxNode& n, AtenBuilder& aten) {
+  Value* x = n.input("X");
+  const double alpha = n.f("alpha");
+  if (std::isfinite(alpha)) return aten("leaky_relu", x, alpha);
+  return aten("where.self", aten("lt.Scalar", x, 0), aten("mul.Scalar", x, alpha), x);
+}
 Values lower_elu(const OnnxNode& n, AtenBuilder& aten) { return aten("elu", n.input("X"), n.f("alpha")); }
 Values lower_celu(const OnnxNode& n, AtenBuilder& aten) { return aten("celu", n.input("X"), n.f("alpha")); }
 
@@ -87,12 +94,18 @@ std::optional<int64_t> slope_count(const OnnxNode& n, const std::vector<int64_t>
   return count_of(slope);
 }
 
+bool is_finite(const Tensor& tensor) {
+  const auto numbers = floats_of(tensor);  // of more there is one for each channel, as they were trained
+  return !numbers || std::all_of(numbers->begin(), numbers->end(), [](double number) { return std::isfinite(number); });
+}
+
 Values lower_prelu(const OnnxNode& n, AtenBuilder& aten) {
   const DType dtype = n.dtype("X");
   Value* x = n.input("X");
   Value* slope = n.input("slope");
   if (is_unsigned(dtype)) return x;
-  const auto count = slope->constant && is_float(dtype) ? slope_count(n, slope->constant->dims) : std::nullopt;
+  const bool is_known = slope->constant && is_float(dtype) && is_finite(*slope->constant);
+  const auto count = is_known ? slope_count(n, slope->constant->dims) : std::nullopt;
   if (count) return aten("prelu", x, aten.reshaped(slope, {*count}));
   return aten("where.self", aten("lt.Scalar", x, 0), aten("mul.Tensor", x, slope), x);
 }

@@ -85,10 +85,8 @@ class CallCheck {
 
   bool fits_number(std::string_view type, const AttrValue& item, const Value* value) const {
     if (value != nullptr) {
-      if (type == "int" && !is_python_) {  // PyTorch makes it a number before it exports; a script may compute it
-        if (value->type.kind == Type::Kind::Int) fail_unsupported("an argument of the type int follows from data");
-        return false;
-      }
+      // PyTorch makes it a number before it exports; a script, or a model that was ONNX, may compute it
+      if (type == "int" && !is_python_) return value->type.kind == Type::Kind::Int;
       const bool is_integer = value->type.kind == Type::Kind::Int || value->type.kind == Type::Kind::Bool;
       return is_python_ || type == "Scalar" || type == "float" ? is_number_argument(value->type) : is_integer;
     }

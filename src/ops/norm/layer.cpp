@@ -323,7 +323,13 @@ constexpr OpsetStep kInstanceNormHistory[] = {
     {.to = 22, .adds = kBFloat16},
 };
 constexpr OpsetStep kGroupNormHistory[] = {{.to = 21, .up = up_scale_per_channel, .down = down_group_norm}};
-constexpr OpsetStep kMeanVarianceHistory[] = {{.to = 13, .adds = kBFloat16}};
+/// Its meaning is a function from here on, which onnx expands without the default.
+void up_mean_variance(OnnxEdit& edit) {
+  if (edit.node().find_attribute("axes") == nullptr)
+    edit.node().set_attribute("axes", std::vector<int64_t>{0, 2, 3}, AttrType::Ints);
+}
+
+constexpr OpsetStep kMeanVarianceHistory[] = {{.to = 13, .up = up_mean_variance, .adds = kBFloat16}};
 
 constexpr OnnxOp kNormLayerOnnx[] = {
     {.sig = "InstanceNormalization(T input, T scale, T B, *, float epsilon=1e-05) -> T output",

@@ -18,6 +18,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 struct Reduced {
   std::vector<int64_t> axes;
   bool keepdim = false;
+  Value* list = nullptr;  // the dimensions, where only the run tells them
 };
 
 bool has_argument(const AtenNode& n, std::string_view name) { return n.node().find_attribute(name) != nullptr; }
@@ -30,12 +31,23 @@ Reduced reduced(const AtenNode& n, std::string_view of = "self") {
   return result;
 }
 
+/// The same, where the run may tell the dimensions: PyTorch exports no such program, but runs one.
+Reduced reduced_at_run(const AtenNode& n, OnnxBuilder& onnx) {
+  const Attribute* given = n.node().find_attribute("dim");
+  IntArgs dims;
+  if (given != nullptr && given->value.get<Operand>()) dims = {n.int_arg("dim")};
+  if (given != nullptr && given->value.get<AttrList>()) dims = n.int_args("dim");
+  if (std::none_of(dims.begin(), dims.end(), [](const IntArg& dim) { return dim.value != nullptr; })) return reduced(n);
+  return {.axes = {}, .keepdim = has_argument(n, "keepdim") && n.flag("keepdim"), .list = onnx.list(dims)};
+}
+
 /// A tensor without dimensions is its own sum, maximum ...
 Value* reduce(OnnxBuilder& onnx, std::string_view op, Value* x, const Reduced& over) {
   if (onnx.rank(x) == 0) {
     if (op == "ReduceSumSquare") return onnx("Mul", {x, x});
     return op == "ReduceL1" || op == "ReduceL2" ? onnx("Abs", {x}) : x;
   }
+  if (over.list) return onnx(op, {x, over.list}, {{"keepdims", int64_t{over.keepdim}}});
   return onnx.reduce(op, x, over.axes, over.keepdim);
 }
 
@@ -328,14 +340,13 @@ constexpr AtenOp kAtenReduceAten[] = {
 Values raise_reduction(const AtenNode& n, OnnxBuilder& onnx, std::string_view op) {
   if (has_argument(n, "dtype")) n.ignore({"dtype"});
   if (info(n.output_dtype()).kind == 'c') n.cannot("reductions of complex numbers");
-  return reduce(onnx, op, n.input_as("self", n.output_dtype()), reduced(n));
+  return reduce(onnx, op, n.input_as("self", n.output_dtype()), reduced_at_run(n, onnx));
 }
 
 Values raise_mean(const AtenNode& n, OnnxBuilder& onnx) {
-  const Reduced over = reduced(n);
-  const IntArg count = count_of(onnx, n.input("self"), over.axes);
+  const Reduced over = reduced_at_run(n, onnx);
   // ONNX Runtime gives 0 for the mean of nothing
-  if (count.is(0)) {
+  if (!over.list && count_of(onnx, n.input("self"), over.axes).is(0)) {
     n.ignore({"dtype"});
     return onnx.expand(onnx.number(n.output_dtype(), std::nan("")), n.output_shape());
   }
@@ -348,12 +359,12 @@ Values raise_all(const AtenNode& n, OnnxBuilder& onnx) { return raise_flags(n, o
 Values raise_logsumexp(const AtenNode& n, OnnxBuilder& onnx) {
   if (info(n.output_dtype()).kind == 'c') n.cannot("reductions of complex numbers");
   Value* x = n.input_as("self", n.output_dtype());
-  return reduce(onnx, "ReduceLogSumExp", x, reduced(n));
+  return reduce(onnx, "ReduceLogSumExp", x, reduced_at_run(n, onnx));
 }
 
 Values raise_vector_norm(const AtenNode& n, OnnxBuilder& onnx) {
   n.ignore({"dtype"});
-  return norm(onnx, real_input(n, onnx, "self", n.output_dtype()), n.f("ord"), reduced(n));
+  return norm(onnx, real_input(n, onnx, "self", n.output_dtype()), n.f("ord"), reduced_at_run(n, onnx));
 }
 
 Values raise_reduced(const AtenNode& n, OnnxBuilder& onnx) {

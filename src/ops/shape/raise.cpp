@@ -36,6 +36,11 @@ Values raise_unsqueeze(const AtenNode& n, OnnxBuilder& onnx) {
 /// whether a size that is not known is 1 as well.
 Values raise_squeeze(const AtenNode& n, OnnxBuilder& onnx) {
   std::vector<int64_t> dims;
+  if (n.node().overload == "dims") {
+    const IntArgs given = n.int_args("dim");
+    if (std::any_of(given.begin(), given.end(), [](const IntArg& dim) { return dim.value != nullptr; }))
+      return onnx("Squeeze", {n.input("self"), onnx.list(given)});
+  }
   if (n.node().overload.empty()) {
     dims.resize(static_cast<size_t>(n.rank("self")));
     std::iota(dims.begin(), dims.end(), 0);

@@ -29,6 +29,9 @@ def recurrent_reason(node: onnx.NodeProto, known: Known) -> str:
     lengths = known.get(node.input[4], ()) if len(node.input) > 4 else ()
     if any((run == 0).any() for run in lengths):
         return "after no steps the last state is 0 in ONNX Runtime, and not the first one"
+    names = {name for a in node.attribute if a.name == "activations" for name in a.strings}
+    if b"Softplus" in names and names & {b"Affine", b"Elu", b"LeakyRelu", b"Relu", b"ScaledTanh", b"ThresholdedRelu"}:
+        return "the softplus of ONNX Runtime is infinite above 88, which others that grow from step to step reach"
     given = [run for name in node.input for run in known.get(name, ())]
     if any(run.dtype.kind == "f" and not (np.abs(run) < 1e4).all() for run in given):
         return "the activations of ONNX Runtime cut their inputs off at about 20, those that are no number among them"
@@ -114,6 +117,51 @@ def last_pool_reason(node: onnx.NodeProto, known: Known) -> str:
     return max_pool_reason(node, {node.input[0]: moved})
 
 
+def quantised_pool_reason(node: onnx.NodeProto, known: Known) -> str:
+    is_last = any(a.name == "channels_last" and a.i for a in node.attribute)
+    runs = known.get(node.input[0], ())
+    moved = tuple(np.moveaxis(run, -1, 1) if is_last else run for run in runs)
+    return pool_reason(node, {node.input[0]: moved} if len(moved) == 2 else {})
+
+
+def pad_reason(node: onnx.NodeProto, known: Known) -> str:
+    """Pads below zero, which cut off; those of one axis may add in front what is then cut off behind."""
+    as_attribute = next((np.array(a.ints) for a in node.attribute if a.name == "pads"), None)
+    pads = as_attribute if as_attribute is not None else input_of(node, 1, known)
+    axes = input_of(node, 3, known)
+    for run in known.get(node.input[0], ()) if pads is not None else ():
+        front, behind = np.split(np.asarray(pads), 2)
+        sizes = np.array(run.shape)[axes.reshape(-1) if axes is not None else slice(None)]
+        if (sizes + np.minimum(front, 0) + np.minimum(behind, 0) < 0).any():
+            return "ONNX does not say what is left where more is cut off an axis than there is"
+    return ""
+
+
+def scatter_reason(node: onnx.NodeProto, known: Known) -> str:
+    is_extreme = any(a.name == "reduction" and a.s in (b"max", b"min") for a in node.attribute)
+    return no_number_reason(node, known) if is_extreme else ""
+
+
+def window_reason(node: onnx.NodeProto, known: Known) -> str:
+    is_double = any(a.name == "output_datatype" and a.i == onnx.TensorProto.DOUBLE for a in node.attribute)
+    return "ONNX Runtime keeps 0.42 and 0.08 as floats, so that the ends of a window are not 0" if is_double else ""
+
+
+def clip_reason(node: onnx.NodeProto, known: Known) -> str:
+    """Those of 32 bits without a sign come back from PyTorch as 64 bits."""
+    given = [run for name in node.input for run in known.get(name, ())]
+    if any(run.dtype.name in ("int64", "uint32") and (np.abs(run.astype(np.float64)) >= 2**31).any() for run in given):
+        return "ONNX Runtime compares only parts of whole numbers of 64 bits that need more than 32"
+    return ""
+
+
+def einsum_reason(node: onnx.NodeProto, known: Known) -> str:
+    given = [run for name in node.input for run in known.get(name, ())]
+    if len(node.input) > 1 and any(run.size == 0 for run in given):
+        return "ONNX Runtime divides by the number of elements, where it is zero, and ends with the process"
+    return ""
+
+
 def conv_reason(node: onnx.NodeProto, known: Known) -> str:
     given = [run for name in node.input for run in known.get(name, ())]
     if any(run.size == 0 for run in given):
@@ -148,6 +196,14 @@ def single_target_reason(node: onnx.NodeProto, known: Known) -> str:
     return no_number_reason(node, known)
 
 
+def tree_class_reason(node: onnx.NodeProto, known: Known) -> str:
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    labels = attributes.get("classlabels_int64s") or attributes.get("classlabels_strings") or []
+    if len(labels) == 2 and len(set(attributes.get("class_ids", ()))) == 2:
+        return "of two classes that both have scores ONNX Runtime gives 1 or 0, by the second score, and not the labels"
+    return ""
+
+
 def resize_reason(node: onnx.NodeProto, known: Known) -> str:
     is_aligned = any(a.name == "coordinate_transformation_mode" and a.s == b"align_corners" for a in node.attribute)
     scales = input_of(node, 2, known)
@@ -166,6 +222,11 @@ def resize_reason(node: onnx.NodeProto, known: Known) -> str:
 def variance_reason(node: onnx.NodeProto, known: Known) -> str:
     if any((np.abs(run) > 1e18).any() for run in known.get(node.input[0], ())):
         return "the squares of ONNX Runtime are too large where those of differences from the mean are not"
+    axes = next((tuple(a.ints) for a in node.attribute if a.name == "axes"), (0, 2, 3))
+    for run in known.get(node.input[0], ()):
+        spread = run.std(axis=axes, dtype=np.float64, keepdims=True) if run.size else np.ones(1)
+        if (spread <= 1e-3 * np.abs(run).max(initial=0)).any():
+            return "the mean of the squares less the square of the mean may round to less than zero, which has no root"
     return no_number_reason(node, known)
 
 
@@ -232,13 +293,19 @@ CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     "ReduceSum": sum_reason,
     "MultiHeadAttention": attention_reason,
     **dict.fromkeys(("TreeEnsembleRegressor", "TreeEnsemble", "LinearRegressor"), single_target_reason),
+    "TreeEnsembleClassifier": tree_class_reason,
     "QGemm": quantised_product_reason,
     "Normalizer": normalizer_reason,
     **dict.fromkeys(("ReduceLogSum", "ReduceLogSumExp"), logarithm_reason),
     "Resize": resize_reason,
     **dict.fromkeys(("Gelu", "BiasGelu", "FastGelu", "QuickGelu"), gelu_reason),
-    "AveragePool": pool_reason,
-    "LpPool": pool_reason,
+    **dict.fromkeys(("AveragePool", "LpPool"), pool_reason),
+    "QLinearAveragePool": quantised_pool_reason,
+    "Pad": pad_reason,
+    **dict.fromkeys(("ScatterElements", "ScatterND"), scatter_reason),
+    "BlackmanWindow": window_reason,
+    "Einsum": einsum_reason,
+    **dict.fromkeys(("Clip", "Relu"), clip_reason),
     **dict.fromkeys(("ArgMax", "ArgMin", "Hardmax"), arg_reason),
     **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceMax"), empty_reduction_reason),
     **dict.fromkeys(("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSumSquare"), empty_reduction_reason),

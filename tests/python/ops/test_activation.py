@@ -57,6 +57,16 @@ def test_prelu(shape: tuple[int, ...], constant: bool) -> None:
     check("PRelu", {"x": X, "slope": slope}, 16, constant=("slope",) if constant else ())
 
 
+@pytest.mark.parametrize("slope", [np.nan, np.inf])
+def test_slopes_that_are_not_finite(slope: float) -> None:
+    """Case 51000040: of what is not below zero the slope says nothing, and PyTorch multiplies 0 by it."""
+    x = np.array([[-1.0, 0.0, 2.0]], np.float32)
+    with np.errstate(invalid="ignore"):
+        want = np.where(x < 0, x * np.float32(slope), x)
+    check("PRelu", {"x": x, "slope": np.array([slope], np.float32)}, 16, constant=("slope",), values=[want])
+    check("LeakyRelu", {"x": x}, 16, values=[want], alpha=slope)
+
+
 def test_prelu_is_a_module() -> None:
     slope = np.array([0.1, 0.2], np.float32).reshape(2, 1, 1)
     module = check("PRelu", {"x": X, "slope": slope}, 9, constant=("slope",))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 import torch
 from checks import check, check_opset, one_node, source
+from models import runtime_run
 
 import tonnx
 
@@ -198,6 +200,21 @@ def test_lp_normalization(attributes: dict, dynamic: bool) -> None:
 def test_mean_variance_normalization(attributes: dict, dynamic: bool) -> None:
     for opset in (9, 13):
         check("MeanVarianceNormalization", {"X": X[2]}, opset, dynamic=dynamic, tolerance=1e-4, **attributes)
+
+
+def test_mean_variance_normalization_at_a_newer_opset(tmp_path) -> None:
+    """Case 35000218: onnx expands the function that it is there without the default of its axes, and fails."""
+    info = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [4, 3, 2, 5]) for name in "xy"]
+    node = onnx.helper.make_node("MeanVarianceNormalization", ["x"], ["y"])
+    graph = onnx.helper.make_graph([node], "g", info[:1], info[1:])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 9)], ir_version=8)
+    onnx.checker.check_model(model, full_check=True)
+    x = array(4, 3, 2, 5)
+    for opset in (13, 18, 21):
+        tonnx.convert(model, tmp_path / "newer.onnx", opset=opset)
+        newer = onnx.load(tmp_path / "newer.onnx")
+        onnx.checker.check_model(newer, full_check=True)
+        np.testing.assert_allclose(runtime_run(newer, {"x": x})[0], runtime_run(model, {"x": x})[0], rtol=1e-4)
 
 
 def test_steps_down(tmp_path, monkeypatch) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from models import runtime_run
 from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 from simplify_checks import check, model
@@ -143,3 +144,23 @@ def test_a_part_that_is_known_leaves_its_place_filled():
     )
     simplified = check(made, {"Shape": 1, "Split": 1})
     assert all(all(node.output) for node in simplified.graph.node)
+
+
+def test_what_has_no_known_elements_is_not_declared() -> None:
+    """Case 36000364: of what follows from a result whose type nobody infers, not even the elements are known."""
+    made = model(
+        """g (float[2,3] x) => (int64[0] r, float[a,b] y) <int64 a = {0}, int64 b = {-4}, int64 c = {1}> {
+            r = Range(a, b, c)
+            t = ai.onnx.ml.TreeEnsembleRegressor<n_targets = 3, nodes_falsenodeids = [0], nodes_featureids = [0],
+                nodes_modes = ["LEAF"], nodes_nodeids = [0], nodes_treeids = [0], nodes_truenodeids = [0],
+                nodes_values = [0.0], target_ids = [0], target_nodeids = [0], target_treeids = [0],
+                target_weights = [1.5]>(x)
+            d = Div(t, t)
+            y = Relu(d) }""",
+        opsets={"ai.onnx.ml": 3},
+    )
+    simple, _ = tonnx.simplify(made)
+    assert all(value.type.tensor_type.elem_type for value in [*simple.graph.value_info, *simple.graph.output])
+    x = np.ones((2, 3), np.float32)
+    for got, wanted in zip(runtime_run(simple, {"x": x}), runtime_run(made, {"x": x}), strict=True):
+        np.testing.assert_array_equal(got, wanted)
