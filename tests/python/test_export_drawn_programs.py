@@ -331,7 +331,9 @@ def test_a_bound_that_is_larger_still(tmp_path: Path) -> None:
 # 72000034
 def test_a_number_that_follows_from_an_open_size_is_refused(tmp_path: Path) -> None:
     drawn = Drawn("return torch.tril_indices(a.shape[0], 3)", "float32 n")
-    with pytest.raises(tonnx.Error, match="'row' of tril_indices follows from data or from a size that is open") as error:
+    with pytest.raises(
+        tonnx.Error, match="'row' of tril_indices follows from data or from a size that is open"
+    ) as error:
         taken(drawn, "script", tmp_path)
     assert error.value.kind == "unsupported"
 

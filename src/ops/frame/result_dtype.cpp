@@ -50,8 +50,8 @@ const Value* operand(const Node& node, const AttrValue& argument) {
 }
 
 /// The arguments that elementwise operators compute with.
-constexpr std::string_view kOperands[] = {"self",    "input",   "other", "exponent", "end", "tensor1",
-                                          "tensor2", "min",     "max",   "weight",   "x",   "n"};
+constexpr std::string_view kOperands[] = {"self",    "input", "other", "exponent", "end", "tensor1",
+                                          "tensor2", "min",   "max",   "weight",   "x",   "n"};
 
 Elementwise kind_of(const Node& node) {
   const AtenOpEntry* entry = find_aten_op(node);

@@ -300,28 +300,28 @@ void types_vstack(TypeNode& n) {
   join_wide(
       n,
       [](Shape& shape) {
-    while (shape.size() < 2) shape.insert(shape.begin(), Dim(1));
-  },
-  size_t{0});
+        while (shape.size() < 2) shape.insert(shape.begin(), Dim(1));
+      },
+      size_t{0});
 }
 
 void types_dstack(TypeNode& n) {
   join_wide(
       n,
       [](Shape& shape) {
-    while (shape.size() < 2) shape.insert(shape.begin(), Dim(1));
-    if (shape.size() == 2) shape.push_back(Dim(1));
-  },
-  size_t{2});
+        while (shape.size() < 2) shape.insert(shape.begin(), Dim(1));
+        if (shape.size() == 2) shape.push_back(Dim(1));
+      },
+      size_t{2});
 }
 
 void types_column_stack(TypeNode& n) {
   join_wide(
       n,
       [](Shape& shape) {
-    while (shape.size() < 2) shape.push_back(Dim(1));
-  },
-  size_t{1});
+        while (shape.size() < 2) shape.push_back(Dim(1));
+      },
+      size_t{1});
 }
 
 /// The last dimension becomes a diagonal between two new ones.
