@@ -22,7 +22,7 @@ from tonnx._cluster import cli as cluster_cli
 from tonnx._verify import cli as verify_cli
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ("convert", "export", "verify", "simplify", "infer", "run", "check", "print", "ops")
+COMMANDS = ("convert", "export", "verify", "simplify", "infer", "opt", "run", "check", "print", "ops")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 COMMAND = re.compile(
     r"(?<![\w.])tonnx (?!reads|writes|knows)([a-z]+)(?= (?:\S*\.(?:onnx|py|pt2?|pth|yml|safetensors)\b|\{\d?\}|--))"
