@@ -64,6 +64,13 @@ def logarithm_reason(node: onnx.NodeProto, known: Known) -> str:
     return empty_reduction_reason(node, known)
 
 
+def extreme_reason(node: onnx.NodeProto, known: Known) -> str:
+    given = known.get(node.input[0], ())
+    if any(run.dtype.kind == "f" and np.isnan(run).any() for run in given):
+        return "ONNX Runtime keeps what is no number only where it comes first"
+    return empty_reduction_reason(node, known)
+
+
 def arg_reason(node: onnx.NodeProto, known: Known) -> str:
     return empty_reduction_reason(node, known) or no_number_reason(node, known)
 
@@ -307,8 +314,9 @@ CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     "Einsum": einsum_reason,
     **dict.fromkeys(("Clip", "Relu"), clip_reason),
     **dict.fromkeys(("ArgMax", "ArgMin", "Hardmax"), arg_reason),
-    **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceMax"), empty_reduction_reason),
-    **dict.fromkeys(("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSumSquare"), empty_reduction_reason),
+    **dict.fromkeys(("ReduceL1", "ReduceL2"), empty_reduction_reason),
+    **dict.fromkeys(("ReduceMax", "ReduceMin"), extreme_reason),
+    **dict.fromkeys(("ReduceMean", "ReduceProd", "ReduceSumSquare"), empty_reduction_reason),
     **dict.fromkeys(("DFT", "STFT", "LRN", "Unique", "CDist"), no_number_reason),
     "MeanVarianceNormalization": variance_reason,
     **dict.fromkeys(("Upsample", "RoiAlign", "Det", "ConvTranspose"), no_number_reason),
