@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
     const std::vector<float> pixels = read_floats(argv[2]);
     const tonnx::Tensor image = tonnx::Tensor::of(tonnx::DType::Float32, {2, 3, 32, 32}, pixels);
     const tonnx::VerifyResult result = tonnx::verify(onnx_runtime, libtorch, model, {.inputs = {{"image", image}}});
-    std::cout << result.text;
+    std::cout << result.text << "\n";
     return result ? 0 : 3;
   } catch (const std::exception& e) {
     std::cerr << "error: " << e.what() << '\n';
