@@ -293,10 +293,6 @@ inner::Options inner_of(const VerifyOptions& options) {
   return result;
 }
 
-}  // namespace
-
-namespace {
-
 VerifyResult judged(Runner& reference, Runner& other, const Model* model, const VerifyOptions& options) {
   return translated([&] {
     try {
@@ -339,14 +335,7 @@ std::string LayerComparison::title() const {
 }
 
 std::string SizeCheck::text() const {
-  inner::SizeCheck found;
-  found.name = name;
-  found.is_compared = is_compared;
-  found.sizes = sizes;
-  found.is_same = is_same;
-  found.why = why;
-  found.note = note;
-  return inner::text_of(found);
+  return inner::text_of(inner::SizeCheck{name, is_compared, sizes, is_same, why, note});
 }
 
 std::string Coverage::text() const { return inner::text_of(inner::Coverage{weights, outputs, inside, hidden}); }

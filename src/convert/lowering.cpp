@@ -2,10 +2,11 @@
 #include "convert/lowering.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstring>
 #include <map>
 
 #include "base/checked_int.h"
+#include "base/computed.h"
 #include "base/error.h"
 #include "convert/evaluate.h"
 #include "convert/support.h"
@@ -15,11 +16,28 @@
 namespace tonnx {
 namespace {
 
-/// Minus infinity is what hides an element from a softmax. No training gives it, and training does not leave it.
+template <class Bits>
+bool holds(const Tensor& tensor, Bits wanted) {
+  for (size_t at = 0; at + sizeof(Bits) <= tensor.data.size(); at += sizeof(Bits)) {
+    Bits bits;
+    std::memcpy(&bits, tensor.data.data() + at, sizeof(Bits));
+    if (bits == wanted) return true;
+  }
+  return false;
+}
+
+/// Minus infinity is what hides an element from a softmax. No training gives it, and training does not leave it. Every
+/// weight is asked, so that its bits are looked at where they lie.
 bool is_mask(const Tensor& tensor) {
   constexpr int64_t kLargest = int64_t{1} << 16;  // a larger one is not read
-  const auto numbers = floats_of(tensor, kLargest);
-  return numbers && std::find(numbers->begin(), numbers->end(), -INFINITY) != numbers->end();
+  if (tensor.count() > kLargest || is_computed(tensor.data)) return false;
+  switch (tensor.dtype) {
+    case DType::Float64: return holds(tensor, uint64_t{0xfff0000000000000});
+    case DType::Float32: return holds(tensor, uint32_t{0xff800000});
+    case DType::Float16: return holds(tensor, uint16_t{0xfc00});
+    case DType::BFloat16: return holds(tensor, uint16_t{0xff80});
+    default: return false;
+  }
 }
 
 /// Whether they are the same elements in the same order, maybe in other sizes.

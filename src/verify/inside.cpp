@@ -304,6 +304,19 @@ Inside::Segment Inside::segment_of(const std::vector<Step>& steps, const Compare
 
 Inside::Segment Inside::segment_of(size_t index) const { return segment_of(in_a_.steps(), at_, index); }
 
+void Inside::add_before(size_t index, ByPlace& given) const {
+  for (const size_t place : segment_of(index).before) {
+    if (given.contains(place)) continue;
+    if (TensorPtr value = counterpart(layers_[at_.at(place)])) given.emplace(place, std::move(value));
+  }
+}
+
+Depth Inside::depth_of_segment(size_t index) const {
+  Depth depth;
+  for (const size_t place : segment_of(index).inside) depth = depth + own_depth(in_a_, place);
+  return depth;
+}
+
 /// How often each of the two was rounded after what both were computed from. A value before it is quantised may have
 /// that after it as its counterpart, where one model has both in one layer.
 std::pair<int, int> Inside::quantisations(const LayerComparison& layer) const {
@@ -389,15 +402,12 @@ bool Inside::rematch(const Tolerance& tolerance) {
     const std::vector<size_t> places = near(layer->index);
     if (places.empty()) continue;
     ByPlace given;
-    for (const size_t place : segment_of(layer->index).before) {
-      if (TensorPtr value = counterpart(layers_[at_.at(place)])) given.emplace(place, std::move(value));
-    }
+    add_before(layer->index, given);
     const ByPlace others = in_b_.fetch({layer->counterpart_index});
     const Tensors values = in_a_.runner().recompute(in_a_.feeds(), given, places);
     for (size_t i = 0; i < places.size() && i < values.size() && !others.empty(); ++i) {
       if (!values[i]) continue;
-      Depth depth;
-      for (const size_t place : segment_of(places[i]).inside) depth = depth + own_depth(in_a_, place);
+      const Depth depth = depth_of_segment(places[i]);
       const Measured found =
           measured(*values[i], *alike(others.begin()->second, *values[i]), tolerance, {depth, noises_[places[i]]});
       if (!found.is_same) continue;
@@ -430,10 +440,7 @@ void Inside::recheck_part(const std::vector<LayerComparison*>& part, const Toler
   std::vector<size_t> wanted;
   for (const LayerComparison* layer : part) {
     wanted.push_back(layer->index);
-    for (const size_t place : segment_of(layer->index).before) {
-      if (given.contains(place)) continue;
-      if (TensorPtr value = counterpart(layers_[at_.at(place)])) given.emplace(place, std::move(value));
-    }
+    add_before(layer->index, given);
   }
   const Tensors values = in_a_.runner().recompute(in_a_.feeds(), given, wanted);
   Tensors near;
@@ -443,8 +450,7 @@ void Inside::recheck_part(const std::vector<LayerComparison*>& part, const Toler
     const auto other = found.find(layer.counterpart_index);
     if (!values[i] || other == found.end()) continue;
     const TensorPtr counterpart = alike(other->second, *values[i]);
-    Depth depth;
-    for (const size_t place : segment_of(layer.index).inside) depth = depth + own_depth(in_a_, place);
+    const Depth depth = depth_of_segment(layer.index);
     const Measured found_plainly = measured(*values[i], *counterpart, tolerance, {depth});
     if (found_plainly.is_same) {
       static_cast<Measured&>(layer) = found_plainly;

@@ -88,6 +88,9 @@ class Inside {
   template <class Compared>
   static Segment segment_of(const std::vector<Step>& steps, const Compared& compared, size_t index);
   Segment segment_of(size_t index) const;
+  /// What the second model has in the places of the values that a step is computed from.
+  void add_before(size_t index, ByPlace& given) const;
+  Depth depth_of_segment(size_t index) const;
   std::pair<int, int> quantisations(const LayerComparison& layer) const;
 
   Tolerance tolerance_;

@@ -102,15 +102,15 @@ class Runner(ABC):
     def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
         """The values of some steps."""
 
-    @abstractmethod
     def run_with(self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray]) -> list[tuple[str, Value]]:
         """The outputs where the values of some steps are others."""
+        raise Error(f"the values of '{self.path}' cannot be replaced", "unsupported")
 
-    @abstractmethod
     def recompute(
         self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray], wanted: Sequence[int]
     ) -> dict[int, Value]:
         """Values of steps as they are computed where those that use the given ones take these."""
+        raise Error(f"the values of '{self.path}' cannot be replaced", "unsupported")
 
     def gradients(
         self, feeds: Sequence[np.ndarray], factor: Callable[[int, Value], np.ndarray | None], is_inside: bool
@@ -131,14 +131,6 @@ class OutputRunner(Runner):
 
     def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
         return {}
-
-    def run_with(self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray]) -> list[tuple[str, Value]]:
-        raise Error(f"the values of {self.path} cannot be replaced", "unsupported")
-
-    def recompute(
-        self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray], wanted: Sequence[int]
-    ) -> dict[int, Value]:
-        raise Error(f"the values of {self.path} cannot be replaced", "unsupported")
 
 
 class ChunkRunner(Runner):

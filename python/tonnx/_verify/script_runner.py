@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -159,14 +159,6 @@ class ScriptRunner(ChunkRunner):
         found = self._guarded(lambda *tensors: function(*tensors, *self._weights), feeds)
         values = found if isinstance(found, tuple) else (found,)
         return {step: value_of(tensor) for step, tensor in zip(steps, values) if is_plain(tensor)}
-
-    def run_with(self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray]) -> list[tuple[str, Value]]:
-        raise Error(f"the values of '{self.path}' cannot be replaced", "unsupported")
-
-    def recompute(
-        self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray], wanted: Sequence[int]
-    ) -> dict[int, Value]:
-        raise Error(f"the values of '{self.path}' cannot be replaced", "unsupported")
 
     def gradients(self, feeds: Sequence[np.ndarray], factor: Factor, is_inside: bool) -> Gradients | None:
         if is_inside:
