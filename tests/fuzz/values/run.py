@@ -92,7 +92,8 @@ class Run:
         self.workers = [Worker(arguments) for _ in range(min(jobs, len(cases)))]
         self.counts: collections.Counter[tuple[str, str]] = collections.Counter()
         self.refusals: collections.Counter[str] = collections.Counter()
-        self.done, self.bad = 0, 0
+        self.done = 0
+        self.bad: list[str] = []
         self.known = known_failures(arguments[0])
 
     def record(self, case: int, outcomes: list[Outcome]) -> None:
@@ -104,11 +105,7 @@ class Run:
             if (case, outcome.route) in self.known:
                 self.record_known(case, outcome)
             elif outcome.kind in BAD:
-                self.bad += 1
-                print(
-                    f"\ncase {case}, {outcome.route}: {outcome.kind}\n{outcome.text}\n{outcome.reproduction}",
-                    flush=True,
-                )
+                self.say(case, outcome.route, f"{outcome.kind}\n{outcome.text}", outcome.reproduction)
             if outcome.kind not in ("same", "skipped"):
                 with self.log.open("a") as file:
                     file.write(json.dumps({"case": case, **asdict(outcome)}) + "\n")
@@ -116,8 +113,12 @@ class Run:
     def record_known(self, case: int, outcome: Outcome) -> None:
         if outcome.kind in BAD:
             return
-        self.bad += 1
-        print(f"\ncase {case}, {outcome.route}: passes now; take it off known_failures.txt", flush=True)
+        self.say(case, outcome.route, "passes now; take it off known_failures.txt")
+
+    def say(self, case: int, route: str, what: str, reproduction: str = "") -> None:
+        """Tells of one that is not as it should be now, and again in short at the end."""
+        self.bad.append(f"case {case}, {route}: {what[:400]}")
+        print(f"\ncase {case}, {route}: {what}\n{reproduction}", flush=True)
 
     def feed(self, worker: Worker) -> bool:
         if not self.todo:
@@ -170,7 +171,8 @@ class Run:
             kinds = {kind: n for (at, kind), n in self.counts.items() if at == route}
             lines.append(f"  {route:12} " + ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items())))
         lines += [f"  refused {n} times: {text}" for text, n in self.refusals.most_common(20)]
-        lines.append(f"{self.bad} wrong, invalid or internal; details: {self.log}")
+        lines += self.bad
+        lines.append(f"{len(self.bad)} wrong, invalid or internal; details: {self.log}")
         return "\n".join(lines)
 
 
@@ -187,6 +189,7 @@ def main() -> int:
     parser.add_argument("--no-shrink", action="store_true", help="leave models that fail as large as they are")
     arguments = parser.parse_args()
     os.environ["TONNX_FUZZ_OPERATORS"] = arguments.operators
+    os.environ["PYTHONHASHSEED"] = "0"  # the workers' sets have the same order each time
     folder = arguments.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     first = arguments.seed * SPACING

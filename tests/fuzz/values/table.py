@@ -39,11 +39,11 @@ def make(
 
 
 def kinds_of(d: Drawing, op: str, place: int = 0) -> list[int]:
-    """The element types that an input of an operator may have."""
+    """The element types that an input of an operator may have, always in the same order."""
     schema = d.schema(op)
     formal = schema.inputs[min(place, len(schema.inputs) - 1)]
     found = []
-    for text in formal.types:
+    for text in sorted(formal.types):
         name = text.removeprefix("tensor(").removesuffix(")")
         kind = {"float": "FLOAT", "double": "DOUBLE"}.get(name, name.upper())
         value = getattr(TensorProto, kind, None)
