@@ -25,9 +25,9 @@ if TYPE_CHECKING:
         OnnxToTorchModuleWithCustomExport,
     )
     from tonnx._export import export, export_to_pretty_string, select_model_mode_for_export
-    from tonnx._export.exporting import get_onnx_version, is_in_onnx_export
-    from tonnx._export.onnx_program import OnnxProgram
-    from tonnx._export.symbolic import register_custom_op_symbolic, unregister_custom_op_symbolic
+    from tonnx._export.interface.exporting import get_onnx_version, is_in_onnx_export
+    from tonnx._export.interface.onnx_program import OnnxProgram
+    from tonnx._export.symbolic.registry import register_custom_op_symbolic, unregister_custom_op_symbolic
     from tonnx._save import save
     from tonnx._verify import Coverage, LayerComparison, OutputComparison, VerifyReport, verify
 
@@ -77,20 +77,20 @@ _LATER = {
     "CustomExportToOnnx": "tonnx._custom_export",
     "DefaultExportToOnnx": "tonnx._custom_export",
     "LayerComparison": "tonnx._verify",
-    "OnnxProgram": "tonnx._export.onnx_program",
+    "OnnxProgram": "tonnx._export.interface.onnx_program",
     "OnnxToTorchModule": "tonnx._custom_export",
     "OnnxToTorchModuleWithCustomExport": "tonnx._custom_export",
     "OutputComparison": "tonnx._verify",
     "VerifyReport": "tonnx._verify",
     "export": "tonnx._export",
     "export_to_pretty_string": "tonnx._export",
-    "get_onnx_version": "tonnx._export.exporting",
-    "is_in_onnx_export": "tonnx._export.exporting",
-    "register_custom_op_symbolic": "tonnx._export.symbolic",
+    "get_onnx_version": "tonnx._export.interface.exporting",
+    "is_in_onnx_export": "tonnx._export.interface.exporting",
+    "register_custom_op_symbolic": "tonnx._export.symbolic.registry",
     "run": "tonnx._batch",
     "save": "tonnx._save",
     "select_model_mode_for_export": "tonnx._export",
-    "unregister_custom_op_symbolic": "tonnx._export.symbolic",
+    "unregister_custom_op_symbolic": "tonnx._export.symbolic.registry",
     "verify": "tonnx._verify",
 }
 

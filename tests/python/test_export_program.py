@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from tonnx import Error
-from tonnx._export.program import program_json
+from tonnx._export.program.program import program_json
 
 Example = tuple[nn.Module, tuple[Any, ...], dict[str, Any], Any]
 

@@ -17,7 +17,7 @@ from torch.ao.nn import quantized as nnq
 from torch.ao.quantization.quantize_fx import convert_fx, prepare_fx
 
 import tonnx
-from tonnx._export import onnx_program
+from tonnx._export.interface import onnx_program
 from tonnx._runtime import open_session
 
 pytestmark = pytest.mark.filterwarnings("ignore")

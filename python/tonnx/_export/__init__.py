@@ -16,9 +16,19 @@ from torch.utils import _pytree as pytree
 from tonnx import _core
 from tonnx._arguments import checks_arguments
 from tonnx._error import Error, nearest, translated
-from tonnx._export.capture import as_module, capture, mode_of, what_exports
-from tonnx._export.decompose import decomposed, unsupported_text
-from tonnx._export.dynamic import (
+from tonnx._export.capture.autograd_functions import FunctionCall, functions_kept
+from tonnx._export.capture.model import as_module, mode_of, what_exports
+from tonnx._export.capture.tracer import capture
+from tonnx._export.interface.exporting import exporting
+from tonnx._export.interface.names import InterfaceNames
+from tonnx._export.interface.old_arguments import takes_old_arguments
+from tonnx._export.interface.onnx_program import Leaves, OnnxProgram, WritableFile, WriteOptions, save_verified
+from tonnx._export.interface.silence import errors_alone, torch_logs_silent
+from tonnx._export.interface.structures import register_structures
+from tonnx._export.program.decompose import decomposed, unsupported_text
+from tonnx._export.program.program import ProgramOptions, program_json
+from tonnx._export.script import TraceMayHelp, is_script, script_program, scripted_whole, signature_of
+from tonnx._export.sizes.dynamic import (
     DynamicShapes,
     as_tree,
     from_dynamic_axes,
@@ -27,16 +37,8 @@ from tonnx._export.dynamic import (
     leaves_of,
     symbol_names,
 )
-from tonnx._export.exporting import exporting
-from tonnx._export.functions import FunctionCall, functions_kept
-from tonnx._export.names import InterfaceNames
-from tonnx._export.old_arguments import takes_old_arguments
-from tonnx._export.onnx_program import Leaves, OnnxProgram, WritableFile, WriteOptions, save_verified
-from tonnx._export.program import ProgramOptions, program_json
-from tonnx._export.script import TraceMayHelp, is_script, script_program, scripted_whole, signature_of
-from tonnx._export.silence import errors_alone, torch_logs_silent
-from tonnx._export.structures import register_structures
-from tonnx._export.symbolic import PYTHON_OP, Declined, find_symbolic
+from tonnx._export.symbolic.call import Declined
+from tonnx._export.symbolic.registry import PYTHON_OP, find_symbolic
 from tonnx._generated import find_generated
 
 _DEFAULT_OPSET: int = _core.default_opset

@@ -14,10 +14,10 @@ from torch import nn
 
 from tonnx import _core
 from tonnx._error import Error, translated
-from tonnx._export.decompose import unsupported_text
-from tonnx._export.dynamic import DynamicShapes, require_outputs
-from tonnx._export.names import Interface, chosen_inputs, chosen_outputs
-from tonnx._export.onnx_program import Leaves, OnnxProgram, WriteOptions
+from tonnx._export.interface.names import Interface, chosen_inputs, chosen_outputs
+from tonnx._export.interface.onnx_program import Leaves, OnnxProgram, WriteOptions
+from tonnx._export.program.decompose import unsupported_text
+from tonnx._export.sizes.dynamic import DynamicShapes, require_outputs
 
 
 def is_script(model: Any) -> bool:

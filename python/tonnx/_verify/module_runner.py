@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from tonnx._error import Error
-from tonnx._export.capture import mode_of
+from tonnx._export.capture.model import mode_of
 from tonnx._verify.runners import Depth, Input, Runner, Step, identifier, layer_of_weight, short
 from tonnx._verify.torch_runner import See, TorchRunner, coarsest, depth_of_weights, is_plain
 

@@ -20,7 +20,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from tonnx._error import Error
-from tonnx._export.quantised_tensor import Quantised, Refusal, computed, quantize_per_tensor
+from tonnx._export.capture.quantised_tensor import Quantised, Refusal, computed, quantize_per_tensor
 
 _CLASSES = re.compile(r"__torch__\.torch\.classes\.(quantized|rnn)\.")
 _CONVOLUTION = re.compile(r"Conv(\d)dPackedParamsBase")

@@ -8,11 +8,11 @@ import torch
 from torch.fx import Node
 
 from tonnx._error import Error
-from tonnx._export.program_values import Json, float_json
-from tonnx._export.symbolic import SymbolicCall, arguments_of, write_operator
+from tonnx._export.program.values import Json, float_json
+from tonnx._export.symbolic.call import SymbolicCall, arguments_of, write_operator
 
 if TYPE_CHECKING:
-    from tonnx._export.program_graph import ProgramGraph
+    from tonnx._export.program.graph import ProgramGraph
 
 ATEN = "org.pytorch.aten::ATen"  # as torch.onnx calls it
 

@@ -18,11 +18,11 @@ import torch
 from torch.utils import _pytree as pytree
 
 from tonnx._error import Error
-from tonnx._export.names import InterfaceNames
-from tonnx._export.open_sizes import Call, OpenAxis, OpenSizes, unusual_size
-from tonnx._export.proof import CalledRunner
-from tonnx._export.questions import Question, Questions, is_own_file, place_of, value_at
-from tonnx._export.replay import ShapesDiffer, fake_mode_of, outputs, require_shapes
+from tonnx._export.interface.names import InterfaceNames
+from tonnx._export.interface.proof import CalledRunner
+from tonnx._export.sizes.open_sizes import Call, OpenAxis, OpenSizes, unusual_size
+from tonnx._export.sizes.questions import Question, Questions, is_own_file, place_of, value_at
+from tonnx._export.sizes.replay import ShapesDiffer, fake_mode_of, outputs, require_shapes
 from tonnx._verify import judged_runners
 from tonnx._verify.runners import value_of
 

@@ -1,10 +1,8 @@
-"""A model of any kind as a torch.export.ExportedProgram: its mode, and the ways to trace it."""
+"""A module as a torch.export.ExportedProgram: the ways to trace it, in the order in which they are tried."""
 
 from __future__ import annotations
 
 import functools
-import inspect
-import os
 import re
 import sys
 import traceback
@@ -18,78 +16,23 @@ from torch import nn
 from torch.export.graph_signature import InputKind, TensorArgument
 
 from tonnx._error import Error
-from tonnx._export.branches import failing_branches_left_out
-from tonnx._export.data_sizes import is_question_on_data, sizes_assumed
-from tonnx._export.dynamic import DynamicShapes, relaxed
-from tonnx._export.grouped import experts_by_rows, grouped_products_of_any_type
-from tonnx._export.masks import masks_as_given
-from tonnx._export.open_capture import capture_open
-from tonnx._export.open_sizes import Call
-from tonnx._export.quantised import quantised_layers_opened
-from tonnx._export.quantised_tensor import Refusal
-from tonnx._export.questions import is_own_file
-from tonnx._export.recurrent import recurrent_layers_whole
-from tonnx._export.run_time_axes import axes_kept
-from tonnx._export.structures import NotCarried, register_structures, require_carried
-from tonnx._export.tensor_access import TensorAccessFollowed
-from tonnx._export.transforms import is_of_transforms, transforms_ended, without_transforms, written_out
+from tonnx._export.capture.branches import failing_branches_left_out
+from tonnx._export.capture.experts import experts_by_rows, grouped_products_of_any_type
+from tonnx._export.capture.masks import masks_as_given
+from tonnx._export.capture.quantised_layers import quantised_layers_opened
+from tonnx._export.capture.quantised_tensor import Refusal
+from tonnx._export.capture.recurrent import recurrent_layers_whole
+from tonnx._export.capture.run_time_axes import axes_kept
+from tonnx._export.capture.tensor_access import TensorAccessFollowed
+from tonnx._export.capture.transforms import is_of_transforms, transforms_ended, without_transforms, written_out
+from tonnx._export.interface.structures import NotCarried, register_structures, require_carried
+from tonnx._export.sizes.data_sizes import is_question_on_data, sizes_assumed
+from tonnx._export.sizes.dynamic import DynamicShapes, relaxed
+from tonnx._export.sizes.open_capture import capture_open
+from tonnx._export.sizes.open_sizes import Call
+from tonnx._export.sizes.questions import is_own_file
 
 Program = torch.export.ExportedProgram
-
-
-def as_module(model: nn.Module | Callable[..., Any]) -> tuple[nn.Module, Callable[..., Any] | None]:
-    """The module to trace; where the model is a method of it, that method too."""
-    if isinstance(model, nn.parallel.DataParallel | nn.parallel.DistributedDataParallel):
-        return model.module, None
-    if isinstance(model, nn.Module):
-        return getattr(model, "_orig_mod", model), None
-    if inspect.ismethod(model) and isinstance(model.__self__, nn.Module):
-        return model.__self__, model
-    return _module_of_function(model), None
-
-
-def what_exports(value: object) -> str:
-    """With what is given in place of a model."""
-    if isinstance(value, str | os.PathLike):
-        return f': tonnx.convert("{os.fspath(value)}", target) converts files'
-    if isinstance(value, Mapping):
-        return ": weights have no program; model.load_state_dict(weights), and export that model"
-    return ""
-
-
-def _module_of_function(function: Callable[..., Any]) -> nn.Module:
-    """The function as the forward of a module that owns the modules it uses, so that their weights have names."""
-    plain = function.func if isinstance(function, functools.partial) else function
-    name = getattr(plain, "__name__", "function")
-    try:
-        inspect.signature(function)
-    except ValueError:  # torch's own functions do not tell their parameters
-        builtin = function
-        function = lambda *input: builtin(*input)
-    title = name if name.isidentifier() else "function"
-    module: nn.Module = type(title, (nn.Module,), {"forward": staticmethod(function)})()
-    try:
-        used = inspect.getclosurevars(plain)
-    except TypeError:
-        return module
-    for variable, value in {**used.globals, **used.nonlocals}.items():
-        if isinstance(value, nn.Module):
-            setattr(module, variable, value)
-    return module
-
-
-@contextmanager
-def mode_of(module: nn.Module, training: bool | None) -> Iterator[None]:
-    """Puts the module into train or eval mode (None: as it is), and back to what each part of it had."""
-    before = [(m, m.training) for m in module.modules() if hasattr(m, "training")]  # frozen scripts have none
-    try:
-        if training is not None:
-            for part, _ in before:
-                part.training = training
-        yield
-    finally:
-        for part, was in before:
-            part.training = was
 
 
 @contextmanager

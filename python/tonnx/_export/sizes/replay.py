@@ -12,7 +12,7 @@ from torch.export.graph_signature import ConstantArgument, InputKind
 from torch.fx import Interpreter, Node
 from torch.utils import _pytree as pytree
 
-from tonnx._export.questions import Symbols, value_at
+from tonnx._export.sizes.questions import Symbols, value_at
 
 
 class ShapesDiffer(Exception):

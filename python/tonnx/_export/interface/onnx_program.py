@@ -14,8 +14,8 @@ import torch
 from tonnx import _core
 from tonnx._arguments import checks_arguments
 from tonnx._error import Error, nearest, translated
-from tonnx._export.names import Interface
-from tonnx._export.proof import prove
+from tonnx._export.interface.names import Interface
+from tonnx._export.interface.proof import prove
 from tonnx._runtime import RuntimeFailure, open_session
 
 if TYPE_CHECKING:

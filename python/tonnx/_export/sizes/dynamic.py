@@ -15,7 +15,7 @@ from torch.export import Dim
 from torch.utils import _pytree as pytree
 
 from tonnx._error import Error, nearest
-from tonnx._export.names import InterfaceNames, paths_of_inputs, positional_names_of
+from tonnx._export.interface.names import InterfaceNames, paths_of_inputs, positional_names_of
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from tonnx._error import Error
-from tonnx._export.dynamic import Axis, DynamicShapes, leaves_of
+from tonnx._export.sizes.dynamic import Axis, DynamicShapes, leaves_of
 
 # Sizes that models have no reason to hold as numbers; none is 0 or 1, which torch.export does not keep open.
 _UNUSUAL = (5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97)

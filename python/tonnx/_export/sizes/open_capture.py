@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from tonnx._error import Error
-from tonnx._export.dynamic import DynamicShapes
-from tonnx._export.open_numbers import NUMBERS, sizes_left_open
-from tonnx._export.open_sizes import Call, OpenAxis, OpenSizes
-from tonnx._export.questions import Questions, questions_noted
-from tonnx._export.size_checks import Program, SizeChecks, TracedSizes, Wrong, compute_the_same
-from tonnx._export.tensor_access import slices_of_short_axes
+from tonnx._export.capture.tensor_access import slices_of_short_axes
+from tonnx._export.sizes.dynamic import DynamicShapes
+from tonnx._export.sizes.open_numbers import NUMBERS, sizes_left_open
+from tonnx._export.sizes.open_sizes import Call, OpenAxis, OpenSizes
+from tonnx._export.sizes.questions import Questions, questions_noted
+from tonnx._export.sizes.size_checks import Program, SizeChecks, TracedSizes, Wrong, compute_the_same
 
 _MOST_GUESSES = 24  # at sizes that a model may want, where it does not run at the first
 

@@ -13,10 +13,10 @@ from torch.export.graph_signature import CustomObjArgument
 from torch.fx import GraphModule, Node
 
 from tonnx._error import Error
-from tonnx._export.program_values import DTYPE_CODES, LAYOUT_CODES, Json, float_json, is_tensor_list
+from tonnx._export.program.values import DTYPE_CODES, LAYOUT_CODES, Json, float_json, is_tensor_list
 
 if TYPE_CHECKING:
-    from tonnx._export.program import Program
+    from tonnx._export.program.program import Program
 
 _MEMORY_FORMATS = {
     torch.contiguous_format: 1,

@@ -15,9 +15,9 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 
-from tonnx._export.composed_functions import COMPOSED_FUNCTIONS
-from tonnx._export.open_functions import OPEN_FUNCTIONS
-from tonnx._export.run_time_axes import reduced
+from tonnx._export.capture.composed_functions import COMPOSED_FUNCTIONS
+from tonnx._export.capture.open_functions import OPEN_FUNCTIONS
+from tonnx._export.capture.run_time_axes import reduced
 
 _REPLACED = OPEN_FUNCTIONS | COMPOSED_FUNCTIONS
 

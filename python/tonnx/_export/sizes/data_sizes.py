@@ -17,8 +17,8 @@ import sympy  # type: ignore[import-untyped]
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
-from tonnx._export.open_numbers import LENGTHS, sizes_left_open
-from tonnx._export.questions import asking_place, is_own_file, package_of
+from tonnx._export.sizes.open_numbers import LENGTHS, sizes_left_open
+from tonnx._export.sizes.questions import asking_place, is_own_file, package_of
 
 
 def is_question_on_data(failure: BaseException) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from tonnx._export.questions import is_own_file
+from tonnx._export.sizes.questions import is_own_file
 
 
 def _length(value: Any) -> Any:

@@ -23,8 +23,8 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 _TORCH = f"{Path(torch.__file__).parent}{os.sep}"
 _MODULES_OF_TORCH = (f"{_TORCH}nn{os.sep}", f"{_TORCH}functional.py")  # written as a user's own code is
-_TONNX = f"{Path(__file__).parents[1]}{os.sep}"
-_CAPTURE = str(Path(__file__).with_name("capture.py"))
+_TONNX = f"{Path(__file__).parents[2]}{os.sep}"
+_TRACER = str(Path(__file__).parents[1] / "capture" / "tracer.py")  # what calls torch.export
 _COMPARISONS = {f"__{name}__": getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
 
 
@@ -47,7 +47,7 @@ def _asking_frame() -> FrameType | None:
     """The model's code that runs; a module of torch where the model has no code of its own."""
     module_of_torch = None
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename != _CAPTURE:
+    while frame is not None and frame.f_code.co_filename != _TRACER:
         path = frame.f_code.co_filename
         if not is_own_file(path):
             return frame

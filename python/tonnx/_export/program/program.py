@@ -23,13 +23,14 @@ from torch.export.graph_signature import (
 from torch.fx import Node
 
 from tonnx._error import Error
-from tonnx._export.as_it_is import write_as_it_is
-from tonnx._export.decompose import name_of
-from tonnx._export.functions import FunctionCall
-from tonnx._export.program_graph import SIMPLE_ARGUMENTS, ProgramGraph
-from tonnx._export.program_values import Expressions, Json, Storage, Storages, TensorMetas
-from tonnx._export.source_paths import SourcePaths
-from tonnx._export.symbolic import Symbolic, find_symbolic, write_function, write_operator
+from tonnx._export.capture.autograd_functions import FunctionCall
+from tonnx._export.program.decompose import name_of
+from tonnx._export.program.graph import SIMPLE_ARGUMENTS, ProgramGraph
+from tonnx._export.program.source_paths import SourcePaths
+from tonnx._export.program.values import Expressions, Json, Storage, Storages, TensorMetas
+from tonnx._export.symbolic.call import write_function, write_operator
+from tonnx._export.symbolic.fallthrough import write_as_it_is
+from tonnx._export.symbolic.registry import Symbolic, find_symbolic
 
 
 @dataclass(frozen=True)
