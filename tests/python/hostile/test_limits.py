@@ -14,8 +14,8 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from limited_runs import assert_refused, run_limited
 from onnx import TensorProto, helper, numpy_helper
-from test_hostile import assert_refused, run_limited
 
 import tonnx
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from models import floats, make_model, runtime_run, whole_numbers
 from onnx import TensorProto, helper, numpy_helper
-from test_there_and_back import check, ops
+from round_trip_checks import check, ops
 
 import tonnx
 

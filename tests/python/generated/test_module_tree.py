@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
 import torch
+from generated_code import load
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
@@ -128,14 +127,6 @@ NETWORKS: dict[str, tuple[type[nn.Module], tuple[torch.Tensor, ...]]] = {
     "shared": (Shared, (IDS,)),
     "flattening": (Flattening, (torch.rand(2, 3, 4),)),
 }
-
-
-def load(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.Model.load()
 
 
 @pytest.mark.parametrize("name", NETWORKS)

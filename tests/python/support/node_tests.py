@@ -8,20 +8,20 @@ import functools
 import os
 import pickle
 import warnings
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import onnx
 import torch
+from conftest import REPOSITORY
 from onnx import numpy_helper
 
 # PyTorch computes in no type smaller than a byte: such values travel, and are compared, in the next wider type.
 WIDER = {"int4": np.int8, "uint4": np.uint8, "int2": np.int8, "uint2": np.uint8, "float4_e2m1fn": np.float32}
 
 
-KEPT = Path(__file__).resolve().parents[2] / "build" / f"node_tests-{onnx.__version__}-{np.__version__}.pickle"
+KEPT = REPOSITORY / "build" / f"node_tests-{onnx.__version__}-{np.__version__}.pickle"
 
 
 def collect() -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from allowed_code import check_python
-from test_module_tree import load
+from generated_code import load
 from torch import nn
 
 import tonnx

@@ -11,8 +11,8 @@ import onnxruntime
 import pytest
 import torch
 from allowed_code import check_python
+from generated_code import load
 from onnx import TensorProto, helper, numpy_helper
-from test_module_tree import load
 from torch import nn
 
 import tonnx

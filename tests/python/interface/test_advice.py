@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from conftest import REPOSITORY
 from torch import nn
 
 import tonnx
@@ -21,7 +22,6 @@ from tonnx.__main__ import run
 from tonnx._cluster import cli as cluster_cli
 from tonnx._verify import cli as verify_cli
 
-ROOT = Path(__file__).parents[2]
 COMMANDS = ("convert", "export", "verify", "simplify", "infer", "opt", "run", "check", "print", "ops")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 COMMAND = re.compile(
@@ -54,10 +54,10 @@ def literals_of_python(text: str) -> Iterator[str]:
 def messages() -> Iterator[tuple[str, str]]:
     """Texts with at least a few words, and where they are."""
     for folder, ending, literals in (("src", "cpp", literals_of_cpp), ("python", "py", literals_of_python)):
-        for path in sorted((ROOT / folder).rglob(f"*.{ending}")):
+        for path in sorted((REPOSITORY / folder).rglob(f"*.{ending}")):
             for text in literals(path.read_text()):
                 if " " in text and not any(other in text for other in ("::", "<", "{ --")):
-                    yield str(path.relative_to(ROOT)), text
+                    yield str(path.relative_to(REPOSITORY)), text
 
 
 def said_by(main: Callable[[], Any], capfd: pytest.CaptureFixture[str]) -> str:

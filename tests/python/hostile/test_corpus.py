@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 from allowed_code import check_archive, check_python
+from conftest import REPOSITORY
 
 import tonnx
 
-FUZZ = Path(__file__).resolve().parents[1] / "fuzz"
+FUZZ = REPOSITORY / "tests/fuzz"
 MODELS = [p for kind in ("corpus", "found") for p in sorted((FUZZ / kind / "onnx_routes").glob("*"))]
 ARCHIVES = [p for kind in ("corpus", "found") for p in sorted((FUZZ / kind / "pt2").glob("*"))]
 

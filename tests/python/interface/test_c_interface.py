@@ -16,10 +16,10 @@ import onnx
 import onnxruntime
 import pytest
 import torch
+from conftest import REPOSITORY
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.torch import load as load_safetensors
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 ONNX, TORCH_EXPORT, TORCH_SCRIPT, PYTHON, SAFETENSORS, PTH = range(6)
 OK, BAD_FILE, INVALID_MODEL, UNSUPPORTED, INTERNAL, CANCELLED, BAD_ARGUMENT, OUT_OF_MEMORY = range(8)
 PROGRESS = ctypes.CFUNCTYPE(c_int, c_void_p, c_double)

@@ -12,7 +12,7 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from allowed_code import check_python
-from test_module_tree import load
+from generated_code import load
 from torch import Tensor, nn
 
 from tonnx._runtime import open_session

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from generated_code import load
 from test_module_classes import IMAGES, Bottleneck, check_format, classes_of, code_of_network
-from test_module_tree import load
 from torch import nn
 
 import tonnx

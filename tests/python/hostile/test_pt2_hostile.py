@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_hostile import assert_refused, assert_refused_everywhere, files_in, run_limited
+from limited_runs import assert_refused, assert_refused_everywhere, files_in, run_limited
 
 Parts = dict[str, bytes]
 Maker = Callable[[Parts], bytes]

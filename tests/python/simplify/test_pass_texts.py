@@ -11,8 +11,9 @@ import onnx
 import onnx.reference
 import onnxruntime as ort
 import pytest
+from conftest import REPOSITORY
 
-FOLDER = Path(__file__).parent.parent / "passes/text"
+FOLDER = REPOSITORY / "tests/passes/text"
 SIZE = 3  # of every open dimension
 
 

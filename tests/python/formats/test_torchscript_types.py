@@ -13,7 +13,7 @@ import onnxruntime
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from test_module_tree import load
+from generated_code import load
 from torch import Tensor, nn
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]

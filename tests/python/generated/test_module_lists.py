@@ -10,9 +10,9 @@ import onnx
 import onnxruntime
 import pytest
 import torch
+from generated_code import load
 from onnx import TensorProto, helper, numpy_helper
 from test_module_classes import check_format, classes_of
-from test_module_tree import load
 from torch import Tensor, nn
 
 import tonnx

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from test_hostile import files_in, run_limited
+from limited_runs import files_in, run_limited
 
 import tonnx
 

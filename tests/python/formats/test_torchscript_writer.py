@@ -15,14 +15,14 @@ import onnxruntime as ort
 import pytest
 import torch
 from allowed_code import check_archive
-from conftest import KNOWN_FAILURES
+from conftest import CONFORMANCE, KNOWN_FAILURES
 from known_failures import judge, read
 from node_tests import from_torch, node_tests, numpy_value, outputs_difference, to_torch
 
 import tonnx
 
 # What fails in generated code fails here in the same way; the second list has what fails here only.
-KNOWN = read(KNOWN_FAILURES) | read(Path(__file__).with_name("torchscript_failures.txt"))
+KNOWN = read(KNOWN_FAILURES) | read(CONFORMANCE / "torchscript_failures.txt")
 
 
 @pytest.fixture(autouse=True)
