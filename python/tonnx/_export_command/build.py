@@ -22,6 +22,7 @@ from torch import nn
 
 from tonnx._error import Error, nearest
 from tonnx._export_command.generated_file import has_loader, load
+from tonnx._replaced import replaced
 
 
 @dataclass
@@ -58,11 +59,8 @@ def _watched() -> Iterator[_Watch]:
         return load_state_dict(self, *args, **kwargs)
 
     before = torch.get_rng_state()
-    nn.Module.load_state_dict = noted  # type: ignore[method-assign]
-    try:
+    with replaced(nn.Module, "load_state_dict", noted):
         yield watch
-    finally:
-        nn.Module.load_state_dict = load_state_dict  # type: ignore[method-assign]
     watch.is_random = not loaded and not torch.equal(before, torch.get_rng_state())
 
 

@@ -11,6 +11,8 @@ import torch
 from torch.autograd import Function
 from torch.utils import _pytree as pytree
 
+from tonnx._replaced import replaced
+
 
 @dataclass(frozen=True)
 class TensorArgument:
@@ -126,8 +128,5 @@ def functions_kept(keeps: Callable[[type[Function]], bool] = lambda function: Fa
             return original.__get__(None, cls)(*args, **kwargs)
         return calls.apply(cls, args)
 
-    Function.apply = classmethod(apply)  # type: ignore[method-assign,assignment]
-    try:
+    with replaced(Function, "apply", classmethod(apply)):
         yield calls
-    finally:
-        Function.apply = original  # type: ignore[method-assign]

@@ -15,23 +15,16 @@ import torch
 from torch import nn
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
+from tonnx._replaced import replaced
+
 Branch = Callable[..., Any]
 
 
-@contextmanager
-def _calls_unseen() -> Iterator[None]:
-    """The tracer follows which module is called; a call that fails would leave it inside."""
-    followed = nn.Module.__call__
-    nn.Module.__call__ = nn.Module._wrapped_call_impl  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        nn.Module.__call__ = followed  # type: ignore[method-assign]
-
-
 def _failure_of(branch: Branch, operands: Any) -> Exception | None:
+    # the tracer follows which module is called: a call that fails would leave it inside
+    unseen = replaced(nn.Module, "__call__", nn.Module._wrapped_call_impl)
     try:
-        with _calls_unseen(), disable_proxy_modes_tracing(), torch.no_grad():
+        with unseen, disable_proxy_modes_tracing(), torch.no_grad():
             branch(*operands)
     except Exception as e:
         return e
@@ -53,11 +46,8 @@ def failing_branches_left_out() -> Iterator[None]:
         left_out[f"where the condition is {not is_true_left}"] = text[0] if text else "no reason is given"
         return (true_fn if is_true_left else false_fn)(*operands)
 
-    torch.cond = cond
-    try:
+    with replaced(torch, "cond", cond):
         yield
-    finally:
-        torch.cond = original
     if left_out:
         reasons = "; ".join(f"{where}: {why}" for where, why in left_out.items())
         warnings.warn(

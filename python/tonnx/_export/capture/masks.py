@@ -12,7 +12,7 @@ from typing import Any
 
 from torch.nn.modules import transformer
 
-_COMPARE = "_detect_is_causal_mask"
+from tonnx._replaced import replaced
 
 
 def _as_given(mask: Any, is_causal: bool | None = None, size: int | None = None) -> bool:
@@ -21,12 +21,5 @@ def _as_given(mask: Any, is_causal: bool | None = None, size: int | None = None)
 
 @contextmanager
 def masks_as_given() -> Iterator[None]:
-    original = getattr(transformer, _COMPARE, None)
-    if original is None:
+    with replaced(transformer, "_detect_is_causal_mask", _as_given):
         yield
-        return
-    setattr(transformer, _COMPARE, _as_given)
-    try:
-        yield
-    finally:
-        setattr(transformer, _COMPARE, original)

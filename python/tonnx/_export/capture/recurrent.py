@@ -15,6 +15,8 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from tonnx._replaced import replaced
+
 Shapes = Callable[..., tuple[torch.Tensor, ...]]
 
 _KINDS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
@@ -95,24 +97,11 @@ def recurrent_layers_whole() -> Iterator[None]:
         for layer in (getattr(torch.ops.aten, kind) for kind in _KINDS):
             stack.enter_context(_shaped_by(layer.input, _of_layer))
             stack.enter_context(_shaped_by(layer.data, packed.of_layer))
-        stack.enter_context(_replaced(torch._VF, "_pack_padded_sequence", packed.pack))
-        stack.enter_context(_replaced(torch._VF, "_pad_packed_sequence", packed.pad))
+        stack.enter_context(replaced(torch._VF, "_pack_padded_sequence", packed.pack))
+        stack.enter_context(replaced(torch._VF, "_pad_packed_sequence", packed.pad))
         for kind in (nn.RNNBase, nn.LSTM):
-            stack.enter_context(_replaced(kind, "check_forward_args", _of_padded_only(kind.check_forward_args)))
+            stack.enter_context(replaced(kind, "check_forward_args", _of_padded_only(kind.check_forward_args)))
         yield
-
-
-@contextmanager
-def _replaced(owner: Any, name: str, function: Callable[..., Any]) -> Iterator[None]:
-    had = vars(owner).get(name)
-    setattr(owner, name, function)
-    try:
-        yield
-    finally:
-        if had is None:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, had)
 
 
 def _of_padded_only(check: Callable[..., None]) -> Callable[..., None]:

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
+from tonnx._replaced import replaced
+
 
 class Axes(list[Any]):
     """The elements of a tensor that the run knows, and the tensor."""
@@ -86,8 +88,5 @@ def axes_kept() -> Iterator[None]:
         is_list = self.dim() == 1 and self.dtype == torch.int64 and isinstance(self.shape[0], int)
         return Axes.of(self, numbers) if is_list else numbers
 
-    FakeTensor.tolist = tolist  # type: ignore[method-assign]
-    try:
+    with replaced(FakeTensor, "tolist", tolist):
         yield
-    finally:
-        FakeTensor.tolist = original  # type: ignore[method-assign]

@@ -31,24 +31,9 @@ from tonnx._export.sizes.dynamic import DynamicShapes, relaxed
 from tonnx._export.sizes.open_capture import capture_open
 from tonnx._export.sizes.open_sizes import Call
 from tonnx._export.sizes.questions import is_own_file
+from tonnx._replaced import replaced
 
 Program = torch.export.ExportedProgram
-
-
-@contextmanager
-def _forward_replaced(module: nn.Module, forward: Callable[..., Any] | None) -> Iterator[None]:
-    if forward is None:
-        yield
-        return
-    had = module.__dict__.get("forward")
-    module.__dict__["forward"] = forward
-    try:
-        yield
-    finally:
-        if had is None:
-            del module.__dict__["forward"]
-        else:
-            module.__dict__["forward"] = had
 
 
 def _register_torchvision_shapes() -> None:
@@ -89,7 +74,7 @@ def capture(
     """Traces the module; where the first way fails, the other ways that may succeed."""
     _register_torchvision_shapes()
     tracer = Tracer(module, method)
-    with _forward_replaced(module, method), _layers_followed(module):
+    with replaced(module, "forward", method) if method else nullcontext(), _layers_followed(module):
         try:
             if not any(shapes.axes.values()):
                 return tracer.trace((tuple(args), dict(kwargs)), shapes, strict=True)
@@ -185,7 +170,7 @@ class Tracer:
         def forward(*args: Any, **kwargs: Any) -> Any:
             return run(*args, **kwargs)
 
-        with _forward_replaced(self._module, forward):
+        with replaced(self._module, "forward", forward):
             return self._traced(example, shapes)
 
     def _traced_with_assumed_sizes(self, failure: Exception, example: Call, shapes: DynamicShapes) -> Program:
@@ -203,7 +188,7 @@ class Tracer:
             require_carried(result)
             return result
 
-        with _forward_replaced(self._module, forward):
+        with replaced(self._module, "forward", forward):
             return self._traced(example, shapes)
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import torch
 
 from tonnx import _core
+from tonnx._replaced import replaced
 
 _opsets: list[int] = []  # of the exports that are under way, the innermost last
 
@@ -29,16 +30,14 @@ def exporting(opset: int) -> Iterator[None]:
         from torch.onnx._internal.exporter import _flags as flags
 
         name = "_is_onnx_exporting"
-        before = getattr(flags, name)
+        getattr(flags, name)
     except (ImportError, AttributeError):  # before torch 2.7
         from torch.onnx._globals import GLOBALS as flags  # type: ignore
 
         name = "in_onnx_export"
-        before = getattr(flags, name)
-    setattr(flags, name, True)
     _opsets.append(opset)
     try:
-        yield
+        with replaced(flags, name, True):
+            yield
     finally:
         _opsets.pop()
-        setattr(flags, name, before)

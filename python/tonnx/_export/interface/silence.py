@@ -7,10 +7,11 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, ParamSpec, TypeVar
+from contextlib import contextmanager, nullcontext
+from typing import ParamSpec, TypeVar
 
 from tonnx._error import Error
+from tonnx._replaced import replaced
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,17 +33,13 @@ def torch_logs_silent() -> Iterator[None]:
         if name.split(".")[0] == "torch" and isinstance(logger, logging.Logger)
     ]
     handlers = {handler for logger in loggers for handler in logger.handlers}
-    top = logging.getLogger("torch")
-    propagates = top.propagate
     nothing = _Nothing()
     for handler in handlers:
         handler.addFilter(nothing)
-    top.propagate = False
     try:
-        with _graphs_not_printed():
+        with replaced(logging.getLogger("torch"), "propagate", False), _graphs_not_printed():
             yield
     finally:
-        top.propagate = propagates
         for handler in handlers:
             handler.removeFilter(nothing)
 
@@ -50,15 +47,9 @@ def torch_logs_silent() -> Iterator[None]:
 @contextmanager
 def _graphs_not_printed() -> Iterator[None]:
     """torch.export prints the graph that it had when it failed, once for each attempt."""
-    trace: Any = sys.modules.get("torch.export._trace")
-    if trace is None or hasattr(trace, "print"):
+    trace = sys.modules.get("torch.export._trace")
+    with replaced(trace, "print", lambda *texts, **options: None) if trace else nullcontext():
         yield
-        return
-    trace.print = lambda *texts, **options: None
-    try:
-        yield
-    finally:
-        del trace.print
 
 
 class _Nothing(logging.Filter):

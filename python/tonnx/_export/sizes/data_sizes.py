@@ -19,6 +19,7 @@ from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from tonnx._export.sizes.open_numbers import LENGTHS, sizes_left_open
 from tonnx._export.sizes.questions import asking_place, is_own_file, package_of
+from tonnx._replaced import replaced
 
 
 def is_question_on_data(failure: BaseException) -> bool:
@@ -49,12 +50,9 @@ def sizes_assumed(failure: BaseException) -> Iterator[None]:
             assumed.setdefault(asking_place() or str(node.expr), str(answer))
             return sympy.true if answer else sympy.false
 
-    ShapeEnv.evaluate_sym_node = evaluate  # type: ignore[method-assign,assignment]
-    try:
-        with sizes_left_open(_packages_of(failure.__traceback__), LENGTHS):
-            yield
-    finally:
-        ShapeEnv.evaluate_sym_node = original  # type: ignore[method-assign]
+    packages = _packages_of(failure.__traceback__)
+    with replaced(ShapeEnv, "evaluate_sym_node", evaluate), sizes_left_open(packages, LENGTHS):
+        yield
     if assumed:
         places = "; ".join(f"{place} is {answer}" for place, answer in assumed.items())
         warnings.warn(f"the model decides on sizes that depend on data, and it is assumed that {places}", stacklevel=2)

@@ -10,7 +10,7 @@ import importlib
 import itertools
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
 from tonnx._error import Error
@@ -20,6 +20,7 @@ from tonnx._export.sizes.open_numbers import NUMBERS, sizes_left_open
 from tonnx._export.sizes.open_sizes import Call, OpenAxis, OpenSizes
 from tonnx._export.sizes.questions import Questions, questions_noted
 from tonnx._export.sizes.size_checks import Program, SizeChecks, TracedSizes, Wrong, compute_the_same
+from tonnx._replaced import replaced
 
 _MOST_GUESSES = 24  # at sizes that a model may want, where it does not run at the first
 
@@ -205,14 +206,10 @@ def _small_sizes_kept_open() -> Iterator[None]:
 def _torch_quiet() -> Iterator[None]:
     """Inside, torch does not log what fails: some of it is tried only to see whether it does."""
     names = ("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes", "torch.export._trace")
-    loggers = [(logger, logger.disabled) for logger in map(logging.getLogger, names)]
-    for logger, _ in loggers:
-        logger.disabled = True
-    try:
+    with ExitStack() as stack:
+        for name in names:
+            stack.enter_context(replaced(logging.getLogger(name), "disabled", True))
         yield
-    finally:
-        for logger, before in loggers:
-            logger.disabled = before
 
 
 def _text_of(wrong: Wrong) -> str:

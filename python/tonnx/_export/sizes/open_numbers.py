@@ -5,12 +5,13 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
 
 from tonnx._export.sizes.questions import is_own_file
+from tonnx._replaced import replaced
 
 
 def _length(value: Any) -> Any:
@@ -60,20 +61,13 @@ NUMBERS: Mapping[str, Any] = {"len": _length, "int": _Int, "float": _Float}
 @contextmanager
 def sizes_left_open(packages: Collection[str], functions: Mapping[str, Any]) -> Iterator[None]:
     """Inside, the modules of these packages have these functions in place of Python's."""
-    changed: list[tuple[dict[str, Any], str]] = []
-    for module_name, module in list(sys.modules.items()):
-        namespace = getattr(module, "__dict__", {})
-        is_typed = module_name == "__main__" and not namespace.get("__file__")  # a notebook has no file
-        if module_name.split(".")[0] not in packages:
-            continue
-        if not is_typed and is_own_file(namespace.get("__file__") or "<frozen "):
-            continue
-        for name, function in functions.items():
-            if name not in namespace:
-                namespace[name] = function
-                changed.append((namespace, name))
-    try:
+    with ExitStack() as stack:
+        for module_name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            is_typed = module_name == "__main__" and not file  # a notebook has no file
+            if module_name.split(".")[0] not in packages or not (is_typed or not is_own_file(file or "<frozen ")):
+                continue
+            for name, function in functions.items():
+                if name not in vars(module):
+                    stack.enter_context(replaced(module, name, function))
         yield
-    finally:
-        for namespace, name in changed:
-            del namespace[name]

@@ -10,7 +10,7 @@ import operator
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -20,6 +20,8 @@ import sympy  # type: ignore[import-untyped]
 import torch
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+from tonnx._replaced import replaced
 
 _TORCH = f"{Path(torch.__file__).parent}{os.sep}"
 _MODULES_OF_TORCH = (f"{_TORCH}nn{os.sep}", f"{_TORCH}functional.py")  # written as a user's own code is
@@ -157,14 +159,10 @@ def questions_noted() -> Iterator[Questions]:
     changes += [(torch.SymInt, "__bool__", _noting_truth(questions))]
     changes += [(ShapeEnv, "_set_replacement", _noting_numbers(questions))]
     changes += [(SymNode, name, _noting_numbers_of(questions)) for name in ("guard_int", "guard_float")]
-    originals = [(kind, name, kind.__dict__[name]) for kind, name, _ in changes]
-    for (kind, name, change), (_, _, original) in zip(changes, originals):
-        setattr(kind, name, change(original))
-    try:
+    with ExitStack() as stack:
+        for kind, name, change in changes:
+            stack.enter_context(replaced(kind, name, change(kind.__dict__[name])))
         yield questions
-    finally:
-        for kind, name, original in originals:
-            setattr(kind, name, original)
 
 
 Method = Callable[..., Any]

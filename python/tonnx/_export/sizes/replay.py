@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ from torch.fx import Interpreter, Node
 from torch.utils import _pytree as pytree
 
 from tonnx._export.sizes.questions import Symbols, value_at
+from tonnx._replaced import replaced
 
 
 class ShapesDiffer(Exception):
@@ -85,22 +85,12 @@ def fake_mode_of(program: torch.export.ExportedProgram) -> Any:
     return next(v.fake_mode for v in values if isinstance(v, FakeTensor))
 
 
-@contextmanager
-def _real_tensors_allowed(mode: Any) -> Iterator[None]:
-    before = mode.allow_non_fake_inputs
-    mode.allow_non_fake_inputs = True
-    try:
-        with mode:
-            yield
-    finally:
-        mode.allow_non_fake_inputs = before
-
-
 def require_shapes(program: torch.export.ExportedProgram, symbols: Symbols) -> None:
     """Throws where a node has another shape at these sizes than the program says, or does not run at all."""
     inputs = {s.arg.name for s in program.graph_signature.input_specs if s.kind is InputKind.USER_INPUT}
     nodes = _placeholders(program)
-    with _real_tensors_allowed(fake_mode_of(program)), torch.no_grad():
+    mode = fake_mode_of(program)
+    with replaced(mode, "allow_non_fake_inputs", True), mode, torch.no_grad():
         values = [_without_values(n.meta.get("val"), symbols) if n.name in inputs else n.meta["val"] for n in nodes]
         _ShapeReplay(program.graph_module, symbols).run(*values)
 

@@ -17,6 +17,7 @@ from tonnx._export.program.values import DTYPE_CODES, Json, float_json, is_tenso
 from tonnx._export.symbolic.arguments import fitting, require_all_read
 from tonnx._export.symbolic.former_attributes import former_attributes
 from tonnx._export.symbolic.registry import PYTHON_OP, Symbolic, find_symbolic
+from tonnx._replaced import replaced
 
 if TYPE_CHECKING:
     from tonnx._export.program.graph import ProgramGraph
@@ -35,15 +36,14 @@ def _exporter_module(name: str) -> Any:
 @contextmanager
 def _torch_globals(opset: int) -> Iterator[None]:
     """symbolic_helper asks torch.onnx for the opset that is being written."""
-    exporter_globals = _exporter_module("_globals").GLOBALS
     scalar: Any = _exporter_module("symbolic_helper")._scalar
-    before = exporter_globals._export_onnx_opset_version, scalar.__code__
-    exporter_globals._export_onnx_opset_version = opset
+    before = scalar.__code__
     scalar.__code__ = _scalar.__code__  # of the function itself: a symbolic may have imported it by its name
     try:
-        yield
+        with replaced(_exporter_module("_globals").GLOBALS, "_export_onnx_opset_version", opset):
+            yield
     finally:
-        exporter_globals._export_onnx_opset_version, scalar.__code__ = before
+        scalar.__code__ = before
 
 
 def _scalar(x: Any) -> Any:
@@ -154,12 +154,8 @@ class SymbolicCall:
             if "_M_range_check" not in str(e):
                 raise
         # torch infers no shapes of nodes as older opsets had them: the core does
-        exporter_globals = _exporter_module("_globals").GLOBALS
-        before, exporter_globals.onnx_shape_inference = exporter_globals.onnx_shape_inference, False
-        try:
+        with replaced(_exporter_module("_globals").GLOBALS, "onnx_shape_inference", False):
             return symbolic(self.context, *arguments)
-        finally:
-            exporter_globals.onnx_shape_inference = before
 
     def _failure(self, problem: Exception) -> str:
         """What went wrong in the symbolic; values where attributes want numbers are the mistake of most people."""
