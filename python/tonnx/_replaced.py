@@ -1,4 +1,4 @@
-"""A change of somebody else's attribute that ends: how functions and settings of PyTorch are replaced for a while."""
+"""Replaces functions and settings of PyTorch for a while."""
 
 from __future__ import annotations
 

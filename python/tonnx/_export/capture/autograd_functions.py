@@ -1,4 +1,4 @@
-"""autograd.Function that a symbolic knows: kept as one call while the model is traced."""
+"""autograd.Functions that a symbolic can write: each call becomes one operator while the model is traced."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tonnx._replaced import replaced
 
 @dataclass(frozen=True)
 class TensorArgument:
-    """The place of a tensor among the arguments of a call."""
+    """Stands for a tensor among the arguments of a call: its index among the tensors."""
 
     index: int
 
 
 @dataclass
 class FunctionCall:
-    """One call of a Function: its arguments with the places of the tensors, and its own symbolic, if it has one."""
+    """One call of a Function: its arguments, with a TensorArgument for each tensor, and its symbolic if it has one."""
 
     function: type[Function]
     symbolic: Any
@@ -39,7 +39,7 @@ class FunctionCall:
 
 
 class FunctionCalls:
-    """An operator of its own for each call of a Function that is kept, and what each stands for."""
+    """Defines one operator for each call of a Function, and remembers which call each operator stands for."""
 
     _count = 0
 
@@ -55,7 +55,7 @@ class FunctionCalls:
         def forward(*values: torch.Tensor) -> list[torch.Tensor]:
             filled = [values[a.index] if isinstance(a, TensorArgument) else a for a in template]
             results, _ = pytree.tree_flatten(_run_forward(function, filled))
-            # An operator must not return its own inputs.
+            # an operator must not return its own inputs
             return [r.clone() if any(r is v for v in values) else r for r in results]
 
         structure = self._structure_of(function, args)
@@ -87,7 +87,7 @@ class FunctionCalls:
 
 
 class _Context:
-    """What a forward that takes `ctx` may do with it; nothing of it matters without a backward."""
+    """The `ctx` argument of a forward. Nothing in it matters, because no backward is run."""
 
     def __init__(self) -> None:
         self.needs_input_grad: tuple[bool, ...] = ()
@@ -119,7 +119,7 @@ def _own_symbolic(function: type[Function]) -> Any:
 
 @contextmanager
 def functions_kept(keeps: Callable[[type[Function]], bool] = lambda function: False) -> Iterator[FunctionCalls]:
-    """Inside, a call of a Function that has a symbolic, or that `keeps` is true of, is traced as one operator."""
+    """Traces each call of a Function that has a symbolic, or for which `keeps` is true, as one operator."""
     calls = FunctionCalls()
     original = Function.__dict__["apply"]
 

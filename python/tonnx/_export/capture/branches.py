@@ -1,7 +1,7 @@
-"""Branches of torch.cond that cannot run on inputs of the traced sizes: they are left out, with a note.
+"""Leaves out branches of torch.cond that cannot run at the traced sizes, with a warning.
 
-torch.export traces both branches, and a model may have one for other sizes than those of the example, where it is an
-error. At these sizes it is one in the exported model too, whichever branch is taken: so the other one is all there is.
+torch.export traces both branches, but a model may have a branch for sizes that the example does not have, and that
+branch fails at the example's sizes. It can never be taken at these sizes, so only the other branch is traced.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Branch = Callable[..., Any]
 
 
 def _failure_of(branch: Branch, operands: Any) -> Exception | None:
-    # the tracer follows which module is called: a call that fails would leave it inside
+    # the tracer counts calls of modules as they begin and end: a call that fails would never end
     unseen = replaced(nn.Module, "__call__", nn.Module._wrapped_call_impl)
     try:
         with unseen, disable_proxy_modes_tracing(), torch.no_grad():
@@ -33,7 +33,7 @@ def _failure_of(branch: Branch, operands: Any) -> Exception | None:
 
 @contextmanager
 def failing_branches_left_out() -> Iterator[None]:
-    """Inside, torch.cond of a branch that fails is the other branch; a warning says so where there were any."""
+    """Traces only the branch of a torch.cond that works where the other one fails, and warns afterwards."""
     original = torch.cond
     left_out: dict[str, str] = {}
 

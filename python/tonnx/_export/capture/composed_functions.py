@@ -1,4 +1,4 @@
-"""Functions that ask for values of tensors, which torch.export does not have: the same of others, in a trace."""
+"""Replacements for functions that read values of tensors, which do not exist while torch.export traces a model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 _sym_max: Any = torch.sym_max
-_MOST_COMBINATIONS = 1 << 16  # past which the run finds them
+_MOST_COMBINATIONS = 1 << 16  # beyond that they are selected by a mask at run time
 
 
 def _covariance(
@@ -19,7 +19,7 @@ def _covariance(
     fweights: torch.Tensor | None = None,
     aweights: torch.Tensor | None = None,
 ) -> torch.Tensor | None:
-    """torch.cov looks at its weights to refuse those below zero."""
+    """torch.cov reads the values of its weights, to refuse negative ones."""
     if input.dim() > 2 or not input.dtype.is_floating_point:
         return None
     x = input if input.dim() == 2 else input.reshape(1, -1)
@@ -50,7 +50,7 @@ def _correlation(input: torch.Tensor) -> torch.Tensor | None:
 
 
 def _combinations(input: torch.Tensor, r: int = 2, with_replacement: bool = False) -> torch.Tensor | None:
-    """torch.combinations chooses by a mask: how many there are is then up to the values, though the size says it."""
+    """torch.combinations selects by a mask, so that the number of rows would depend on data, not on the size."""
     size: Any = input.shape[0] if input.dim() == 1 else None
     if size is None or r < 1:
         return None
@@ -65,7 +65,7 @@ def _combinations(input: torch.Tensor, r: int = 2, with_replacement: bool = Fals
     return input[mask.nonzero()]
 
 
-# Each gives None where it is not needed, or is an error that PyTorch has the words for.
+# Each returns None where PyTorch's own function can be traced, or raises the better error.
 COMPOSED_FUNCTIONS: dict[Any, Any] = {
     torch.cov: _covariance,
     torch.Tensor.cov: _covariance,

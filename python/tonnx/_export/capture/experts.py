@@ -1,8 +1,8 @@
-"""Mixtures of experts while a model is traced: products of groups of rows, and what is done where there are few rows.
+"""Mixtures of experts while a model is traced: grouped matrix products, and a cheaper form for few rows.
 
-PyTorch knows the shapes of such products (torch._grouped_mm) for bfloat16 alone, as its kernels for GPUs do; the CPU
-computes them in every type. In ONNX each group has a product of its own, though most of them are empty where there are
-few rows; these are better multiplied by copies of their experts' weights, as long as the weights are small.
+PyTorch infers the shape of a grouped product (torch._grouped_mm) only for bfloat16, although the CPU computes it in
+every type. In ONNX each group becomes a MatMul. With few rows most of these are empty, and it is faster to copy the
+weights of each row's expert and do one batched product, as long as the weights are small.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch._subclasses.fake_impls import op_implementations_dict
 
 def _shape_of(mode: Any, operator: Any, a: Any, b: Any, offs: Any = None, *rest: Any, **options: Any) -> Any:
     sizes = [a.shape[-2], b.shape[-1]]
-    if a.dim() == b.dim():  # stacks, or matrices that are grouped along what the product sums over
+    if a.dim() == b.dim():  # batches of matrices, or matrices grouped along the dimension that the product sums over
         sizes.insert(0, a.shape[0] if a.dim() == 3 else offs.shape[0])
     with mode:
         return a.new_empty(sizes)
@@ -37,12 +37,12 @@ def grouped_products_of_any_type() -> Iterator[None]:
         del op_implementations_dict[operator.default]
 
 
-# An empty product takes as long as to copy so many elements of weights.
+# An empty product takes about as long as copying this many elements.
 _COPIED = 8192
 
 
 def _most_copies(experts: Any) -> int:
-    """Up to how many rows it takes less time to copy the weights of their experts than to multiply by all of them."""
+    """The number of rows up to which copying the experts' weights is faster than one product for each expert."""
     stacks = [p for p in experts.parameters(recurse=False) if p.dim() == 3 and p.numel()]
     return min((p.shape[0] ** 2 * _COPIED // p.numel() for p in stacks), default=0)
 
@@ -66,7 +66,7 @@ def _by_rows(few: Callable[..., Any], many: Callable[..., Any]) -> Callable[...,
 
 @contextmanager
 def experts_by_rows() -> Iterator[None]:
-    """Layers of the library `transformers` that multiply groups of rows choose between that and copies of weights."""
+    """Lets the expert layers of the library `transformers` choose between the two forms by the number of rows."""
     functions = getattr(sys.modules.get("transformers.integrations.moe"), "ALL_EXPERTS_FUNCTIONS", {})
     if not {"batched_mm", "grouped_mm"} <= set(functions):
         yield

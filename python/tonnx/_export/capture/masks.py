@@ -1,7 +1,7 @@
-"""Masks of nn.Transformer while a model is traced: used as they are given.
+"""Stops nn.Transformer from inspecting its masks while a model is traced.
 
-The layers compare a mask with a causal one, which PyTorch has faster kernels for. What they compute is the same; but
-the comparison is a decision on data, which cannot be traced where the size of the mask is open.
+The layers compare a mask with a causal mask, to choose a faster kernel with the same result. That comparison depends on
+data, and cannot be traced where the size of the mask is open.
 """
 
 from __future__ import annotations

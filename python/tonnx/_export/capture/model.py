@@ -24,7 +24,7 @@ def as_module(model: nn.Module | Callable[..., Any]) -> tuple[nn.Module, Callabl
 
 
 def what_exports(value: object) -> str:
-    """With what is given in place of a model."""
+    """The end of the error about a value that is not a model: how to convert it instead."""
     if isinstance(value, str | os.PathLike):
         return f': tonnx.convert("{os.fspath(value)}", target) converts files'
     if isinstance(value, Mapping):
@@ -33,12 +33,12 @@ def what_exports(value: object) -> str:
 
 
 def _module_of_function(function: Callable[..., Any]) -> nn.Module:
-    """The function as the forward of a module that owns the modules it uses, so that their weights have names."""
+    """A module whose forward is the function; it owns the modules that the function uses, which gives weights names."""
     plain = function.func if isinstance(function, functools.partial) else function
     name = getattr(plain, "__name__", "function")
     try:
         inspect.signature(function)
-    except ValueError:  # torch's own functions do not tell their parameters
+    except ValueError:  # functions of torch have no signature
         builtin = function
         function = lambda *input: builtin(*input)
     title = name if name.isidentifier() else "function"
@@ -55,8 +55,8 @@ def _module_of_function(function: Callable[..., Any]) -> nn.Module:
 
 @contextmanager
 def mode_of(module: nn.Module, training: bool | None) -> Iterator[None]:
-    """Puts the module into train or eval mode (None: as it is), and back to what each part of it had."""
-    before = [(m, m.training) for m in module.modules() if hasattr(m, "training")]  # frozen scripts have none
+    """Puts the module into train or eval mode (None: leaves it), and restores the mode of each submodule."""
+    before = [(m, m.training) for m in module.modules() if hasattr(m, "training")]  # frozen scripts have no mode
     try:
         if training is not None:
             for part, _ in before:

@@ -1,7 +1,7 @@
 """Layers that PyTorch quantised (torch.ao.quantization.convert, quantize_dynamic), while a model is traced.
 
-Their weights are packed into objects of C++ that torch.export does not look into. Meanwhile they are buffers, integers
-as they are, of the layer that has them; and what the layers call computes with them in floats (quantised_tensor.py).
+Their weights are packed into C++ objects that torch.export cannot trace. During the trace the weights are integer
+buffers of the layer, and the functions that the layer calls compute with them in floats (quantised_tensor.py).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STEPS_OF_GRAPH = re.compile(r".*_(scale|zero_point)_\d+")
 
 
 class Packed:
-    """Stands for packed weights, which are buffers of a layer."""
+    """Stands for packed weights, whose tensors are buffers of a layer."""
 
     def __init__(self, owner: nn.Module, prefix: str, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
         self._owner, self._prefix = owner, prefix
@@ -62,7 +62,7 @@ class Packed:
         return self._buffer("bias")  # type: ignore[no-any-return]
 
     def convolution(self, x: torch.Tensor, dims: int, transposed: bool) -> torch.Tensor:
-        """One of one dimension is packed as one of two, the first of which is 1."""
+        """A 1-d convolution is packed as a 2-d one whose first size is 1."""
         weight, geometry = self.weight(), self.geometry
         if weight.dim() == dims + 3:
             weight = weight.squeeze(2)
@@ -112,7 +112,7 @@ def _buffer_of(name: str, module: nn.Module) -> torch.Tensor | None:
 
 
 def _plain_class(module: nn.Module) -> type[nn.Module]:
-    """The layer's class, whose state dict is that of its buffers, and where their names are not those of methods."""
+    """A subclass whose state dict has the buffers, and whose buffers are not hidden by methods of the same name."""
     original: Any = type(module)
     members: dict[str, Any] = {
         "_save_to_state_dict": nn.Module._save_to_state_dict,
@@ -126,7 +126,7 @@ def _plain_class(module: nn.Module) -> type[nn.Module]:
 
 
 def _steps_as_numbers(module: nn.Module) -> Iterator[str]:
-    """Steps that are buffers of one element: whoever quantises asks for their numbers."""
+    """Makes numbers of scales and zero points that are buffers of one element, and yields their names."""
     if _is_quantised_layer(module):
         of_steps = _STEPS_OF_LAYER
     elif isinstance(module, torch.fx.GraphModule):
@@ -142,7 +142,7 @@ def _steps_as_numbers(module: nn.Module) -> Iterator[str]:
 
 @contextmanager
 def _opened(module: nn.Module, owner: nn.Module, path: str) -> Iterator[None]:
-    """The weights of one module as buffers of its owner, and its steps as numbers, for as long as it is traced."""
+    """Inside, the packed weights of a module are buffers of its owner, and its scales and zero points are numbers."""
     parts = {id(each): each for each in (module, owner)}.values()
     before = [(each, each.__class__, dict(each._buffers)) for each in parts]
     packed = {key: value for key, value in module.__dict__.items() if _is_packed(value)}

@@ -1,7 +1,7 @@
-"""Recurrent layers stay whole while a model is traced: torch.export takes them apart, one step after the other.
+"""Keeps recurrent layers as one operator while a model is traced; torch.export would unroll them.
 
-The steps that it finds are those of the example, so that the length of a sequence would be fixed. Only the shapes of
-what a layer gives are needed; those of packed sequences depend on data.
+Unrolling would fix the length of the sequence to that of the example. To keep a layer whole, only the shapes of its
+results are needed. Those of packed sequences depend on data.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _of_layer(
 
 
 def _require_steps(count: Any) -> None:
-    if isinstance(count, int) and count == 0:  # as the layers themselves say it
+    if isinstance(count, int) and count == 0:  # in the words of PyTorch
         raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
 
 
@@ -48,10 +48,10 @@ def _require_features(given: Any, expected: Any) -> None:
 
 
 class _Packed:
-    """The shapes of packed sequences, in one trace."""
+    """The shapes of packed sequences in one trace."""
 
     def __init__(self) -> None:
-        self._batches: Any = WeakTensorKeyDictionary()  # how many sequences there are, by the sizes of the steps
+        self._batches: Any = WeakTensorKeyDictionary()  # the number of sequences, by the tensor of batch sizes
 
     def of_layer(
         self, data: torch.Tensor, batch_sizes: torch.Tensor, hx: Any, params: Any, has_biases: bool, num_layers: int,
@@ -63,7 +63,7 @@ class _Packed:
         return (output, *(s.new_empty([s.shape[0], batch, s.shape[2]]) for s in states))
 
     def pack(self, input: torch.Tensor, lengths: torch.Tensor, batch_first: bool) -> tuple[torch.Tensor, torch.Tensor]:
-        """torch._VF._pack_padded_sequence, in terms of operators whose results have shapes."""
+        """torch._VF._pack_padded_sequence, written in operators whose shapes can be inferred."""
         steps = input.transpose(0, 1) if batch_first else input
         is_there = torch.arange(steps.shape[0]).unsqueeze(1) < lengths.unsqueeze(0)
         counts = is_there.sum(1)
@@ -75,7 +75,7 @@ class _Packed:
     def pad(
         self, data: torch.Tensor, batch_sizes: torch.Tensor, batch_first: bool, padding_value: float, total_length: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """torch._VF._pad_packed_sequence, in the same way."""
+        """torch._VF._pad_packed_sequence, written in the same way."""
         batch = self._batches.get(batch_sizes)
         if batch is None:
             batch = batch_sizes[0].item()
@@ -91,7 +91,7 @@ class _Packed:
 
 @contextmanager
 def recurrent_layers_whole() -> Iterator[None]:
-    """Inside, recurrent layers are operators of what is traced; with values, they compute as ever."""
+    """Inside, recurrent layers are traced as one operator; on real tensors they compute as usual."""
     packed = _Packed()
     with ExitStack() as stack:
         for layer in (getattr(torch.ops.aten, kind) for kind in _KINDS):
@@ -105,7 +105,7 @@ def recurrent_layers_whole() -> Iterator[None]:
 
 
 def _of_padded_only(check: Callable[..., None]) -> Callable[..., None]:
-    """The initial states of packed sequences are taken to be of the right size, which depends on data."""
+    """Does not check the sizes of initial states of packed sequences, which depend on data."""
 
     def check_forward_args(self: nn.RNNBase, input: Any, hidden: Any, batch_sizes: Any) -> None:
         if batch_sizes is None:
@@ -116,7 +116,7 @@ def _of_padded_only(check: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def _shaped_by(operator: Any, shapes: Shapes) -> Iterator[None]:
-    """Inside, the operator is not taken apart where it is given tensors without values."""
+    """Inside, the operator is not decomposed when it is called with fake tensors."""
     before = dict(operator.py_kernels)
 
     def kernel(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,6 +1,6 @@
-"""Reductions along axes that only the run tells: one operator of our own in a trace, which ONNX has as it is.
+"""Reductions along axes that are known only at run time, traced as one custom operator.
 
-PyTorch takes axes as numbers. Which they are, and so the shape of the result, would have to be known while tracing.
+PyTorch takes axes as numbers, which would have to be known during the trace. ONNX takes them as a tensor.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tonnx._replaced import replaced
 
 
 class Axes(list[Any]):
-    """The elements of a tensor that the run knows, and the tensor."""
+    """The elements of a tensor of axes, as `tolist` returns them, with the tensor."""
 
     tensor: torch.Tensor
 
@@ -63,7 +63,7 @@ def _(self: torch.Tensor, axes: torch.Tensor, how: str, keepdim: bool) -> torch.
 
 
 def reduced(func: Any, args: Any, kwargs: Any) -> torch.Tensor | None:
-    """The reduction, where it is one along such axes; None elsewhere."""
+    """The reduction if it is one along such axes, or None."""
     how = _NAMES.get(func)
     names = ("input", "ord", "dim", "keepdim") if how == "ReduceL2" else ("input", "dim", "keepdim")
     given = dict(zip(names, args)) | (kwargs or {})
@@ -80,7 +80,7 @@ def reduced(func: Any, args: Any, kwargs: Any) -> torch.Tensor | None:
 
 @contextmanager
 def axes_kept() -> Iterator[None]:
-    """Inside, a list of a tensor's whole numbers still has the tensor."""
+    """Inside, `tolist` of a tensor of integers returns a list that remembers the tensor."""
     original: Any = FakeTensor.tolist
 
     def tolist(self: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Ways to get at a tensor that torch.export does not follow, while a model is traced.
+"""Access to tensors that torch.export does not trace correctly.
 
-It takes what `x.data` gives for a constant without values, and what `x[[True, False]]` gives for as long as its values
-say, though they are part of the model; and it fixes sizes that `torch.take_along_dim` compares.
+It treats `x.data` as a constant without values, and the size of `x[[True, False]]` as dependent on data although the
+list is part of the model. It also fixes sizes that `torch.take_along_dim` compares.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ def _is_booleans(part: Any) -> bool:
 
 
 def _with_places(tensor: torch.Tensor, index: Any) -> Any:
-    """The index with the places where a list of booleans is true in place of it, where it is as long as the tensor."""
+    """Replaces each list of booleans in an index with the positions of its true elements, if its length fits."""
     parts = index if isinstance(index, tuple) else (index,)
     result = list(parts)
     axis = 0
     for i, part in enumerate(parts):
-        if isinstance(part, bool | torch.Tensor) or part is Ellipsis:  # of as many axes as it says
+        if isinstance(part, bool | torch.Tensor) or part is Ellipsis:  # may stand for several axes
             return index
         if _is_booleans(part):
             if axis >= tensor.dim() or tensor.shape[axis] != len(part):
-                return index  # PyTorch says why not
+                return index  # PyTorch raises the error
             result[i] = [place for place, is_taken in enumerate(part) if is_taken]
         axis += 0 if part is None else 1
     return tuple(result) if isinstance(index, tuple) else result[0]
 
 
 def _along_dim(input: torch.Tensor, indices: torch.Tensor, dim: int | None = None) -> torch.Tensor:
-    """torch.take_along_dim, whose other sizes are broadcast by an operator that leaves them open."""
+    """torch.take_along_dim, with a broadcast that leaves the other sizes open."""
     if dim is None:
         return input.reshape(-1).gather(0, indices.reshape(-1))
     axis = dim % input.dim()
@@ -60,7 +60,7 @@ _exact_slices: ContextVar[bool] = ContextVar("exact_slices", default=False)
 
 @contextmanager
 def slices_of_short_axes() -> Iterator[None]:
-    """Inside, x[:9] of an open size is as long as that where it is less; torch.export would take 9 for granted."""
+    """Inside, `x[:9]` along an open axis has min(9, size) rows; torch.export would assume 9."""
     token = _exact_slices.set(True)
     try:
         yield
@@ -74,7 +74,7 @@ def _bound(number: int, size: Any) -> Any:
 
 
 def _exact(part: slice, size: Any) -> slice:
-    """The slice within the size; one of a step, or by numbers that are open too, as it is."""
+    """The slice clamped to the size; slices with a step or with symbolic bounds are left alone."""
     numbers = (part.start or 0, part.stop)
     is_known = all(n is None or type(n) is int for n in numbers) and part.step in (None, 1)
     if not is_known or not isinstance(size, torch.SymInt) or numbers == (0, None):
@@ -99,10 +99,10 @@ def _with_exact_slices(tensor: torch.Tensor, index: Any) -> Any:
 
 
 class TensorAccessFollowed(TorchFunctionMode):
-    """Inside, they are followed.
+    """Inside, such access is traced correctly.
 
-    Not by other methods of torch.Tensor for a while: once it has had a `__getitem__` of Python's own, it passes for
-    a sequence, and others, torch.onnx among them, ask for its length.
+    A mode, because methods of torch.Tensor must not be replaced: with a `__getitem__` written in Python it looks like a
+    sequence to other code, torch.onnx among it, which then asks for its length.
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

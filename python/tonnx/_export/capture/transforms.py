@@ -1,4 +1,4 @@
-"""torch.func in a model: torch.export keeps steps of vmap as calls of Python's own, and traces no gradients at all."""
+"""torch.func in a model: torch.export leaves steps of vmap as calls of Python functions, and cannot trace gradients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STEPS = "torch._functorch.predispatch"
 
 
 def without_transforms(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """The program itself where it has no steps of such transforms."""
+    """The program without the steps of transforms; the same object if it has none."""
     modules = [m for m in program.graph_module.modules() if isinstance(m, GraphModule)]
     if not any(getattr(n.target, "__module__", None) == _STEPS for m in modules for n in m.graph.nodes):
         return program
@@ -27,19 +27,19 @@ def without_transforms(program: torch.export.ExportedProgram) -> torch.export.Ex
 
 
 def _make_tensors_of_numbers(module: Any) -> None:
-    """A number beside a batched tensor is turned into another type as if it were a tensor."""
+    """vmap casts numbers as if they were tensors: makes such casts create a tensor."""
     for node in module.graph.find_nodes(op="call_function", target=torch.ops.aten._to_copy.default):
         if isinstance(node.args[0], bool | int | float):
             node.target = torch.ops.aten.scalar_tensor.default
             node.kwargs = {"dtype": node.kwargs.get("dtype")}
 
 
-# torch.export itself goes through others of that folder
+# torch.export itself uses other files of that folder
 _OF_TRANSFORMS = re.compile(r"_functorch[/\\](apis|eager_transforms|vmap)\.py$")
 
 
 def is_of_transforms(failure: BaseException | None) -> bool:
-    """Whether it was raised inside of a transform of torch.func."""
+    """Whether it was raised inside a transform of torch.func."""
     while failure is not None:
         if "functorch tensor" in str(failure) or any(
             _OF_TRANSFORMS.search(frame.filename) for frame in traceback.extract_tb(failure.__traceback__)
@@ -50,7 +50,7 @@ def is_of_transforms(failure: BaseException | None) -> bool:
 
 
 def written_out(module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[..., Any]:
-    """What the module does to inputs of these sizes, in plain operators: gradients are computed like all else."""
+    """The module at these sizes as a function of plain operators, with its gradients computed explicitly."""
     from torch.fx.experimental.proxy_tensor import make_fx
 
     def weights() -> dict[str, torch.Tensor]:
@@ -62,7 +62,7 @@ def written_out(module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any
     plain = {name: weight.detach() for name, weight in weights().items()}
     with transforms_ended():
         graph: Any = make_fx(call, tracing_mode="fake")(plain, tuple(args), dict(kwargs))
-    # what is put away for gradients of gradients is the tensor itself
+    # without further gradients, detach is the identity
     for node in graph.graph.find_nodes(op="call_function", target=torch.ops.aten.detach.default):
         node.replace_all_uses_with(node.args[0])
         graph.graph.erase_node(node)
@@ -72,7 +72,7 @@ def written_out(module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any
 
 @contextmanager
 def transforms_ended() -> Iterator[None]:
-    """A transform that fails on its way leaves PyTorch inside of it; afterwards it is as before."""
+    """Restores PyTorch's stack of transforms: one that fails does not leave it."""
     layers: Any = torch._C._functorch
     depth = layers.get_dynamic_layer_stack_depth()
     try:

@@ -1,4 +1,4 @@
-"""What code of a model may ask while it is exported: whether it is, and to which opset."""
+"""What the code of a model can ask: whether it is being exported, and to which opset."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import torch
 from tonnx import _core
 from tonnx._replaced import replaced
 
-_opsets: list[int] = []  # of the exports that are under way, the innermost last
+_opsets: list[int] = []  # of the exports that are running, the innermost last
 
 
 def is_in_onnx_export() -> bool:
-    """Whether a model is being exported: for code that does something else then."""
+    """Whether a model is being exported."""
     return torch.onnx.is_in_onnx_export()
 
 
 def get_onnx_version() -> int:
-    """The opset that is being written; outside of an export the one that is written where nobody asks for another."""
+    """The opset of the export that is running; outside an export, the default opset."""
     return _opsets[-1] if _opsets else _core.default_opset
 
 
 @contextmanager
 def exporting(opset: int) -> Iterator[None]:
-    """torch.onnx.is_in_onnx_export() is true inside, and the opset is known."""
+    """Inside, torch.onnx.is_in_onnx_export() is true and get_onnx_version() is this opset."""
     try:
         from torch.onnx._internal.exporter import _flags as flags
 

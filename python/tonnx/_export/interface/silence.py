@@ -1,4 +1,4 @@
-"""What a failed export leaves out unless it is asked for: PyTorch's logs of what it tried, and the frames inside."""
+"""Short errors: hides PyTorch's logs and the frames inside tonnx, unless the user asks for them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_debugging() -> bool:
 
 @contextmanager
 def torch_logs_silent() -> Iterator[None]:
-    """PyTorch writes nothing of what it tries; logs that the user asked it for (TORCH_LOGS) stay."""
+    """Inside, PyTorch logs nothing, unless the user set TORCH_LOGS."""
     if is_debugging() or os.environ.get("TORCH_LOGS"):
         yield
         return
@@ -46,7 +46,7 @@ def torch_logs_silent() -> Iterator[None]:
 
 @contextmanager
 def _graphs_not_printed() -> Iterator[None]:
-    """torch.export prints the graph that it had when it failed, once for each attempt."""
+    """torch.export prints the graph after each failed attempt."""
     trace = sys.modules.get("torch.export._trace")
     with replaced(trace, "print", lambda *texts, **options: None) if trace else nullcontext():
         yield
@@ -58,9 +58,9 @@ class _Nothing(logging.Filter):
 
 
 def errors_alone(function: Callable[P, R]) -> Callable[P, R]:
-    """An error comes without the frames inside tonnx and PyTorch: the sentence says where in the model it was.
+    """Raises errors without the frames inside tonnx and PyTorch; their text has the line of the model.
 
-    `verbose=True` and TONNX_DEBUG=1 keep them, with what they were caused by.
+    `verbose=True` and TONNX_DEBUG=1 keep the frames and the causes.
     """
 
     @functools.wraps(function)

@@ -1,4 +1,4 @@
-"""Operators that tonnx lacks: PyTorch takes apart these alone, each where it stands; an error names what is left."""
+"""Decomposes operators without a conversion by PyTorch, only those; an error lists what is left."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from torch.utils import _pytree as pytree
 from tonnx import _core
 
 Decomposition = Callable[..., Any]
-Way = tuple[Decomposition, bool]  # the second: whether composite operators inside stay whole, as torch.export has them
+Way = tuple[Decomposition, bool]  # and whether composite operators inside it are kept
 
 
 _ORIGIN = "decomposed_from"
 
 
 def name_of(target: Any) -> str:
-    """An operator as the core calls it."""
+    """The core's name of an operator."""
     overload = "" if target._overloadname == "default" else f".{target._overloadname}"
     return f"{target._schema.name}{overload}"
 
 
 def _operator_of(target: str) -> Any:
-    """The operator that the core calls `namespace::name.overload`, or None; the overload may be left out."""
+    """The operator `namespace::name.overload`, or None; the overload may be missing."""
     namespace, _, rest = target.partition("::")
     name, _, overload = rest.partition(".")
     packet = getattr(getattr(torch.ops, namespace, None), name, None) if name else None
@@ -37,7 +37,7 @@ def _operator_of(target: str) -> Any:
 
 
 def _ways_to_decompose(target: Any) -> list[Way]:
-    """How PyTorch writes the operator in terms of others of ATen, the best way first."""
+    """PyTorch's decompositions of the operator, the best one first."""
     from torch._decomp import core_aten_decompositions, decomposition_table
 
     tables = (core_aten_decompositions(), decomposition_table)
@@ -46,7 +46,7 @@ def _ways_to_decompose(target: Any) -> list[Way]:
 
 
 def _in_place_form(target: Any) -> Any:
-    """The operator that writes its result into its first argument, where the core named the one that returns it."""
+    """The in-place variant of an operator."""
     packet = getattr(getattr(torch.ops, target.namespace), f"{target._schema.name.split('::')[1]}_", None)
     return getattr(packet, target._overloadname, None)
 
@@ -56,7 +56,7 @@ def _written_back(decomposition: Decomposition) -> Decomposition:
 
 
 def decomposed(exported: torch.export.ExportedProgram, targets: Sequence[str]) -> torch.export.ExportedProgram | None:
-    """The program with these operators written in terms of others; None where PyTorch knows no way for any of them."""
+    """The program with these operators decomposed; None where PyTorch has no decomposition of any of them."""
     chosen: dict[Any, list[Way]] = {}
     for target in filter(None, map(_operator_of, targets)):
         ways = _ways_to_decompose(target)
@@ -65,7 +65,7 @@ def decomposed(exported: torch.export.ExportedProgram, targets: Sequence[str]) -
             chosen[_in_place_form(target)] = [(_written_back(way), whole) for way, whole in ways]
     if not chosen:
         return None
-    result = copy.copy(exported)  # the graph is changed, and it may be the user's
+    result = copy.copy(exported)  # the original may be the user's
     result._graph_module = copy.deepcopy(exported.graph_module)
     changed = False
     for module in _graph_modules(result.graph_module):
@@ -81,7 +81,7 @@ def _graph_modules(root: GraphModule) -> Iterator[GraphModule]:
 
 
 def _replace(module: GraphModule, node: Node, decomposition: Decomposition, whole: bool) -> bool:
-    """Traces the decomposition on the types of the node's arguments, and puts what comes out in the node's place."""
+    """Traces the decomposition on the types of the node's arguments, and replaces the node with the result."""
     leaves, structure = pytree.tree_flatten((node.args, node.kwargs))
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Node)]
     nodes = [leaves[i] for i in places]
@@ -92,12 +92,12 @@ def _replace(module: GraphModule, node: Node, decomposition: Decomposition, whol
             filled[place] = value
         args, kwargs = pytree.tree_unflatten(filled, structure)
         result = decomposition(*args, **kwargs)
-        return tuple(result) if isinstance(result, tuple) else result  # a named one would be traced as a call
+        return tuple(result) if isinstance(result, tuple) else result  # a named tuple would be traced as a call
 
     values = [n.meta["val"] for n in nodes]
     try:
         traced = make_fx(call, tracing_mode="real", pre_dispatch=whole, _allow_non_fake_inputs=True)(*values)
-    except Exception:  # the core's own list then says that the operator is not there
+    except Exception:  # the operator stays, and the error lists it
         return False
     targets = [n.target for n in traced.graph.nodes if isinstance(n.target, torch._ops.OpOverload)]
     if node.target in targets or any(t.namespace == "prims" for t in targets):
@@ -155,7 +155,7 @@ def _use_instead(node: Node, result: Any) -> None:
 
 
 def _origins(exported: torch.export.ExportedProgram) -> dict[str, set[str]]:
-    """Of which operators of the model those are a part that came out of a decomposition."""
+    """The operators of the model that each decomposed operator comes from."""
     result: dict[str, set[str]] = {}
     for module in _graph_modules(exported.graph_module):
         for node in module.graph.nodes:
@@ -165,7 +165,7 @@ def _origins(exported: torch.export.ExportedProgram) -> dict[str, set[str]]:
 
 
 def _line_to_copy(target: str) -> str:
-    """The registration of a symbolic for an operator, to be filled in."""
+    """The line that registers a symbolic for an operator, for the user to complete."""
     name = target.partition(".")[0]
     found = _operator_of(target)
     arguments = [argument.name for argument in found._schema.arguments] if found is not None else ["x"]
@@ -181,9 +181,9 @@ def unsupported_text(
     program: _core.Program,
     opset: int,
 ) -> str:
-    """The error that lists each operator, how often it occurs, where, and why it cannot be written."""
+    """The error that lists each operator without a conversion: how often it occurs, in which modules, and why."""
     for target, _, places, reason in rows:
-        if not target:  # a form of an operator that has a conversion: what was being done is its place
+        if not target:  # an unsupported use of an operator that has a conversion
             return "\n".join([reason, *(f"  {place}" for place in places)])
     origins = _origins(exported) if exported is not None else {}
     lines = []

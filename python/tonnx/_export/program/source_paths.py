@@ -1,4 +1,4 @@
-"""Paths of Python files behind the folders that they are imported from: a file that is written tells no others."""
+"""Shortens the paths of Python files to those below sys.path, so that written files name no folders of the user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FILE = re.compile(r'(?<=File ")[^"]+(?=")')
 
 
 class SourcePaths:
-    """Stack traces without the folders of this machine, as far as sys.path tells; the core knows the usual ones."""
+    """Shortens stack traces by the folders in sys.path; the core shortens paths in site-packages."""
 
     def __init__(self) -> None:
         roots = {os.path.join(os.path.abspath(folder), "") for folder in sys.path if folder}

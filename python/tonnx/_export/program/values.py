@@ -1,4 +1,4 @@
-"""The values of a program as the schema of .pt2 writes them: dtypes, symbolic numbers, tensors and their memory."""
+"""The values of a program in the schema of .pt2: dtypes, symbolic numbers, tensors and their memory."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def float_json(value: float) -> Json:
 
 
 class Expressions:
-    """Symbolic numbers as text; each expression is printed once, for printing is slow."""
+    """Symbolic numbers as text, cached because printing is slow."""
 
     def __init__(self) -> None:
         self._ints: dict[int, Json] = {}
@@ -96,7 +96,7 @@ class Expressions:
 
 
 class TensorMetas:
-    """Types and layouts of tensors, as the schema writes them."""
+    """Types and layouts of tensors in the schema."""
 
     def __init__(self, expressions: Expressions) -> None:
         self._size = expressions.int_json
@@ -126,13 +126,13 @@ Storage = tuple[int, int, object]
 
 @dataclass
 class Storages:
-    """The memory of the weights and constants of a program: one entry for each storage, whatever views it."""
+    """The memory of the weights and constants: one entry for each storage, whatever the number of views."""
 
     entries: dict[str, Storage] = field(default_factory=dict)
     _keys: dict[int, str] = field(default_factory=dict)
 
     def add(self, tensor: torch.Tensor, name: str) -> tuple[str, torch.Tensor]:
-        """The key of the tensor's storage, and the tensor that describes how it is viewed."""
+        """The key of the tensor's storage, and the tensor as a view of it."""
         tensor = _plain_tensor(tensor, name)
         storage = tensor.untyped_storage()
         identity = storage._cdata
@@ -150,7 +150,7 @@ class Storages:
 
 
 def _plain_tensor(tensor: torch.Tensor, name: str) -> torch.Tensor:
-    """The tensor as strided memory; what has none is refused by name."""
+    """The tensor as strided memory; throws where it has none."""
     from torch._subclasses.fake_tensor import FakeTensor
 
     if isinstance(tensor, FakeTensor) or tensor.device.type == "meta":

@@ -1,8 +1,8 @@
-"""Sizes that depend on data: what the Python code of a model asks about them is answered as for any size, with a note.
+"""Python code that branches on data-dependent sizes: takes the branch for a typical size, with a warning.
 
-A detector asks whether it found nothing, or very much, and takes another way then. torch.export cannot know; but the
-usual way works for every number. So such a question is answered as if the size were no special one: equal to nothing,
-greater or less than no bound. Questions about the values of tensors are another matter, and stay errors.
+A detector may take another branch when it found nothing, or very much. torch.export cannot know the size, but the usual
+branch works for any number. So a comparison is answered as for a size that is unequal to every number and within every
+bound. Branches on the values of tensors remain errors.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _asks_only_about_sizes(env: ShapeEnv, expression: Any) -> bool:
 
 @contextmanager
 def sizes_assumed(failure: BaseException) -> Iterator[None]:
-    """Inside, questions about data-dependent sizes have an answer; a warning lists those that had none without it."""
+    """Inside, comparisons of data-dependent sizes are answered; a warning lists the answers that were assumed."""
     original = ShapeEnv.evaluate_sym_node
     assumed: dict[str, str] = {}
 
@@ -59,7 +59,7 @@ def sizes_assumed(failure: BaseException) -> Iterator[None]:
 
 
 def _packages_of(trace: TracebackType | None) -> set[str]:
-    """The packages that the model's code is of."""
+    """The packages that the code of the model belongs to."""
     packages = set()
     while trace is not None:
         if not is_own_file(trace.tb_frame.f_code.co_filename):

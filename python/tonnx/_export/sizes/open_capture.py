@@ -1,7 +1,7 @@
-"""A program with open sizes: at which sizes the model is traced, and that the program is right at all others.
+"""Traces a model with open sizes, and checks that the program is right at all of them.
 
-torch.export fixes a size that is 0 or 1 in its example. So the model is traced at other sizes than those: made up
-ones, at which it runs.
+torch.export fixes a size that is 0 or 1 in the example. So the model is traced at other sizes, made
+up ones at which it runs.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tonnx._export.sizes.questions import Questions, questions_noted
 from tonnx._export.sizes.size_checks import Program, SizeChecks, TracedSizes, Wrong, compute_the_same
 from tonnx._replaced import replaced
 
-_MOST_GUESSES = 24  # at sizes that a model may want, where it does not run at the first
+_MOST_GUESSES = 24  # of sizes that a model may need, where it does not run at the first ones
 
 
 class Trace(Protocol):
-    """Traces a model at an example; `strict` is whether the slow way is one of those that are tried."""
+    """Traces a model on an example; `strict` allows the slow way too."""
 
     def __call__(self, example: Call, shapes: DynamicShapes, strict: bool) -> Program: ...
 
@@ -34,7 +34,7 @@ class Trace(Protocol):
 def capture_open(
     trace: Trace, model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], shapes: DynamicShapes
 ) -> Program:
-    """Traces a model with open sizes; an axis that may be fixed, and must be, has the size of the example."""
+    """Traces a model with open sizes; an axis that cannot be open is fixed, if the user allows it (Dim.AUTO)."""
     while True:
         try:
             with _torch_quiet():
@@ -50,7 +50,7 @@ def capture_open(
 
 
 class CannotBeOpen(Exception):
-    """The axes that make it impossible, and the reason."""
+    """Axes that cannot be open, and why."""
 
     def __init__(self, axes: Iterable[OpenAxis], text: str) -> None:
         super().__init__(text)
@@ -66,7 +66,7 @@ def _fixed_axes(open_sizes: OpenSizes, traced: TracedSizes) -> list[tuple[OpenAx
 
 
 class _OpenCapture:
-    """An attempt to leave all axes open that the user named."""
+    """An attempt to keep all axes open that the user named."""
 
     def __init__(self, trace: Trace, open_sizes: OpenSizes, shapes: DynamicShapes) -> None:
         self._trace = trace
@@ -74,7 +74,7 @@ class _OpenCapture:
         self._shapes = shapes
 
     def program(self) -> Program:
-        """The one that is right; a slice that is longer than some sizes is more to compute, and tried if need be."""
+        """A program that is right at all sizes. Exact slices cost nodes, so they are the second attempt."""
         try:
             program, fixed_by = self._right_program()
             failure = None
@@ -87,19 +87,19 @@ class _OpenCapture:
                 if failure is not None or len(others_fixed) < len(fixed_by):
                     program, fixed_by, failure = other, others_fixed, None
             except (CannotBeOpen, Error):
-                pass  # the first reason is that of the model as it is
+                pass  # report the first failure: it is about the model as the user wrote it
         if failure is not None:
             raise failure
         self._shapes.fixed_by.update(fixed_by)
         return program
 
     def _right_program(self) -> tuple[Program, dict[tuple[str, int], str]]:
-        """And the axes that it fixes, with the places that do."""
+        """The program, and the lines of the model that fix axes."""
         program, traced, questions = self._least_joined(self._least_fixed())
         fixed = _fixed_axes(self._open, traced)
         fixed_by = {(axis.name, axis.axis): questions.fixed.get(symbol, "") for axis, symbol in fixed}
         if fixed and all(axis.what.required for axis, _ in fixed):
-            return program, fixed_by  # what names the inputs says so
+            return program, fixed_by  # symbol_names raises the error
         if fixed:
             raise CannotBeOpen([axis for axis, _ in fixed], "the model fixes these sizes")
         wrong = SizeChecks(program, traced, questions, self._exact).wrong()
@@ -108,11 +108,11 @@ class _OpenCapture:
         return program, fixed_by
 
     def _exact(self, example: Call) -> Program:
-        """The program of an example in which no size is open."""
+        """The program of an example with all sizes fixed."""
         return self._trace(example, DynamicShapes(), False)
 
     def _least_fixed(self) -> Traced:
-        """Where Python makes numbers of sizes, with len() or int(), the trace in which it does not, if there is one."""
+        """A trace in which len() and int() keep sizes symbolic, if that fixes fewer sizes."""
         found = self._traced()
         fixed, numbers = len(_fixed_axes(self._open, found[1])), found[2].numbers
         if (fixed or numbers) and found[2].packages:
@@ -128,7 +128,7 @@ class _OpenCapture:
         return found
 
     def _least_joined(self, found: Traced) -> Traced:
-        """Where PyTorch takes equal sizes for one, the trace at unequal ones, if the model runs there."""
+        """A trace at unequal sizes, if PyTorch merges equal ones and the model runs at unequal ones."""
         joined = found[1].apart()
         for sizes in joined:
             try:
@@ -154,7 +154,7 @@ class _OpenCapture:
                     return self._traced_at(other)
                 except Error:
                     continue
-            if related is None and not self._own_runs():  # not a matter of sizes
+            if related is None and not self._own_runs():  # the sizes are not the reason
                 return self._traced_at(sizes, strict=True)
             raise self._refusal(sizes, failure) from failure
 
@@ -164,7 +164,7 @@ class _OpenCapture:
         return program, TracedSizes(program, self._open, sizes), questions
 
     def _related(self) -> list[int] | None:
-        """Sizes that keep what a trace of the example finds out about them: equal ones, or one that is a sum."""
+        """Sizes with the relations that a trace of the example finds: equal sizes, or a size that is a sum."""
         try:
             with _small_sizes_kept_open():
                 program = self._trace(self._open.example(self._open.own), self._shapes, False)
@@ -173,7 +173,7 @@ class _OpenCapture:
         return TracedSizes(program, self._open, self._open.own).moved()
 
     def _own_runs(self) -> bool:
-        """Whether the example itself can be traced where no size is open."""
+        """Whether the example can be traced with all sizes fixed."""
         try:
             self._trace(self._open.example(self._open.own), DynamicShapes(), False)
         except Error:
@@ -193,7 +193,7 @@ class _OpenCapture:
 
 @contextmanager
 def _small_sizes_kept_open() -> Iterator[None]:
-    """Inside, torch.export keeps sizes of 0 and 1 open, though not always rightly."""
+    """Inside, torch.export keeps sizes of 0 and 1 open, though the program is not always right."""
     config: Any = importlib.import_module("torch.fx.experimental._config")
     if not hasattr(config, "backed_size_oblivious"):
         yield
@@ -204,7 +204,7 @@ def _small_sizes_kept_open() -> Iterator[None]:
 
 @contextmanager
 def _torch_quiet() -> Iterator[None]:
-    """Inside, torch does not log what fails: some of it is tried only to see whether it does."""
+    """Inside, torch does not log failures: some attempts are expected to fail."""
     names = ("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes", "torch.export._trace")
     with ExitStack() as stack:
         for name in names:

@@ -1,4 +1,4 @@
-"""The open sizes of an example: which axes have one size between them, and the example at other sizes."""
+"""The open sizes of an example: which axes share a size, and the example resized to other sizes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 from tonnx._error import Error
 from tonnx._export.sizes.dynamic import Axis, DynamicShapes, leaves_of
 
-# Sizes that models have no reason to hold as numbers; none is 0 or 1, which torch.export does not keep open.
+# Sizes that are unlikely as constants in a model. torch.export would fix 0 and 1.
 _UNUSUAL = (5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97)
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
@@ -26,14 +26,14 @@ def unusual_size(taken: Container[int]) -> int:
 
 @dataclass(frozen=True)
 class OpenAxis:
-    """An axis that was asked to be open, at its place in the example."""
+    """An axis that was asked to be open, and where it is in the example."""
 
     name: str
     leaf: int
     axis: int
     size: int
     what: Axis
-    group: int  # axes of one group have one size, or are a multiple of it
+    group: int  # axes of one group have sizes that follow from the same root
 
     def size_for(self, root: int) -> int:
         return self.what.scale * root + self.what.offset
@@ -80,7 +80,7 @@ class OpenSizes:
 
     @property
     def own(self) -> list[int]:
-        """The sizes of the axes in the example."""
+        """The sizes of the example."""
         return [axis.size for axis in self.axes]
 
     def of_groups(self, roots: Sequence[int]) -> list[int]:
@@ -90,7 +90,7 @@ class OpenSizes:
         return any(axis.size < 2 for axis in self.axes if axis.group == group)
 
     def _unusual(self, group: int, taken: set[int]) -> int:
-        """A size for a group that no other size is equal to, as far as its range has one."""
+        """A size for a group that differs from all others, if its range has one."""
         members = [axis for axis in self.axes if axis.group == group]
         inside = [n for n in (*_UNUSUAL, 4, 3, 2) if all(self.allows(a, a.size_for(n)) for a in members)]
         return next((n for n in inside if n not in taken), inside[0] if inside else self.roots[group])
@@ -105,11 +105,11 @@ class OpenSizes:
         return roots
 
     def spread(self) -> list[int]:
-        """The sizes of the example; those of 0 and 1 are other ones, all different."""
+        """The sizes of the example, with sizes of 0 and 1 replaced by different larger ones."""
         return self.of_groups(self._spread_roots())
 
     def together(self) -> Iterator[list[int]]:
-        """The sizes of the example; those of 0 and 1 are all the same other one."""
+        """The sizes of the example, with sizes of 0 and 1 all replaced by the same larger one."""
         return (self.of_groups(roots) for roots in self._together_roots())
 
     def _together_roots(self) -> list[list[int]]:
@@ -117,7 +117,7 @@ class OpenSizes:
         return [[size if self._is_small(g) else root for g, root in enumerate(self.roots)] for size in sizes]
 
     def sums(self) -> Iterator[list[int]]:
-        """The same sizes, but for one that is the sum of two others, as it is in the example."""
+        """The same sizes, with one replaced by the sum of two others if it is their sum in the example."""
         count = len(self.roots)
         pairs = itertools.combinations(range(count), 2)
         found = [(t, a, b) for a, b in pairs for t in range(count) if self.roots[t] == self.roots[a] + self.roots[b]]
@@ -129,7 +129,7 @@ class OpenSizes:
                     yield self.of_groups(changed)
 
     def example(self, sizes: Sequence[int], rows_differ: bool = False) -> Call:
-        """The example with these sizes of its open axes: its rows again and again, or zeros where it has none."""
+        """The example resized along its open axes: its rows are repeated, or zeros are used where it has none."""
         values = list(self._values)
         for axis, size in zip(self.axes, sizes):
             values[axis.leaf] = _resized(values[axis.leaf], axis.axis, size, rows_differ)

@@ -1,4 +1,4 @@
-"""The graph of an exported program at given sizes: whether its shapes hold there, and what it computes."""
+"""Runs the graph of an exported program at given sizes: whether its shapes hold, and what it computes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tonnx._replaced import replaced
 
 
 class ShapesDiffer(Exception):
-    """A node of the graph gives another shape than the program says, or does not run without values."""
+    """A node of the graph has another shape than the program says, or cannot run on fake tensors."""
 
     def __init__(self, node: Node, runs: bool) -> None:
         super().__init__(node.name)
@@ -25,7 +25,7 @@ class ShapesDiffer(Exception):
 
 
 def number_of(size: Any, symbols: Symbols) -> int | None:
-    """A size of a program as a number; None where nobody knows it."""
+    """A size of a program as a number, if it is known."""
     if not isinstance(size, torch.SymInt):
         return int(size)
     try:
@@ -36,20 +36,20 @@ def number_of(size: Any, symbols: Symbols) -> int | None:
 
 
 def _is_assertion(node: Node) -> bool:
-    """Whether a node only checks what the trace took for granted."""
+    """Whether a node only checks an assumption of the trace."""
     name = getattr(node.target, "__name__", "")
     return node.op == "call_function" and name.startswith(("_assert", "sym_constrain_range", "_check"))
 
 
 class _Replay(Interpreter):
-    """Runs the nodes, but for assertions."""
+    """Runs the nodes, except assertions."""
 
     def run_node(self, n: Node) -> Any:
         return None if _is_assertion(n) else super().run_node(n)
 
 
 class _ShapeReplay(_Replay):
-    """Runs the nodes on tensors without values, and compares their shapes with those of the program."""
+    """Runs the nodes on fake tensors, and compares their shapes with those of the program."""
 
     def __init__(self, module: torch.fx.GraphModule, symbols: Symbols) -> None:
         super().__init__(module)
@@ -80,13 +80,13 @@ def _placeholders(program: torch.export.ExportedProgram) -> list[Node]:
 
 
 def fake_mode_of(program: torch.export.ExportedProgram) -> Any:
-    """What the program was traced in: the maker of tensors without values, and the sizes that it knows."""
+    """The FakeTensorMode that the program was traced in."""
     values: list[Any] = [n.meta.get("val") for n in _placeholders(program)]
     return next(v.fake_mode for v in values if isinstance(v, FakeTensor))
 
 
 def require_shapes(program: torch.export.ExportedProgram, symbols: Symbols) -> None:
-    """Throws where a node has another shape at these sizes than the program says, or does not run at all."""
+    """Throws where a node has another shape at these sizes than the program says, or cannot run."""
     inputs = {s.arg.name for s in program.graph_signature.input_specs if s.kind is InputKind.USER_INPUT}
     nodes = _placeholders(program)
     mode = fake_mode_of(program)
@@ -104,7 +104,7 @@ def _without_values(value: Any, symbols: Symbols) -> Any:
 
 
 def outputs(program: torch.export.ExportedProgram, arguments: Sequence[Any]) -> list[Any]:
-    """What the graph gives on these inputs, in their flat order; neither they nor the model are changed by it."""
+    """The outputs of the graph on these inputs, in flat order. Neither the inputs nor the model are changed."""
     given = iter(arguments)
     state = {**program.constants, **program.state_dict}
     values = []

@@ -1,4 +1,4 @@
-"""Which arguments of an operator a symbolic of the user's own is called with, and whether it reads all that matter."""
+"""Which arguments of an operator a symbolic is called with, and whether it reads all that matter."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from torch.fx import Node
 
 from tonnx._error import Error
 
-# where and how PyTorch keeps a result, and where its random numbers come from: ONNX has none of it
+# where a result is stored and where random numbers come from, which ONNX does not express
 _NOT_IN_ONNX = {"device", "layout", "pin_memory", "memory_format", "non_blocking", "generator", "out"}
 
 
 def _parameters_of(symbolic: Callable[..., Any]) -> list[inspect.Parameter] | None:
-    """The parameters behind the graph; None where any number of arguments may be given."""
+    """The parameters after the graph; None where the symbolic takes any number of arguments."""
     try:
         parameters = list(inspect.signature(symbolic).parameters.values())
     except (TypeError, ValueError):
@@ -39,7 +39,7 @@ def _shown(value: Any) -> str:
 
 
 def fitting(symbolic: Callable[..., Any], schema: Any, values: Sequence[Any], title: str) -> list[Any]:
-    """The arguments that the symbolic has parameters for; those that are left out have the values of the schema."""
+    """The arguments that the symbolic has parameters for; only arguments at their defaults are left out."""
     parameters = _parameters_of(symbolic)
     given = list(values)
     if parameters is None:
@@ -71,7 +71,7 @@ def require_all_read(
     title: str,
     nodes_for: Callable[[Sequence[Any]], str],
 ) -> None:
-    """Throws where the symbolic makes the same of an argument that is not at its default as of the default."""
+    """Throws where the symbolic writes the same nodes for an argument as for its default."""
     parameters = _parameters_of(symbolic) or []
     for i, (argument, value) in enumerate(zip(schema.arguments, values)):
         is_ignored = i < len(parameters) and parameters[i].name.startswith("_")
@@ -81,7 +81,7 @@ def require_all_read(
             continue
         try:
             is_read = nodes_for(values) != nodes_for([*values[:i], argument.default_value, *values[i + 1 :]])
-        except Exception:  # what is wrong with the symbolic is said when its nodes are written
+        except Exception:  # the error comes when the nodes are written
             is_read = True
         if not is_read:
             raise Error(

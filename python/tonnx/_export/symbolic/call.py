@@ -1,4 +1,4 @@
-"""A call of a symbolic: the graph of torch.onnx that it writes into, and its nodes in the program."""
+"""Calls a symbolic with a graph of torch.onnx, and copies the nodes that it makes into the program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _exporter_module(name: str) -> Any:
-    """A module of torch's old exporter, which has moved from version to version."""
+    """A module of torch's old exporter, which has moved between versions."""
     for package in ("torch.onnx._internal.torchscript_exporter", "torch.onnx._internal", "torch.onnx"):
         try:
             return importlib.import_module(f"{package}.{name}")
@@ -35,10 +35,10 @@ def _exporter_module(name: str) -> Any:
 
 @contextmanager
 def _torch_globals(opset: int) -> Iterator[None]:
-    """symbolic_helper asks torch.onnx for the opset that is being written."""
+    """Inside, symbolic_helper finds the opset in torch.onnx, and the values of constants in the graph."""
     scalar: Any = _exporter_module("symbolic_helper")._scalar
     before = scalar.__code__
-    scalar.__code__ = _scalar.__code__  # of the function itself: a symbolic may have imported it by its name
+    scalar.__code__ = _scalar.__code__  # not the attribute of the module: symbolics import the function itself
     try:
         with replaced(_exporter_module("_globals").GLOBALS, "_export_onnx_opset_version", opset):
             yield
@@ -47,7 +47,7 @@ def _torch_globals(opset: int) -> Iterator[None]:
 
 
 def _scalar(x: Any) -> Any:
-    """The number of a constant in the graph too: torch's own gives None for it, and the attribute would be lost."""
+    """The number of a tensor or a constant node; torch's own returns None for nodes and loses the attribute."""
     if isinstance(x, torch._C.Value) and x.node().kind() == "onnx::Constant":
         x = x.node().t("value") if x.node().hasAttribute("value") else None
         return x.item() if isinstance(x, torch.Tensor) and x.numel() == 1 else None
@@ -55,7 +55,7 @@ def _scalar(x: Any) -> Any:
 
 
 def write_operator(graph: ProgramGraph, node: Node, symbolic: Symbolic, opset: int) -> None:
-    """Writes the nodes that a symbolic gives for a call of an operator."""
+    """Writes a call of an operator as the nodes that the symbolic makes."""
     target: Any = node.target
     call = SymbolicCall(graph, node, opset, str(target._schema.name))
     given = fitting(symbolic, target._schema, [value for _, value in arguments_of(node)], call.title)
@@ -76,7 +76,7 @@ def write_operator(graph: ProgramGraph, node: Node, symbolic: Symbolic, opset: i
 
 
 def arguments_of(node: Node) -> list[tuple[str, Any]]:
-    """All arguments of a call of an operator by their names, those that were not given too."""
+    """All arguments of a call of an operator by name, including defaults."""
     target: Any = node.target
     found = []
     for i, argument in enumerate(target._schema.arguments):
@@ -91,7 +91,7 @@ def arguments_of(node: Node) -> list[tuple[str, Any]]:
 
 
 def write_function(graph: ProgramGraph, node: Node, function: FunctionCall, opset: int) -> None:
-    """Writes the nodes that the symbolic of an autograd.Function gives; what is no tensor is passed as it is."""
+    """Writes a call of an autograd.Function as the nodes that its symbolic makes."""
     call = SymbolicCall(graph, node, opset, function.title)
     tensors = [call.value_of(a) for a in node.args]
     filled = [tensors[a.index] if isinstance(a, TensorArgument) else a for a in function.arguments]
@@ -106,7 +106,7 @@ def write_function(graph: ProgramGraph, node: Node, function: FunctionCall, opse
 
 
 class Declined(Exception):
-    """The symbolic of all Functions says nothing of this one, which is then traced like other code."""
+    """The symbolic "::prim_PythonOp" returned None for a Function, which is then traced like other code."""
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)
@@ -114,7 +114,7 @@ class Declined(Exception):
 
 
 class SymbolicCall:
-    """One call of a symbolic: the graph of torch that it writes into, and the way of its nodes into the program."""
+    """One call of a symbolic."""
 
     def __init__(self, graph: ProgramGraph, node: Node, opset: int, title: str) -> None:
         self.graph = graph
@@ -127,7 +127,7 @@ class SymbolicCall:
         self.arguments: dict[str, Json] = {}
 
     def write(self, symbolic: Symbolic, arguments: Sequence[Any], *, may_decline: bool = False) -> bool:
-        """Writes what the symbolic gives; false where it gives nothing, and may."""
+        """Writes the nodes of the symbolic; false where it returns None and `may_decline`."""
         with _torch_globals(self.opset):
             try:
                 result = self._called(symbolic, arguments)
@@ -153,12 +153,12 @@ class SymbolicCall:
         except (IndexError, RuntimeError) as e:
             if "_M_range_check" not in str(e):
                 raise
-        # torch infers no shapes of nodes as older opsets had them: the core does
+        # torch cannot infer shapes of nodes in the form of older opsets; the core can
         with replaced(_exporter_module("_globals").GLOBALS, "onnx_shape_inference", False):
             return symbolic(self.context, *arguments)
 
     def _failure(self, problem: Exception) -> str:
-        """What went wrong in the symbolic; values where attributes want numbers are the mistake of most people."""
+        """The error about a symbolic that raised; most often it used a value of the graph as an attribute."""
         if not isinstance(problem, TypeError) or "incompatible function arguments" not in str(problem):
             return f"the symbolic of {self.title} failed: {type(problem).__name__}: {problem}"
         kinds = ", ".join(f'"{kind}"' for kind in _parse_kinds(self.node.target))
@@ -168,11 +168,11 @@ class SymbolicCall:
         )
 
     def outputs(self) -> list[Json]:
-        """Enters what the call returns into the graph; results that nobody can use are left out."""
+        """Defines the values that the call returns, without those that are None."""
         return [o for o in _flat_outputs(self.graph.outputs_of(self.node)) if o is not None]
 
     def original(self, name: str, inputs: Sequence[Any]) -> Any:
-        """The call as a node of torch, for a symbolic that looks at its inputs and outputs."""
+        """The call as a node of torch, for symbolics that read its inputs and outputs."""
         value = self.node.meta.get("val")
         values = list(value) if isinstance(value, list | tuple) else [value]
         made = self.torch_graph.create(f"python::{name}", list(inputs), len(values))
@@ -181,7 +181,7 @@ class SymbolicCall:
         return made
 
     def value_of(self, argument: Any) -> Any:
-        """An argument as the symbolic sees it: constants are Constant nodes, which parse_args reads."""
+        """An argument for the symbolic: constants become Constant nodes, which parse_args reads."""
         if isinstance(argument, Node):
             return self._input(argument)
         if argument is None:
@@ -209,12 +209,12 @@ class SymbolicCall:
         return value
 
     def operand(self, node: Node) -> Json:
-        """A value of the program as an input of a node: a size is a tensor of rank 0 there."""
+        """A value of the program as an input of a node."""
         argument = self.graph.argument(node)
         return argument if isinstance(node.meta.get("val"), torch.Tensor) else self._as_tensor(argument, node)
 
     def _as_tensor(self, argument: Json, node: Node) -> Json:
-        """A size as the tensor of rank 0 that ONNX knows instead."""
+        """A size as a tensor of rank 0, since ONNX has no sizes as values."""
         name = self._fresh_name()
         meta = node.meta["val"]
         dtype = torch.int64 if isinstance(meta, torch.SymInt) else torch.float32
@@ -287,10 +287,10 @@ class SymbolicCall:
         sizes: Any = kind.varyingSizes() if isinstance(kind, torch._C.TensorType) else None
         try:
             dtype = kind.dtype() if sizes is not None else None
-        except ValueError:  # a text
+        except ValueError:  # a string
             dtype = None
         if sizes is None or dtype is None or None in sizes:
-            return {"as_tensor": {"name": name}}  # the core infers what torch does not know
+            return {"as_tensor": {"name": name}}  # the core infers its type
         return self.graph.define(name, torch.empty(sizes, dtype=dtype, device="meta"))
 
     def _attribute(self, torch_node: Any, name: str, op: str) -> tuple[str, Json]:
@@ -312,7 +312,7 @@ class SymbolicCall:
 
 
 class SymbolicTrial(SymbolicCall):
-    """A call of a symbolic of which nothing is written."""
+    """A call of a symbolic whose nodes are not written."""
 
     def _input(self, node: Node) -> Any:
         value = self.torch_graph.addInput(f"input_{node.name}")
@@ -320,7 +320,7 @@ class SymbolicTrial(SymbolicCall):
         return value
 
     def text(self, symbolic: Symbolic, arguments: Sequence[Any]) -> str:
-        """The nodes that the symbolic makes and its results need."""
+        """The nodes that the results of the symbolic need."""
         with _torch_globals(self.opset):
             result = self._called(symbolic, arguments)
         results = list(result) if isinstance(result, list | tuple) else [result]
@@ -333,14 +333,14 @@ _PARSE_KINDS = {"int": "i", "bool": "b", "float": "f", "number": "f", "Scalar": 
 
 
 def _parse_kinds(target: Any) -> list[str]:
-    """What parse_args is told of each argument of an operator."""
+    """The letters that parse_args takes for the arguments of an operator."""
     arguments = target._schema.arguments if isinstance(target, torch._ops.OpOverload) else []
     kinds = [str(a.type).removeprefix("Optional[").rstrip("]?").replace("List[int", "int[]") for a in arguments]
     return [_PARSE_KINDS.get(kind, "v") for kind in kinds] or ["v", "f"]
 
 
 def _type_of(meta: Any) -> Any:
-    """The type of a value as torch.onnx has it."""
+    """The type of a value in torch.onnx."""
     kind: Any = torch._C.TensorType.get()
     if isinstance(meta, torch.Tensor):
         return kind.with_dtype(meta.dtype).with_sizes([s if isinstance(s, int) else None for s in meta.shape])
@@ -348,7 +348,7 @@ def _type_of(meta: Any) -> Any:
 
 
 def _dtype_of_first(torch_node: Any) -> torch.dtype:
-    """The element type of a node's first input, where torch knows it."""
+    """The element type of a node's first input, if torch knows it; otherwise float32."""
     kind = next((i.type() for i in torch_node.inputs()), None)
     found = kind.dtype() if isinstance(kind, torch._C.TensorType) else None
     return found if isinstance(found, torch.dtype) else torch.float32
@@ -365,7 +365,7 @@ def _flat_outputs(outputs: Sequence[Json]) -> list[Json]:
 
 
 def _needed_nodes(results: Sequence[Any]) -> list[Any]:
-    """The nodes that the results come from, each after what it uses; the arguments that nobody uses are left out."""
+    """The nodes that the results depend on, in topological order."""
     ordered: list[Any] = []
     seen: set[str] = set()
 

@@ -1,4 +1,4 @@
-"""Operators without a conversion that are wanted all the same: nodes of their own domain, or ATen nodes."""
+"""Writes operators without a conversion as nodes of their own domain, or as ATen nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tonnx._export.symbolic.call import SymbolicCall, arguments_of, write_operat
 if TYPE_CHECKING:
     from tonnx._export.program.graph import ProgramGraph
 
-ATEN = "org.pytorch.aten::ATen"  # as torch.onnx calls it
+ATEN = "org.pytorch.aten::ATen"  # torch.onnx's name for it
 
 
 def write_as_it_is(graph: ProgramGraph, node: Node, form: str, opset: int) -> None:

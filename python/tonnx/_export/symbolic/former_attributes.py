@@ -1,4 +1,4 @@
-"""Nodes that a symbolic writes as older opsets had them: attributes that have become inputs since."""
+"""Nodes in the form of older opsets: attributes that have become inputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 _REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
 
-# by operator, in the order of the inputs that they are now, behind the first
+# by operator: attributes that are inputs today, in the order of these inputs after the first one
 _FORMER: dict[str, tuple[str, ...]] = {
     "Clip": ("min", "max"),
     "Dropout": ("ratio",),
@@ -24,9 +24,9 @@ _FORMER: dict[str, tuple[str, ...]] = {
 
 
 def former_attributes(op: str, attributes: dict[str, Any], count: int, dtype: torch.dtype) -> list[torch.Tensor | None]:
-    """Takes those out that are inputs today, and gives their values in that order; None is an input that is not there.
+    """Removes the attributes that are inputs today, and returns their values in order; None is a missing input.
 
-    A node that has more than its first input says already how it is meant.
+    A node with more than one input has the new form.
     """
     names = _FORMER.get(op, ())
     if count != 1 or not any(name in attributes for name in names):

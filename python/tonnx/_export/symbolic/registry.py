@@ -1,4 +1,4 @@
-"""Which symbolics there are: those registered here or with torch.onnx, by operator and opset."""
+"""Symbolics that were registered here or with torch.onnx, by operator and opset."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tonnx._error import nearest
 
 Symbolic = Callable[..., Any]
 
-PYTHON_OP = "aten::prim_PythonOp"  # what torch.onnx makes of "::prim_PythonOp": all autograd.Functions
+PYTHON_OP = "aten::prim_PythonOp"  # "::prim_PythonOp" in torch.onnx: all autograd.Functions
 
 _symbolics: dict[str, dict[int, Symbolic]] = {}
 
 
 def _whole_name(symbolic_name: str) -> str:
-    """`::op` is one of aten, as for torch.onnx."""
+    """`::op` means `aten::op`, as in torch.onnx."""
     if symbolic_name == "prim::PythonOp":
         return PYTHON_OP
     return f"aten{symbolic_name}" if symbolic_name.startswith("::") else symbolic_name
@@ -28,7 +28,7 @@ def _whole_name(symbolic_name: str) -> str:
 
 @checks_arguments
 def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Symbolic, opset_version: int) -> None:
-    """Registers how an operator is written in ONNX, from the given opset on; it goes before tonnx's own conversion.
+    """Registers how an operator is written in ONNX, from the given opset on; it replaces tonnx's own conversion.
 
     `symbolic_name` is "namespace::operator". `symbolic_fn(g, *inputs)` gets a value for each argument of the operator,
     and returns what `g.op("domain::Op", x, alpha_f=1.0)` gives; `torch.onnx.symbolic_helper.parse_args` works on it.
@@ -51,7 +51,7 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Symbolic, opset
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
-    """Takes back what register_custom_op_symbolic did."""
+    """Undoes register_custom_op_symbolic."""
     symbolic_name = _whole_name(symbolic_name)
     versions = _symbolics.get(symbolic_name, {})
     if opset_version not in versions:
@@ -60,7 +60,7 @@ def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> Non
 
 
 def _of_torch(name: str) -> dict[int, Symbolic]:
-    """What the user registered with torch.onnx; torch's own symbolics are not asked."""
+    """The symbolics that the user registered with torch.onnx, without torch's own."""
     for path in ("torch.onnx._internal.torchscript_exporter.registration", "torch.onnx._internal.registration"):
         registration = sys.modules.get(path)
         if registration is not None:
@@ -70,7 +70,7 @@ def _of_torch(name: str) -> dict[int, Symbolic]:
 
 
 def find_symbolic(name: str, opset: int) -> Symbolic | None:
-    """The newest symbolic of the operator that the opset allows."""
+    """The symbolic of the operator with the highest opset up to this one."""
     for versions in (_symbolics.get(name, {}), _of_torch(name)):
         allowed = [v for v in versions if v <= opset]
         if allowed:
