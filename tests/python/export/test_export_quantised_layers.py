@@ -17,7 +17,7 @@ from torch.ao.nn import quantized as nnq
 from torch.ao.quantization.quantize_fx import convert_fx, prepare_fx
 
 import tonnx
-from tonnx._export.interface import onnx_program
+from tonnx._export.interface import proof
 from tonnx._runtime import open_session
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -172,8 +172,8 @@ def test_verify_allows_for_steps() -> None:
 def test_verify_sees_what_steps_do_not_explain(monkeypatch: pytest.MonkeyPatch) -> None:
     x = torch.randn(2, 32, 12, 12)
     model = quantised(Deep(), x)
-    run = onnx_program.run
-    monkeypatch.setattr(onnx_program, "run", lambda *args, **options: [y * 1.3 for y in run(*args, **options)])
+    run = proof.run
+    monkeypatch.setattr(proof, "run", lambda *args, **options: [y * 1.3 for y in run(*args, **options)])
     with pytest.raises(tonnx.Error, match="differs from PyTorch"):
         tonnx.export(model, (x,), "m.onnx", verify=True)
 

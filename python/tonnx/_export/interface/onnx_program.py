@@ -1,4 +1,4 @@
-"""What an export gives back: the ONNX model in memory, to be saved, loaded into onnx, run, or compared with PyTorch."""
+"""The result of an export: an ONNX model in memory that can be saved, run, or compared with PyTorch."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from tonnx import _core
 from tonnx._arguments import checks_arguments
 from tonnx._error import Error, nearest, translated
 from tonnx._export.interface.names import Interface
-from tonnx._export.interface.proof import prove
-from tonnx._runtime import RuntimeFailure, open_session
+from tonnx._export.interface.proof import prove, run
 
 if TYPE_CHECKING:
     import onnx
 
 
-# The values of a call with their names, in the order in which the exported program has them
+# The values of a call with their names, in the order of the exported program
 Leaves = Callable[[Sequence[Any], Mapping[str, Any]], list[tuple[str, Any]]]
 
 
@@ -42,9 +41,9 @@ class WriteOptions:
     keep_initializers_as_inputs: bool = False
     custom_opsets: Mapping[str, int] = field(default_factory=dict)
     training: bool = False
-    fold: bool = True  # False: every weight is in the file as the model has it
-    source_lines: bool = True  # said when the program is made, not when it is written
-    fallthrough: str = ""  # "own" or "aten": what operators without a conversion become; said then, too
+    fold: bool = True  # False: every weight is written unchanged
+    source_lines: bool = True  # used when the program is made, not when it is written
+    fallthrough: str = ""  # "own" or "aten": what operators without a conversion become; used then too
 
     def arguments(self) -> dict[str, Any]:
         return {
@@ -59,7 +58,7 @@ class WriteOptions:
 
 
 class OnnxProgram:
-    """An exported model. Its weights are those of the PyTorch model: nothing is copied before it is saved."""
+    """An exported model. It shares the weights of the PyTorch model: nothing is copied before it is saved."""
 
     def __init__(
         self,
@@ -73,7 +72,7 @@ class OnnxProgram:
         self._options = options
         self._names = names
         self._leaves = leaves
-        self.exported_program = exported_program  # None: of a scripted module
+        self.exported_program = exported_program  # None for a script
         self.input_names = list(names.inputs)
         self.output_names = list(names.outputs)
 
@@ -94,18 +93,18 @@ class OnnxProgram:
             return self._program.onnx_bytes(**self._options.arguments())
 
     def SerializeToString(self) -> bytes:
-        """As onnx.ModelProto has it."""
+        """The same bytes; the name is that of onnx.ModelProto."""
         return bytes(self)
 
     @property
     def model_proto(self) -> onnx.ModelProto:
-        """The model as the onnx package has it."""
+        """The model as an object of the onnx package."""
         import onnx
 
         return onnx.load_from_string(bytes(self))
 
     def text(self) -> str:
-        """The graph for a person to read."""
+        """The graph as readable text."""
         with translated():
             return self._program.onnx_text(**self._options.arguments())
 
@@ -116,14 +115,14 @@ class OnnxProgram:
         return f"OnnxProgram(inputs={self.input_names}, outputs={self.output_names})"
 
     def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
-        """Runs the model in ONNX Runtime on the arguments of the PyTorch model; the outputs are in their order.
+        """Runs the model in ONNX Runtime, called like the PyTorch model; returns all outputs in order.
 
-        Each is a tensor, or a list of tensors where the output is a sequence.
+        Each output is a tensor, or a list of tensors for a sequence.
         """
         return run(bytes(self), self.tensors(args, kwargs))
 
     def tensors(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-        """The tensors of a call of the PyTorch model, by the names of the inputs that they are for."""
+        """The tensors of a call of the PyTorch model by the names of inputs."""
         own = self._names.own
         given = {name: value for name, value in self._leaves(args, kwargs) if isinstance(value, torch.Tensor)}
         for name in given:
@@ -135,29 +134,6 @@ class OnnxProgram:
         return {chosen: given[name] for name, chosen in zip(own, self.input_names)}
 
 
-def run(model: bytes | str, tensors: Mapping[str, torch.Tensor], optimizes: bool = True) -> list[Any]:
-    """The outputs of an ONNX model, given as its bytes or its path, on these inputs."""
-    try:
-        session = open_session(model, optimizes=optimizes)
-        names = [i.name for i in session.get_inputs()]
-        missing = [name for name in names if name not in tensors]
-        if missing:
-            text = f"the ONNX model has inputs that the PyTorch model has not: {', '.join(missing)}"
-            raise Error(text, "unsupported")
-        outputs = session.run(None, {name: _array_of(tensors[name]) for name in names})
-    except RuntimeFailure as failure:
-        reason = str(failure).splitlines()[0]
-        raise Error(f"ONNX Runtime cannot run the model: {reason}", "unsupported") from None
-    return [list(map(torch.as_tensor, o)) if isinstance(o, list) else torch.as_tensor(o) for o in outputs]
-
-
-def _array_of(tensor: torch.Tensor) -> Any:
-    tensor = tensor.detach().cpu()
-    if tensor.dtype is torch.bfloat16:
-        raise Error("ONNX Runtime takes no bfloat16 from Python: verify the model in float32", "unsupported")
-    return tensor.contiguous().numpy()
-
-
 def save_verified(
     program: OnnxProgram,
     destination: str | os.PathLike[str] | WritableFile | None,
@@ -165,9 +141,9 @@ def save_verified(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> None:
-    """Writes a model once it is known to compute what the model in PyTorch does, and nothing where it does not."""
+    """Writes a model after it has been compared with PyTorch; if they differ, nothing is written."""
     if not isinstance(destination, str | os.PathLike):
-        verify(bytes(program), program, reference, args, kwargs)
+        prove(bytes(program), program, reference, (args, kwargs))
         if destination is not None:
             program.save(destination)
         return
@@ -177,26 +153,6 @@ def save_verified(
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         made = Path(folder, path.name)  # external data is named after the file
         program.save(made)
-        verify(str(made), program, reference, args, kwargs)
+        prove(str(made), program, reference, (args, kwargs))
         for file in sorted(Path(folder).iterdir(), key=lambda file: file == made):  # the model last
             file.replace(path.parent / file.name)
-
-
-def verify(
-    model: bytes | str,
-    program: OnnxProgram,
-    reference: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> None:
-    """Runs both models on the example; values that differ are an error that says where, and by how much."""
-    exported = program.exported_program
-    prove(
-        model,
-        lambda tensors, optimizes: run(model, tensors, optimizes=optimizes),
-        program.output_names,
-        program.tensors(args, kwargs),
-        reference,
-        (args, kwargs),
-        None if exported is None else exported.graph_module,
-    )

@@ -1,8 +1,8 @@
-"""Whether a program is right at open sizes that its trace did not see: where it may not be, it is tried.
+"""Checks that a program is right at sizes that its trace did not see.
 
-A trace holds at every size at which the questions of the model about its sizes have the same answers, and at which the
-operators give the shapes that the trace says. All else is doubt: the model is traced at such a size itself. It may
-refuse the size, or compute the same; where it computes something else, the program is wrong there.
+A trace holds at every size where the comparisons of sizes have the same answers and the operators have the shapes of
+the trace. At a size where they may not, the model is traced again: it may fail there, or compute the same as the
+program. If it computes something else, the program is wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tonnx._export.interface.proof import CalledRunner
 from tonnx._export.sizes.open_sizes import Call, OpenAxis, OpenSizes, unusual_size
 from tonnx._export.sizes.questions import Question, Questions, is_own_file, place_of, value_at
 from tonnx._export.sizes.replay import ShapesDiffer, fake_mode_of, outputs, require_shapes
-from tonnx._verify import judged_runners
+from tonnx._verify import CompareOptions, compare_runners
 from tonnx._verify.runners import value_of
 
 Program = torch.export.ExportedProgram
@@ -31,7 +31,7 @@ Trace = Callable[[Call], Program]
 
 
 class TracedSizes:
-    """The open axes of an example in the program that was traced at some sizes of them."""
+    """The symbols that the open axes have in a program, and the sizes that it was traced at."""
 
     def __init__(self, program: Program, open_sizes: OpenSizes, sizes: Sequence[int]) -> None:
         self.open_sizes = open_sizes
@@ -56,7 +56,7 @@ class TracedSizes:
         }
 
     def independent(self) -> list[list[Any]]:
-        """The symbols that the others are made of; those that the user gave one name have one size."""
+        """The independent symbols, in groups that the user gave the same name."""
         parts: list[list[Any]] = []
         of_group: dict[int, list[Any]] = {}
         for axis, expression in zip(self.open_sizes.axes, self._expressions):
@@ -73,7 +73,7 @@ class TracedSizes:
         return parts
 
     def sizes_with(self, symbols: Mapping[Any, int]) -> list[int] | None:
-        """The sizes of the axes where these symbols have other values; None where the user rules them out."""
+        """The sizes of the axes at other values of these symbols; None where the user excludes them."""
         values = {**self.symbols_at(self.home), **symbols}
         result = []
         for axis, expression, size in zip(self.open_sizes.axes, self._expressions, self.home):
@@ -84,26 +84,26 @@ class TracedSizes:
         return result
 
     def hold_at(self, sizes: Sequence[int]) -> bool:
-        """Whether no size is one that the trace took for another: equal ones, or ones that depend on others."""
+        """Whether these sizes satisfy the relations that the trace assumed, such as equal sizes."""
         symbols = self.symbols_at(sizes)
         found = [size if e is None else value_at(e, symbols) for e, size in zip(self._expressions, sizes)]
         return all(value is None or value == size for value, size in zip(found, sizes))
 
     def joined_by(self, sizes: Sequence[int], places: Mapping[Any, str]) -> str:
-        """The line that had the trace take a size for another one."""
+        """The line of the model that made the trace relate sizes."""
         symbols = self.symbols_at(sizes)
         for own, expression, size in zip(self._own_symbols, self._expressions, sizes):
             if own in places and value_at(expression, symbols) != size:
                 return places[own]
-        return "a line that nobody knows"
+        return "an unknown line"
 
     def apart(self) -> list[list[int]]:
-        """Sizes where one group alone is one longer, for all groups that the trace made depend on others."""
+        """For each group that the trace made depend on others: sizes where only that group is larger by one."""
         found = [self.with_group_apart(group) for group in range(len(self.open_sizes.roots))]
         return [sizes for sizes in found if sizes is not None]
 
     def moved(self) -> list[int] | None:
-        """Other sizes than 0 and 1 for the symbols that have these, and for what the trace made of them."""
+        """The sizes with larger values for the symbols that are 0 or 1."""
         taken = set(self.home)
         values: dict[Any, int] = {}
         for symbols in self.independent():
@@ -113,7 +113,7 @@ class TracedSizes:
         return self.sizes_with(values)
 
     def with_group_apart(self, group: int) -> list[int] | None:
-        """The sizes where this group alone is one longer, though the trace made it depend on others."""
+        """Sizes where only this group is larger by one; None if the trace did not make it depend on others."""
         members = [i for i, a in enumerate(self.open_sizes.axes) if a.group == group]
         if all(self._own_symbols[i] == self._expressions[i] for i in members) or self._is_alone(members):
             return None
@@ -132,18 +132,18 @@ def _tensor_inputs(program: Program, values: Mapping[str, Any]) -> list[tuple[st
     return [(own, placeholder) for own, placeholder in own_inputs if isinstance(values.get(placeholder), torch.Tensor)]
 
 
-_LARGEST_TRIED = 1 << 20  # a slice of up to 1000000000 elements is no reason to make a tensor of so many
+_LARGEST_TRIED = 1 << 20  # a slice x[:1000000000] is no reason to allocate such a tensor
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """Sizes at which the model and the program that was made of it differ."""
+    """Sizes where the program differs from the model."""
 
     axes: list[OpenAxis]
     size: int
     home: int
     place: str
-    is_bound: bool  # whether all sizes beyond are likely wrong as well
+    is_bound: bool  # whether all sizes beyond it are likely to be wrong too
 
 
 class SizeChecks:
@@ -182,7 +182,7 @@ class SizeChecks:
         yield from traced.apart()
 
     def _candidates(self, symbols: Sequence[Any], home: int) -> list[int]:
-        """0 and 1, and for each question the nearest sizes at which its answer is another."""
+        """0 and 1, and for each comparison the nearest sizes where its answer changes."""
         result = {0, 1}
         for question in [*self._asked, *self._guards]:
             if not question.symbols & set(symbols):
@@ -191,9 +191,9 @@ class SizeChecks:
             numbers |= {2, 2 * home} | {self._home[s] for s in question.symbols if s in self._home}
             near = sorted({n + d for n in numbers for d in (-1, 0, 1)})
             flips = [n for n in near if self._flips_with(question, symbols, n)]
-            # two of them: a slice of 9 is still the whole of 9
+            # two of them: x[:9] is still all of 9 rows
             result |= {*[n for n in flips if n > home][:2], *[n for n in flips if n < home][-2:]}
-        return sorted(result, key=lambda n: abs(n - home))  # so that the first is the bound of what is right
+        return sorted(result, key=lambda n: abs(n - home))  # so that the first wrong size is the bound
 
     def _flips_with(self, question: Question, symbols: Sequence[Any], value: int) -> bool:
         sizes = self._traced.sizes_with(dict.fromkeys(symbols, value))
@@ -202,7 +202,7 @@ class SizeChecks:
     def _flips(self, question: Question, symbols: Mapping[Any, int]) -> bool:
         try:
             now, home = question.answer(symbols), question.answer(self._home)
-        # a question that has no answer there: a size in it would be negative, which PyTorch asserts it is not
+        # no answer: some size would be negative there
         except (ArithmeticError, AssertionError, TypeError, ValueError):
             return True
         return now is not None and home is not None and now != home
@@ -219,7 +219,7 @@ class SizeChecks:
         example = self._traced.open_sizes.example(sizes, rows_differ=True)
         try:
             exact = self._trace(example)
-        except Error:  # the model itself does not take this size
+        except Error:  # the model itself fails at this size
             return None
         is_same = compute_the_same(self._program, exact, example)
         if is_same and not is_joined and not (differs and differs.runs):
@@ -227,7 +227,7 @@ class SizeChecks:
         axes, home = self._traced.open_sizes.axes, self._traced.home
         changed = [i for i, size in enumerate(sizes) if size != home[i]]
         size = sizes[changed[0]]
-        if is_same and size == 0:  # PyTorch gets along with nothing at all; that ONNX does is not worth an error
+        if is_same and size == 0:  # empty tensors work in PyTorch, but are too rare for an error
             warnings.warn(
                 f"where {axes[changed[0]].text} is 0, the exported model may give another result than PyTorch, in "
                 f"{_place_of_node(differs.node) if differs else ''}",
@@ -251,7 +251,7 @@ class SizeChecks:
         return None
 
     def _runs_at_home(self) -> bool:
-        """Whether the graph can be run without values at all: else nothing follows from it."""
+        """Whether the graph can run on fake tensors at all."""
         try:
             require_shapes(self._program, self._home)
         except ShapesDiffer:
@@ -260,11 +260,11 @@ class SizeChecks:
 
 
 def compute_the_same(program: Program, exact: Program, example: Call) -> bool:
-    """Whether a program gives what that of the example itself gives; or that one gives nothing."""
+    """Whether a program computes what the program of these fixed sizes computes, or the latter fails."""
     arguments = pytree.tree_leaves(example)
     try:
         expected = outputs(exact, arguments)
-    except Exception:  # the model itself does not compute anything there
+    except Exception:  # the model itself fails there
         return True
     try:
         got = outputs(program, arguments)
@@ -286,8 +286,8 @@ def _are_close(program: Program, exact: Program, arguments: Sequence[Any]) -> bo
     second = CalledRunner("the program", partial(outputs, program), arguments)
     given = {value.name: value_of(tensor) for value, tensor in zip(first.inputs, first.tensors, strict=True)}
     try:
-        return bool(judged_runners(first, second, given, outputs_only=True))
-    except Error:  # one of them does not run on numbers that are a little off
+        return bool(compare_runners(first, second, given, CompareOptions(outputs_only=True)))
+    except Error:  # one of them fails on slightly different numbers
         return False
 
 
