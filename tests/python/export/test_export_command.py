@@ -189,7 +189,7 @@ def test_a_function_of_a_package_and_a_model_that_is_there(code: str, tmp_path: 
     ("name", "options", "text"),
     [
         ("Nett", [], "{code} has no 'Nett'; it has: Net, "),
-        ("LIMIT", [], "'LIMIT' of {code} is a int, and no class or function"),
+        ("LIMIT", [], "'LIMIT' of {code} is a int, not a class or function"),
         ("Tokens", [], "{code}:Tokens wants rows: --arg rows=..."),
         ("Net", ["--arg", "wide=3"], "{code}:Net has no argument 'wide'; it has: width, kind"),
         ("Net", ["--arg", "wide"], "--arg 'wide' is not of the form name=value"),

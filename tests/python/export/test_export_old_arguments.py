@@ -162,7 +162,7 @@ def test_numbers_are_constants_and_verbose_says_so(capsys: pytest.CaptureFixture
 
     program = tonnx.export(scaled, (torch.ones(2), 3, 0.5), verbose=True)
     text = capsys.readouterr().out
-    assert text.count("constants of the model, because they are no tensors: times = 3, shift = 0.5\n") == 1
+    assert text.count("constants of the model, because they are not tensors: times = 3, shift = 0.5\n") == 1
     assert program.input_names == ["x"]
     assert torch.equal(program(torch.ones(2), 3, 0.5)[0], torch.full((2,), 3.5))
     tonnx.export(scaled, (torch.ones(2), 3, 0.5))

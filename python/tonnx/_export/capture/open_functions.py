@@ -1,7 +1,8 @@
-"""Functions that take sizes as numbers, for which torch.export fixes open ones: others in their place, in a trace."""
+"""Replacements for functions that need sizes as Python numbers, for which torch.export would fix open sizes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ def _is_open(*sizes: Any) -> bool:
 
 
 def _linspace(start: Any, end: Any, steps: Any, **options: Any) -> torch.Tensor | None:
-    """It counts from both ends, so that both are exact."""
+    """Counts from both ends, as PyTorch does, so that both are exact."""
     if not _is_open(steps) or isinstance(start, torch.Tensor) or isinstance(end, torch.Tensor):
         return None
     dtype = options.pop("dtype", None) or torch.get_default_dtype()
@@ -30,7 +31,7 @@ def _affine_grid(theta: torch.Tensor, size: Any, align_corners: bool | None = No
         return None
 
     def places(steps: Any) -> Any:
-        inner = _sym_min(steps - 1, 1) if align_corners else (steps - 1) / steps  # the only one is in the middle
+        inner = _sym_min(steps - 1, 1) if align_corners else (steps - 1) / steps  # a single place is in the middle
         line = _linspace if _is_open(steps) else torch.linspace
         return line(-1, 1, steps, dtype=theta.dtype, device=theta.device) * inner
 
@@ -40,52 +41,38 @@ def _affine_grid(theta: torch.Tensor, size: Any, align_corners: bool | None = No
 
 
 def _is_whole(input: torch.Tensor, kernel_size: Any, padding: Any, dims: int) -> bool:
-    """Whether a window, whose size is open, is all there is."""
+    """Whether the window has open sizes and covers the whole input."""
     sizes = list(kernel_size) if isinstance(kernel_size, tuple | list) else [kernel_size] * dims
     is_padded = any(padding) if isinstance(padding, tuple | list) else padding != 0
     return len(sizes) == dims and _is_open(*sizes) and not is_padded and sizes == list(input.shape[-dims:])
 
 
-def _mean_pool(dims: int) -> Any:
+def _pool(dims: int, names: Sequence[str], reduce: Callable[..., torch.Tensor]) -> Any:
+    """A pool; `names` are those of the parameters after the padding."""
+
     def pool(
-        input: torch.Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
+        input: torch.Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, *rest: Any, **options: Any
     ) -> torch.Tensor | None:
-        if divisor_override is not None or not _is_whole(input, kernel_size, padding, dims):
-            return None
-        return input.mean(tuple(range(-dims, 0)), keepdim=True)
-
-    return pool
-
-
-def _max_pool(dims: int) -> Any:
-    def pool(
-        input: torch.Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
-        ceil_mode: bool = False,
-        return_indices: bool = False,
-    ) -> torch.Tensor | None:
+        given = dict(zip(names, rest)) | options
+        dilation = given.get("dilation", 1)
         is_dense = all(d == 1 for d in (dilation if isinstance(dilation, tuple | list) else [dilation]))
-        if return_indices or not is_dense or not _is_whole(input, kernel_size, padding, dims):
+        if given.get("return_indices") or given.get("divisor_override") is not None or not is_dense:
             return None
-        return input.amax(tuple(range(-dims, 0)), keepdim=True)
+        if not _is_whole(input, kernel_size, padding, dims):
+            return None
+        return reduce(input, tuple(range(-dims, 0)), keepdim=True)
 
     return pool
 
 
-# Each gives None where it need not be replaced.
+_AVERAGE = (("ceil_mode", "count_include_pad", "divisor_override"), torch.mean)
+_MAXIMUM = (("dilation", "ceil_mode", "return_indices"), torch.amax)
+
+
 def _tensor_split(
     input: torch.Tensor, indices_or_sections: Any = None, dim: int = 0, **options: Any
 ) -> tuple[torch.Tensor, ...] | None:
-    """Parts of nearly the same size, or between places: how many there are does not depend on the size."""
+    """Parts of nearly equal size, or parts between indices. Their number does not depend on the size."""
     places = options.get("sections", options.get("indices", indices_or_sections))
     size = input.shape[dim]
     if not _is_open(size) or isinstance(places, torch.Tensor):
@@ -101,18 +88,19 @@ def _tensor_split(
 
 
 def _shape_as_tensor(input: torch.Tensor) -> torch.Tensor:
-    """One tensor also in a trace, where PyTorch gives a tuple of sizes."""
+    """One tensor; in a trace, PyTorch would return a tuple of sizes."""
     if input.dim() == 0:
         return torch.empty(0, dtype=torch.int64)
     return torch.stack([torch.scalar_tensor(size, dtype=torch.int64) for size in input.shape])
 
 
 def _reshape_from_tensor(input: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
-    """PyTorch reads the sizes out of memory, which a tensor of a trace has not."""
+    """PyTorch reads the sizes from memory, which a traced tensor does not have."""
     sizes: Any = [shape[i].item() for i in range(shape.shape[0])]
     return input.reshape(sizes)
 
 
+# Each returns None where PyTorch's own function can be traced.
 OPEN_FUNCTIONS: dict[Any, Any] = {
     torch._shape_as_tensor: _shape_as_tensor,
     torch._reshape_from_tensor: _reshape_from_tensor,
@@ -120,7 +108,7 @@ OPEN_FUNCTIONS: dict[Any, Any] = {
     torch.tensor_split: _tensor_split,
     torch.Tensor.tensor_split: _tensor_split,
     F.affine_grid: _affine_grid,
-    **{getattr(F, f"avg_pool{dims}d"): _mean_pool(dims) for dims in (1, 2, 3)},
-    **{getattr(F, f"max_pool{dims}d"): _max_pool(dims) for dims in (1, 2, 3)},
-    **{getattr(torch, f"max_pool{dims}d"): _max_pool(dims) for dims in (1, 2, 3)},
+    **{getattr(F, f"avg_pool{dims}d"): _pool(dims, *_AVERAGE) for dims in (1, 2, 3)},
+    **{getattr(F, f"max_pool{dims}d"): _pool(dims, *_MAXIMUM) for dims in (1, 2, 3)},
+    **{getattr(torch, f"max_pool{dims}d"): _pool(dims, *_MAXIMUM) for dims in (1, 2, 3)},
 }

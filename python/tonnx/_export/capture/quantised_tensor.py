@@ -1,8 +1,8 @@
 """Tensors that PyTorch quantised (torch.ao.quantization), while a model is traced.
 
-torch.export follows neither their types nor the operators that take them. What stands for one here is a tensor of
-floats, all of which are whole steps of its scale: what moves numbers, or chooses among them, keeps that, and all else
-is rounded to steps again. QuantizeLinear and DequantizeLinear say so in ONNX.
+torch.export supports neither their types nor their operators. Here a tensor of floats stands for a quantised one; every
+element is a multiple of the scale. Operators that only move or select elements keep that property. The results of all
+others are rounded to multiples again, which ONNX writes as QuantizeLinear and DequantizeLinear.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _INTEGERS = {torch.quint8: (0, 255, torch.uint8), torch.qint8: (-128, 127, torch
 
 
 class Steps(NamedTuple):
-    """What a number is a whole multiple of, and which integer is 0."""
+    """Scale and zero point of a quantised tensor, and its type."""
 
     scale: float
     zero_point: int
     dtype: torch.dtype
 
     def integers(self) -> tuple[float, int, int, int, torch.dtype]:
-        """How the operators of torch.ops.quantized_decomposed are told."""
+        """The arguments of the operators of torch.ops.quantized_decomposed."""
         if self.dtype not in _INTEGERS:
             raise Refusal(f"tensors that are quantised to {self.dtype} are not exported", "unsupported")
         return (float(self.scale), int(self.zero_point), *_INTEGERS[self.dtype])
@@ -79,7 +79,7 @@ class Quantised:
 _PROPERTIES = {"shape", "ndim", "device", "requires_grad", "layout", "is_cuda", "is_sparse", "names"}
 _TELLING = {"size", "dim", "numel", "stride", "is_contiguous", "is_floating_point", "get_device"}
 
-# Those that move numbers, or choose among them.
+# Functions that move or select elements.
 _KEEPING = set(
     "view reshape flatten unflatten transpose permute movedim swapaxes contiguous clone detach chunk split "
     "tensor_split narrow select squeeze unsqueeze expand repeat tile unbind flip roll t index_select view_as "
@@ -88,19 +88,19 @@ _KEEPING = set(
     "cpu cuda".split()
 )
 
-# Those whose results PyTorch rounds to the steps of what they are given.
+# Functions whose results PyTorch rounds to the scale of the input.
 _ROUNDING = set(
     "avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d mean interpolate "
     "upsample pad hardtanh hardtanh_ relu6 clamp clamp_ clip leaky_relu leaky_relu_ dropout "
     "dropout2d feature_dropout".split()
 )
 
-# Those whose results have steps of their own: how many there are from 0 to 1, and the integer of 0 among uint8.
+# Functions with a fixed output scale: 1 / scale, and the zero point of uint8.
 _FIXED = {"sigmoid": (256, 0), "hardsigmoid": (256, 0), "tanh": (128, 128)}
 
 
 class Refusal(Error):
-    """What the model does with quantised tensors is the reason, and no other way to trace it would help."""
+    """The model uses quantised tensors in a way that cannot be exported, however it is traced."""
 
 
 def _unsupported(name: str) -> Refusal:
@@ -112,7 +112,7 @@ def _unsupported(name: str) -> Refusal:
 
 
 def computed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What the function gives for quantised tensors."""
+    """The result of a function of PyTorch on quantised tensors."""
     name: str = function.__name__
     if getattr(function, "_qualified_op_name", "").startswith("quantized::"):
         if name not in LAYERS:
@@ -146,14 +146,14 @@ def computed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 def _with_steps(result: Any, steps: Steps) -> Any:
     if isinstance(result, tuple | list):
         return type(result)(_with_steps(each, steps) for each in result)
-    return Quantised(result, steps) if result.is_floating_point() else result  # places of what was chosen
+    return Quantised(result, steps) if result.is_floating_point() else result  # indices of max_pool
 
 
 def _rounded(x: Quantised, result: torch.Tensor) -> Quantised:
     made = on_steps(result, x.steps)
     if result is not x.values:
         return made
-    x.values = made.values  # it was written to
+    x.values = made.values  # in place
     return x
 
 
@@ -167,7 +167,7 @@ def _cat(tensors: Any, dim: int = 0, scale: float | None = None, zero_point: int
 
 
 def _by_name(packet: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """All arguments of the operator, as its schema names them."""
+    """All arguments of the operator by name, with defaults filled in."""
     for overload in packet.overloads():
         schema = getattr(packet, overload)._schema.arguments
         given = {**dict(zip([each.name for each in schema], args)), **kwargs}
@@ -183,7 +183,7 @@ _STEPS = (("output_scale", "output_zero_point"), ("Y_scale_i", "Y_zero_point_i")
 
 
 def _layer(function: Callable[..., torch.Tensor], relu: bool = False) -> Callable[..., Quantised]:
-    """Of an operator that is told the steps of its result; the function takes all other arguments, in their order."""
+    """An operator that takes the scale and zero point of its result; the function takes its other arguments."""
 
     def run(**given: Any) -> Quantised:
         scale, zero_point = next(names for names in _STEPS if given.keys() >= set(names))
@@ -199,18 +199,6 @@ def _batch_norm(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, eps: f
     return F.batch_norm(x, mean, variance, weight, bias, False, 0.0, eps)
 
 
-def _instance_norm(x: Any, weight: Any, bias: Any, eps: float) -> Any:
-    return F.instance_norm(x, weight=weight, bias=bias, eps=eps)
-
-
-def _layer_norm(x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    return F.layer_norm(x, shape, weight, bias, eps)
-
-
-def _group_norm(x: Any, groups: int, weight: Any, bias: Any, eps: float) -> Any:
-    return F.group_norm(x, groups, weight, bias, eps)
-
-
 def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
     if (scale, input_scale) != (1, 1):
         raise _unsupported("quantized::elu")
@@ -218,7 +206,7 @@ def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
 
 
 def _scaled(qa: Quantised, b: float) -> Quantised:
-    """By a number: the steps change, and not the integers."""
+    """Multiplication by a number changes the scale, and not the integers."""
     if not b > 0:
         raise _unsupported("quantized::mul_scalar")
     return Quantised(qa.values * b, qa.steps._replace(scale=qa.steps.scale * b))
@@ -233,7 +221,7 @@ def _linear(x: torch.Tensor, packed: Any) -> torch.Tensor:
 
 
 def _linear_dynamic(X: torch.Tensor, W_prepack: Any, reduce_range: bool) -> torch.Tensor:  # noqa: N803  the schema's
-    """The numbers that it is called with say which steps they are rounded to."""
+    """The scale follows from the smallest and the largest element of the input."""
     x = X
     most = 127.0 if reduce_range else 255.0
     low, high = x.amin().clamp(max=0.0), x.amax().clamp(min=0.0)
@@ -242,10 +230,6 @@ def _linear_dynamic(X: torch.Tensor, W_prepack: Any, reduce_range: bool) -> torc
     zero_point = (-low / scale).round()
     integers = ((x / scale).round() + zero_point).clamp(0.0, most)
     return _linear((integers - zero_point) * scale, W_prepack)
-
-
-def _with_relu(layer: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    return lambda **given: F.relu(layer(**given))
 
 
 def _both(name: str, function: Callable[..., torch.Tensor]) -> dict[str, Callable[..., Any]]:
@@ -261,9 +245,9 @@ LAYERS: dict[str, Callable[..., Any]] = {
     **_both("batch_norm2d", _batch_norm),
     **_both("batch_norm3d", _batch_norm),
     "matmul": _layer(torch.matmul),
-    "layer_norm": _layer(_layer_norm),
-    "group_norm": _layer(_group_norm),
-    "instance_norm": _layer(_instance_norm),
+    "layer_norm": _layer(F.layer_norm),
+    "group_norm": _layer(F.group_norm),
+    "instance_norm": _layer(lambda x, weight, bias, eps: F.instance_norm(x, weight=weight, bias=bias, eps=eps)),
     "hardswish": _layer(F.hardswish),
     "elu": _layer(_elu),
     "leaky_relu": _layer(lambda x, slope, inplace: F.leaky_relu(x, slope)),
@@ -273,5 +257,5 @@ LAYERS: dict[str, Callable[..., Any]] = {
     "cat": lambda qx, dim, scale, zero_point: _cat(qx, dim, scale, zero_point),
     "mul_scalar": _scaled,
     "linear_dynamic": _linear_dynamic,
-    "linear_relu_dynamic": _with_relu(_linear_dynamic),
+    "linear_relu_dynamic": lambda **given: F.relu(_linear_dynamic(**given)),
 }

@@ -8,7 +8,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -37,7 +37,7 @@ Program = torch.export.ExportedProgram
 
 
 def _register_torchvision_shapes() -> None:
-    """torchvision leaves out the shapes of its operators where their compiled kernels are not there."""
+    """torchvision does not register the shapes of its operators where it has no compiled kernels."""
     if "torchvision" not in sys.modules:
         return
     shapes = sys.modules.get("torchvision._meta_registrations")
@@ -51,7 +51,7 @@ def _register_torchvision_shapes() -> None:
 
 @contextmanager
 def _layers_followed(module: nn.Module) -> Iterator[None]:
-    """Layers that torch.export cannot follow, or not as well, do the same in another way."""
+    """Inside, layers that torch.export cannot trace, or traces badly, compute the same in another way."""
     with (
         recurrent_layers_whole(),
         axes_kept(),
@@ -71,7 +71,7 @@ def capture(
     kwargs: Mapping[str, Any],
     shapes: DynamicShapes,
 ) -> Program:
-    """Traces the module; where the first way fails, the other ways that may succeed."""
+    """Traces the module, by other ways where the first one fails."""
     _register_torchvision_shapes()
     tracer = Tracer(module, method)
     with replaced(module, "forward", method) if method else nullcontext(), _layers_followed(module):
@@ -82,7 +82,7 @@ def capture(
         except Refusal:
             raise
         except Error as failure:
-            # what a transform left behind would speak for the model
+            # a failed transform leaves tensors that would make this call fail too
             own = None if is_of_transforms(failure) else _failure_of_call(module, args, kwargs)
             if own is None:
                 raise
@@ -90,7 +90,7 @@ def capture(
 
 
 def _failure_of_call(module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
-    """What the model itself says to the example, where it cannot be called with it; its buffers stay as they are."""
+    """The error of the model itself, if it cannot be called with the example; its buffers are restored."""
     before = [(buffer, buffer.clone()) for buffer in module.buffers()]
     try:
         module(*args, **kwargs)
@@ -105,14 +105,14 @@ def _failure_of_call(module: nn.Module, args: Sequence[Any], kwargs: Mapping[str
 
 
 class Tracer:
-    """The ways in which a module can be traced."""
+    """The ways to trace a module."""
 
     def __init__(self, module: nn.Module, method: Callable[..., Any] | None) -> None:
         self._module = module
         self._method = method
 
     def trace(self, example: Call, shapes: DynamicShapes, strict: bool) -> Program:
-        """The first way that succeeds; `strict` is whether torch's slow analysis of the code is one of them."""
+        """The first way that succeeds; `strict` allows torch's slow analysis of the bytecode as the last one."""
         try:
             return self._traced(example, shapes)
         except Refusal as refusal:
@@ -124,14 +124,14 @@ class Tracer:
                 except NotCarried:
                     raise
                 except Exception as e:
-                    if is_question_on_data(first):  # what had an answer is no reason any more
+                    if is_question_on_data(first):  # `first` was answered; `e` is the next question
                         raise Error(_sentence(e), "unsupported") from e
             raise Error(_sentence(first), "unsupported") from first
 
     def _traced(self, example: Call, shapes: DynamicShapes, strict: bool = False) -> Program:
         args, kwargs = example
         with transforms_ended(), nullcontext() if strict else TensorAccessFollowed(), warnings.catch_warnings():
-            # PyTorch's own layers keep a list of their weights, which is set anew while they are traced
+            # PyTorch's recurrent layers assign a list of their weights while they are traced
             warnings.filterwarnings("ignore", r"The tensor attributes? self\.(\w+\.)*_flat_weights\[")
             program = torch.export.export(self._module, args, kwargs, dynamic_shapes=shapes.shapes, strict=strict)
         return without_transforms(program)
@@ -144,7 +144,7 @@ class Tracer:
             yield lambda: _traced_script(module, example)
             return
         if is_question_on_data(failure):
-            yield lambda: self._traced_with_assumed_sizes(failure, example, shapes)
+            yield lambda: self._traced_within(sizes_assumed(failure), example, shapes)
             return
         if "not a known type" in str(failure):
             yield lambda: self._traced_with_structures(example, shapes)
@@ -155,12 +155,12 @@ class Tracer:
         if not any(shapes.axes.values()):
             if is_of_transforms(failure):
                 yield lambda: self._traced_with_gradients(example, shapes)
-            yield lambda: self._traced_without_failing_branches(example, shapes)
+            yield lambda: self._traced_within(failing_branches_left_out(), example, shapes)
         if strict:
             yield lambda: self._traced(example, shapes, strict=True)
 
-    def _traced_without_failing_branches(self, example: Call, shapes: DynamicShapes) -> Program:
-        with failing_branches_left_out():
+    def _traced_within(self, context: AbstractContextManager[None], example: Call, shapes: DynamicShapes) -> Program:
+        with context:
             return self._traced(example, shapes)
 
     def _traced_with_gradients(self, example: Call, shapes: DynamicShapes) -> Program:
@@ -170,15 +170,10 @@ class Tracer:
         def forward(*args: Any, **kwargs: Any) -> Any:
             return run(*args, **kwargs)
 
-        with replaced(self._module, "forward", forward):
-            return self._traced(example, shapes)
-
-    def _traced_with_assumed_sizes(self, failure: Exception, example: Call, shapes: DynamicShapes) -> Program:
-        with sizes_assumed(failure):
-            return self._traced(example, shapes)
+        return self._traced_within(replaced(self._module, "forward", forward), example, shapes)
 
     def _traced_with_structures(self, example: Call, shapes: DynamicShapes) -> Program:
-        """Registers what the model returns at the moment it returns it, the only place where its type is known."""
+        """Registers the type that the model returns when it returns it, since it is not known before."""
         original = self._method or self._module.forward
 
         @functools.wraps(original)
@@ -188,8 +183,7 @@ class Tracer:
             require_carried(result)
             return result
 
-        with replaced(self._module, "forward", forward):
-            return self._traced(example, shapes)
+        return self._traced_within(replaced(self._module, "forward", forward), example, shapes)
 
 
 def _traced_script(module: torch.jit.ScriptModule, example: Call) -> Program:
@@ -203,7 +197,7 @@ def _traced_script(module: torch.jit.ScriptModule, example: Call) -> Program:
 
 
 def _give_names(program: Program, names: list[str]) -> None:
-    """The inputs are called as the arguments are: PyTorch puts a number behind those that Python has functions of."""
+    """Names the inputs after the arguments; PyTorch appends a number to names of Python builtins."""
     specs = [s for s in program.graph_signature.input_specs if s.kind is InputKind.USER_INPUT]
     nodes = {node.name: node for node in program.graph.nodes}
     if len(specs) != len(names) or not all(isinstance(spec.arg, TensorArgument) for spec in specs):
@@ -225,7 +219,7 @@ _NOISE = re.compile(
 
 
 def _sentence(failure: Exception) -> str:
-    """What torch.export says, without its advice on tools of its own, and the line of the model that it stopped at."""
+    """The message of torch.export without advice on its own tools, and with the line of the model where it failed."""
     lines = []
     for line in str(failure).splitlines():
         if _NOISE.match(line.strip()):
@@ -248,7 +242,7 @@ def _sentence(failure: Exception) -> str:
 
 
 def _place_in_model(failure: Exception) -> str:
-    """The innermost line that is neither of torch nor of tonnx."""
+    """The innermost line of code that belongs neither to torch nor to tonnx."""
     place = ""
     for frame in traceback.extract_tb(failure.__traceback__):
         if not is_own_file(frame.filename):

@@ -1,4 +1,4 @@
-"""Names of inputs and outputs: the path of each tensor through tuples, dicts and other structures, `batch.pair.0`."""
+"""Names of inputs and outputs: the path of each tensor through tuples, dicts and other structures (`batch.pair.0`)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _CACHE_FIELDS = {"key_cache": "key", "value_cache": "value"}
 
 
 def _cache_paths(fields: Sequence[str], children: Sequence[Any]) -> list[tuple[str, ...]]:
-    """The cache of transformers holds a list of keys and one of values; users think of it layer by layer."""
+    """Names a cache of transformers, which holds a list of keys and a list of values, layer by layer."""
     return [(str(i), _CACHE_FIELDS[f]) for f, child in zip(fields, children) for i in range(len(_children(child)))]
 
 
@@ -60,7 +60,7 @@ def paths_of(spec: Any) -> list[tuple[str, ...]]:
 
 
 def paths_of_inputs(in_spec: Any, positional: Sequence[str] | None) -> list[tuple[str, ...]]:
-    """The paths of the leaves of (args, kwargs): arguments by the names of the parameters they are passed to."""
+    """The paths of the leaves of (args, kwargs), beginning with the names of parameters."""
     args, kwargs = _children(in_spec)
     arguments = _children(args)
     names = list(positional or [])[: len(arguments)]
@@ -70,7 +70,7 @@ def paths_of_inputs(in_spec: Any, positional: Sequence[str] | None) -> list[tupl
 
 
 def positional_names_of(exported: torch.export.ExportedProgram) -> list[str]:
-    """The parameters that the program was given arguments for without naming them."""
+    """The names of the parameters whose arguments were positional when the program was exported."""
     call = exported.module_call_graph[0].signature if exported.module_call_graph else None
     if call is None:
         return []
@@ -101,19 +101,23 @@ def _replaced(default: list[str], chosen: Sequence[str] | None, what: str) -> li
             f"{what}_names has {len(chosen)} names, but {len(default)} {what}s of the model are {kinds}: {there}",
             "unsupported",
         )
-    twice = next((name for i, name in enumerate(chosen) if name in chosen[:i]), None)
-    if twice is not None:
-        raise Error(f"{what}_names has '{twice}' twice", "unsupported")
+    _require_distinct(chosen, what)
     return [*chosen, *default[len(chosen) :]]
 
 
+def _require_distinct(names: Sequence[str], what: str) -> None:
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        raise Error(f"{what}_names has '{twice}' twice", "unsupported")
+
+
 def chosen_inputs(own: list[str], input_names: Sequence[str] | None) -> list[str]:
-    """The names of inputs: the user's, and their own where there are fewer of those."""
+    """The names of inputs: the user's, then the model's own."""
     return unique(_replaced(own, input_names, "input"), set())
 
 
 def chosen_outputs(own: list[str], output_names: Sequence[str] | None, inputs: Sequence[str]) -> list[str]:
-    """The names of outputs, apart from those of the inputs."""
+    """The names of outputs, which differ from those of the inputs."""
     taken = set(inputs)
     outputs = _replaced([_apart(name, taken) for name in own], output_names, "output")
     clash = next((name for name in output_names or () if name in taken), None)
@@ -128,7 +132,7 @@ def _joined(path: tuple[str, ...], root: str) -> str:
 
 @dataclass(frozen=True)
 class Interface:
-    """The inputs and outputs of the file: what the model calls its inputs, and what ONNX calls all of them."""
+    """The model's own names of its inputs, and the names of inputs and outputs in ONNX."""
 
     own: list[str]
     inputs: list[str]
@@ -136,7 +140,7 @@ class Interface:
 
 
 class InterfaceNames:
-    """The names that inputs and outputs get in ONNX: of the tensors, and of all leaves, as the core wants them."""
+    """The names of inputs and outputs in ONNX: those of tensors, and those of all leaves for the core."""
 
     def __init__(
         self,
@@ -172,14 +176,14 @@ class InterfaceNames:
 
 
 def _is_carried(argument: Any) -> bool:
-    """Whether what a model returns is an output of the file: numbers are, also those that never change; None is not."""
+    """Whether a result is an output in ONNX: tensors and numbers are, None is not."""
     return not isinstance(argument, ConstantArgument) or argument.value is not None
 
 
 def _weight_names(
     exported: torch.export.ExportedProgram, inputs: Sequence[str], input_names: Sequence[str]
 ) -> dict[str, str]:
-    """Names behind those of the inputs: of the weights that the graph uses, in the order of the state dict."""
+    """The names after those of the inputs, for the weights that the graph uses, in the order of the state dict."""
     if isinstance(input_names, str) or len(input_names) <= len(inputs):
         return {}
     used = {node.name for node in exported.graph.nodes if node.users}
@@ -195,14 +199,12 @@ def _weight_names(
             f"{len(weights)} weights: {there}",
             "unsupported",
         )
-    twice = next((name for i, name in enumerate(input_names) if name in input_names[:i]), None)
-    if twice is not None:
-        raise Error(f"input_names has '{twice}' twice", "unsupported")
+    _require_distinct(input_names, "input")
     return dict(zip(weights, surplus))
 
 
 def _apart(name: str, inputs: set[str]) -> str:
-    """A result that is called as an input: the cache comes back as `present.0.key`, others as `output.x`."""
+    """Renames an output that has the name of an input: to `present.0.key` for caches, to `output.x` for others."""
     if name not in inputs:
         return name
     return (
@@ -211,13 +213,13 @@ def _apart(name: str, inputs: set[str]) -> str:
 
 
 def _merged(leaves: list[str], is_value: list[bool], names: list[str]) -> list[str]:
-    """A name for each leaf of a structure: those that are constants keep their own."""
+    """The names of all leaves: those of values from `names`, those of constants their own."""
     chosen = iter(names)
     return [next(chosen) if value else leaf for leaf, value in zip(leaves, is_value)]
 
 
 def _is_positional(spec: Any) -> bool:
-    """Whether the elements of a result are known by their places alone."""
+    """Whether the elements of a result have no names."""
     if spec.type is None:
         return False
     return _child_names(spec, len(_children(spec))) == [str(i) for i in range(len(_children(spec)))] and not (

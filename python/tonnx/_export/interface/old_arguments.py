@@ -1,4 +1,4 @@
-"""Arguments as versions of torch.onnx.export had them: in their places, under their names, with what they meant."""
+"""Accepts the arguments of all versions of torch.onnx.export, by position and by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ R = TypeVar("R")
 OperatorExportTypes = torch._C._onnx.OperatorExportTypes
 _FORMS = {"ONNX": None, "ONNX_FALLTHROUGH": "own", "ONNX_ATEN_FALLBACK": "aten"}
 
-# What came behind the file, in the order of torch 1.9; from 1.10 on `operator_export_type` is in the place of `aten`.
+# The parameters after the file, in the order of torch 1.9. From 1.10 on, `operator_export_type` replaces `aten`.
 _FIRST = ("export_params", "verbose", "training", "input_names", "output_names")
 _ORDER_OF_1_9 = (
     *_FIRST,
@@ -47,15 +47,15 @@ _ORDER_OF_1_10 = (
     "export_modules_as_functions",
 )
 
-# The values that ask for nothing, and what replaces the others; None: every value asks for nothing.
+# Values without an effect, and what replaces others. None: no value has an effect.
 _WITHOUT_EFFECT: dict[str, tuple[tuple[object, ...] | None, str]] = {
     "artifacts_dir": (None, ""),
     "autograd_inlining": (None, ""),
     "dynamo": (None, ""),
-    "enable_onnx_checker": (None, ""),  # what is written passes the check
-    "example_outputs": (None, ""),  # scripts are read, and need no example of what they give
+    "enable_onnx_checker": (None, ""),  # written models pass the check
+    "example_outputs": (None, ""),  # scripts are read, not traced
     "fallback": (None, ""),
-    "_retain_param_name": ((None, True), "input_names names the weights behind the inputs"),
+    "_retain_param_name": ((None, True), "input_names names the weights after the inputs"),
     "aten": ((None, False), "operator_export_type=OperatorExportTypes.ONNX_ATEN_FALLBACK is what there is of it"),
     "export_raw_ir": ((None, False), "print(torch.export.export(model, args)) shows the graph before it is ONNX"),
     "google_printer": ((None, False), "print(onnx.printer.to_text(program.model_proto)) writes the text of onnx"),
@@ -70,7 +70,7 @@ _OLD_NAMES = {"strip_doc_string": "source_lines", "use_external_data_format": "e
 
 
 def takes_old_arguments(export: Callable[P, R]) -> Callable[P, R]:
-    """The function, for calls of any version of torch.onnx.export: it gets the arguments that it has itself."""
+    """Translates calls written for any version of torch.onnx.export to the function's own arguments."""
     known = [name for name in inspect.signature(export).parameters if name != "others"]
 
     @functools.wraps(export)
@@ -82,7 +82,7 @@ def takes_old_arguments(export: Callable[P, R]) -> Callable[P, R]:
 
 
 def _named(positional: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments behind the file by their names."""
+    """Positional arguments after the file, by name."""
     at = len(_FIRST)
     is_newer = len(positional) > at and isinstance(positional[at], OperatorExportTypes)
     order = _ORDER_OF_1_10 if is_newer else _ORDER_OF_1_9
@@ -122,7 +122,7 @@ def _renamed(named: dict[str, Any], known: Sequence[str]) -> dict[str, Any]:
 
 
 def _form_of(kind: Any) -> str | None:
-    """What becomes of operators without a conversion: None where they are an error."""
+    """How operators without a conversion are written; None if they are errors."""
     if kind is None:
         return None
     name = getattr(kind, "name", str(kind))

@@ -30,7 +30,7 @@ _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 @dataclass(frozen=True)
 class Signature:
-    """What is needed of an operator's schema, read once: reading it through torch is slow."""
+    """The parts of an operator's schema that are needed, cached because torch is slow at reading it."""
 
     arguments: list[tuple[str, bool, Any]]
     returns: list[Any]
@@ -74,7 +74,7 @@ def target_text(target: Any) -> str:
 
 
 class ProgramGraph:
-    """One graph of the program, or a branch or body in it, while it is written."""
+    """Writes one graph of the program: the top one, a branch or a body."""
 
     def __init__(self, program: Program, module: GraphModule) -> None:
         self.program = program
@@ -125,7 +125,7 @@ class ProgramGraph:
     def _constant_input(self, value: Any) -> Json:
         try:
             return self.argument(value)
-        except Error:  # nothing in the graph uses such a value: what it was is only a text
+        except Error:  # no node uses such a value: any text will do
             return {"as_string": str(value)}
 
     def _output(self, node: Node) -> None:
@@ -172,7 +172,7 @@ class ProgramGraph:
         )
 
     def outputs_of(self, node: Node) -> list[Json]:
-        """Enters what the node returns into the graph."""
+        """Defines the values that the node returns."""
         value = node.meta.get("val")
         if isinstance(node.target, torch._ops.OpOverload):
             return self._outputs_of_operator(node, signature_of(node.target), value)
@@ -194,7 +194,7 @@ class ProgramGraph:
         return result
 
     def _element_names(self, node: Node, user_of: dict[Any, Node] | None = None) -> Callable[[Any], str]:
-        """The name of each element of what the node returns: that of the getitem that takes it."""
+        """The name of each element of the result: that of the getitem that selects it."""
         elements: dict[Any, Node] = {}
         for user in node.users:
             if user.target is not operator.getitem:
@@ -233,15 +233,7 @@ class ProgramGraph:
         return result
 
     def _list_output(self, node: Node, value: Sequence[Any]) -> Json:
-        users: dict[Any, Node] = {}
-        name_of = self._element_names(node, users)
-        tensors = []
-        for i, element in enumerate(value):
-            argument = self.define(name_of(i), element)
-            if i in users:
-                self.arguments[users[i]] = argument
-            tensors.append(argument["as_tensor"])
-        return {"as_tensors": tensors}
+        return {"as_tensors": [argument["as_tensor"] for argument in self._outputs_of_call(node, value)]}
 
     def _nested_list_output(self, node: Node, index: int, user: Node | None, value: Sequence[Any]) -> Json:
         if user is not None:
@@ -254,7 +246,7 @@ class ProgramGraph:
         return argument
 
     def define(self, name: str, value: Any) -> Json:
-        """Enters a value of the graph; the answer is how an argument names it."""
+        """Defines a value of the graph; returns it as an argument."""
         if isinstance(value, torch.Tensor):
             self.tensor_values[name] = self.program.tensor_meta(value)
             return {"as_tensor": {"name": name}}
@@ -276,7 +268,7 @@ class ProgramGraph:
         raise Error(f"'{name}' is a {type(value).__name__}, which ONNX has no type for", "unsupported")
 
     def argument(self, value: Any, kind: Any = None) -> Json:
-        """An argument of a node, as the union of the schema that holds it."""
+        """An argument of a node, as the tagged union of the schema."""
         if isinstance(value, Node):
             return self._node_argument(value)
         simple = SIMPLE_ARGUMENTS.get(type(value))

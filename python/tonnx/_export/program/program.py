@@ -1,4 +1,4 @@
-"""A torch.export.ExportedProgram as the text and the memory that the core reads: the JSON of a .pt2, without a copy."""
+"""Writes a torch.export.ExportedProgram for the core: the JSON of a .pt2, and the addresses of the weights."""
 
 from __future__ import annotations
 
@@ -35,29 +35,23 @@ from tonnx._export.symbolic.registry import Symbolic, find_symbolic
 
 @dataclass(frozen=True)
 class ProgramOptions:
-    """What the user wants otherwise than the model has it."""
+    """How a program is written."""
 
+    opset: int = 0  # for symbolics
+    functions: Mapping[Any, FunctionCall] = field(default_factory=dict)  # that symbolics write, by operator
+    source_lines: bool = True
     weight_names: Mapping[str, str] = field(default_factory=dict)  # by the names of the state dict
-    as_they_are: frozenset[str] = frozenset()  # operators that become nodes without a conversion
-    form: str = ""  # "own" or "aten": which nodes these are
+    as_they_are: frozenset[str] = frozenset()  # operators that are written without a conversion
+    form: str = ""  # "own" or "aten": how these are written
 
 
 class Program:
-    """An exported program while it is written for the core."""
+    """An exported program while it is written."""
 
-    def __init__(
-        self,
-        exported: torch.export.ExportedProgram,
-        opset: int = 0,
-        functions: Mapping[Any, FunctionCall] | None = None,
-        source_lines: bool = True,
-        options: ProgramOptions | None = None,
-    ) -> None:
-        self._options = options or ProgramOptions()
-        self._paths = SourcePaths() if source_lines else None
+    def __init__(self, exported: torch.export.ExportedProgram, options: ProgramOptions) -> None:
         self.exported = exported
-        self.opset = opset
-        self.functions = functions or {}
+        self._options = options
+        self._paths = SourcePaths() if options.source_lines else None
         self._symbolics: dict[Any, Symbolic | None] = {}
         self.expressions = Expressions()
         self.storages = Storages()
@@ -68,24 +62,25 @@ class Program:
         self._metas = TensorMetas(self.expressions)
 
     def write_custom(self, graph: ProgramGraph, node: Node) -> bool:
-        """Writes a call for which the user says what it is in ONNX; false where there is no such thing."""
+        """Writes a call that the user has a symbolic for; false where there is none."""
         target: Any = node.target
+        opset = self._options.opset
         if target not in self._symbolics:
             is_operator = isinstance(target, torch._ops.OpOverload)
-            self._symbolics[target] = find_symbolic(target._schema.name, self.opset) if is_operator else None
+            self._symbolics[target] = find_symbolic(target._schema.name, opset) if is_operator else None
         symbolic = self._symbolics[target]
         if symbolic is not None:
-            write_operator(graph, node, symbolic, self.opset)
-        elif target in self.functions:
-            write_function(graph, node, self.functions[target], self.opset)
+            write_operator(graph, node, symbolic, opset)
+        elif target in self._options.functions:
+            write_function(graph, node, self._options.functions[target], opset)
         elif isinstance(target, torch._ops.OpOverload) and name_of(target) in self._options.as_they_are:
-            write_as_it_is(graph, node, self._options.form, self.opset)
+            write_as_it_is(graph, node, self._options.form, opset)
         else:
             return False
         return True
 
     def alias(self, node: Node, first: Node) -> None:
-        """A second getitem of one element is the same value as the first."""
+        """Makes a second getitem of an element the same value as the first one."""
         if node is not first:
             self.aliases[node] = first
 
@@ -134,7 +129,7 @@ class Program:
         self.constants[name] = self._payload(name, tensor, False)
 
     def lift(self, graph: ProgramGraph, node: Node, tensor: torch.Tensor) -> Json:
-        """Makes a tensor that is an attribute of the graph a constant input, as torch.export does with the others."""
+        """Makes a tensor attribute of the graph a constant input, as torch.export does with most."""
         if graph.module is not self.exported.graph_module:
             raise Error(
                 f"the tensor '{node.target}' is made inside a branch or body; make it outside and pass it in",
@@ -188,7 +183,7 @@ class Program:
         return self._options.weight_names.get(target, target)
 
     def _output_spec(self, spec: OutputSpec, argument: Json) -> Json:
-        """The graph says which value it is: the name in the signature may be that of one that is the same."""
+        """`argument` is from the graph: the signature may name another value that is equal."""
         kind = spec.kind
         if kind is OutputKind.USER_OUTPUT:
             return {"user_output": {"arg": argument}}
@@ -241,12 +236,9 @@ def _range_json(bounds: Any) -> Json:
 def program_json(
     exported: torch.export.ExportedProgram,
     extra: Mapping[str, Json] | None = None,
-    opset: int = 0,
-    functions: Mapping[Any, FunctionCall] | None = None,
-    source_lines: bool = True,
     options: ProgramOptions | None = None,
 ) -> tuple[bytes, dict[str, Storage]]:
-    """The program as the bytes and the storages that `_core.Program.read` takes."""
-    program = Program(exported, opset, functions, source_lines, options)
+    """The arguments of `_core.Program.read`: the JSON, and the storages by their keys."""
+    program = Program(exported, options or ProgramOptions())
     text = json.dumps(program.json(extra or {}), separators=(",", ":"), allow_nan=False)
     return text.encode(), program.storages.entries

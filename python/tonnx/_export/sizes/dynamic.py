@@ -1,4 +1,4 @@
-"""dynamic_axes and dynamic_shapes: what torch.export is told, and the names that the symbols get in ONNX."""
+"""dynamic_axes and dynamic_shapes as an argument of torch.export, and the names of the symbols in ONNX."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch.export import Dim
+from torch.export.dynamic_shapes import _tree_map_with_path
 from torch.utils import _pytree as pytree
 
 from tonnx._error import Error, nearest
@@ -24,7 +25,7 @@ class Axis:
 
     label: str | None
     required: bool
-    dim: str | None = None  # axes of one dim have one size; None: a size of its own
+    dim: str | None = None  # axes with the same dim have the same size; None: independent
     scale: int = 1
     offset: int = 0
     minimum: int = 0  # of the dim
@@ -33,23 +34,23 @@ class Axis:
 
 @dataclass
 class DynamicShapes:
-    """The argument of torch.export, and what was asked of each input, by its name."""
+    """The argument of torch.export, and the dynamic axes of each input by its name."""
 
     shapes: Any = None
     axes: dict[str, dict[int, Axis]] = field(default_factory=dict)
     output_labels: dict[str, dict[int, str]] = field(default_factory=dict)
     asked_by: str = "dynamic_shapes"
-    dims: dict[str, dict[int, Any]] = field(default_factory=dict)  # those in `shapes`, by the names of the inputs
-    fixed_by: dict[tuple[str, int], str] = field(default_factory=dict)  # lines of the model that make a size a number
+    dims: dict[str, dict[int, Any]] = field(default_factory=dict)  # as in `shapes`, by the names of the inputs
+    fixed_by: dict[tuple[str, int], str] = field(default_factory=dict)  # lines of the model that fix a size
 
     def close(self, name: str, axis: int) -> None:
-        """Leaves an axis at the size of the example."""
+        """Fixes an axis at the size of the example."""
         del self.axes[name][axis]
         self.dims[name][axis] = None
 
 
 def leaves_of(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The values of a call with their names, in the order in which the exported program has them."""
+    """The values of a call with their names, in the order of the exported program."""
     values, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
     if isinstance(model, torch.export.ExportedProgram):
         names = positional_names_of(model)
@@ -60,7 +61,7 @@ def leaves_of(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> lis
 
 def _positional_names(model: Any, count: int) -> list[str]:
     names: list[str] = []
-    for name, parameter in inspect.signature(_callable_of(model)).parameters.items():
+    for name, parameter in inspect.signature(callable_of(model)).parameters.items():
         if parameter.kind is parameter.VAR_POSITIONAL:
             names += [f"{name}_{i}" for i in range(count - len(names))]
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
@@ -68,13 +69,13 @@ def _positional_names(model: Any, count: int) -> list[str]:
     return names[:count]
 
 
-def _callable_of(model: Any) -> Any:
+def callable_of(model: Any) -> Any:
     return model.forward if isinstance(model, torch.nn.Module) else model
 
 
 def combined(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments by the names of the parameters, as torch.export sees them."""
-    return dict(inspect.signature(_callable_of(model)).bind(*args, **kwargs).arguments)
+    """The arguments by the names of the parameters, as torch.export has them."""
+    return dict(inspect.signature(callable_of(model)).bind(*args, **kwargs).arguments)
 
 
 def _checked_axis(axis: int, tensor: torch.Tensor, name: str, what: str = "input") -> int:
@@ -91,7 +92,7 @@ def from_dynamic_axes(
     input_names: Sequence[str] | None,
     output_names: Sequence[str] | None,
 ) -> DynamicShapes:
-    """The old form: the name of an input or output, and its axes as a list, or as a dict with a name for each."""
+    """`dynamic_axes`: for each input or output, by name, a list of axes or a dict from axes to names."""
     leaves = [(n, v) for n, v in leaves_of(model, args, kwargs) if isinstance(v, torch.Tensor)]
     result = _asked_axes(leaves, dynamic_axes, input_names)
     if output_names is not None:
@@ -100,7 +101,7 @@ def from_dynamic_axes(
         require_outputs(result, [*chosen, *own[len(chosen) :]], output_names)
     per_tensor = {id(tensor): result.dims[name] for name, tensor in leaves if name in result.dims}
     if per_tensor:
-        result.shapes = _shapes_of_tree(combined(model, args, kwargs), per_tensor)
+        result.shapes = _tree_map_with_path(lambda path, leaf: per_tensor.get(id(leaf)), combined(model, args, kwargs))
     return result
 
 
@@ -130,7 +131,7 @@ def from_program(
     dynamic_shapes: Any,
     input_names: Sequence[str] | None,
 ) -> DynamicShapes:
-    """What is asked of a program that was exported before: its open sizes get names, and no others become open."""
+    """For a program that is exported already: names its open sizes, and opens no others."""
     if dynamic_shapes:
         raise Error(
             "dynamic_shapes is for a model that is traced now; the open sizes of an ExportedProgram are those that it "
@@ -144,7 +145,7 @@ def from_program(
 
 
 def require_outputs(asked: DynamicShapes, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-    """What is not the name of an input is that of an output."""
+    """Throws where dynamic_axes names neither an input nor an output."""
     for key in asked.output_labels:
         if key not in outputs:
             known = nearest(key, [*inputs, *outputs])
@@ -159,14 +160,8 @@ def _axis_labels(key: str, axes: Any) -> dict[int, str]:
     raise TypeError(f"dynamic_axes['{key}'] is a list of axes or a dict of their names, not {type(axes).__name__}")
 
 
-def _shapes_of_tree(arguments: dict[str, Any], per_tensor: Mapping[int, Any]) -> Any:
-    from torch.export.dynamic_shapes import _tree_map_with_path
-
-    return _tree_map_with_path(lambda path, leaf: per_tensor.get(id(leaf)), arguments)
-
-
 def as_tree(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_shapes: Any) -> Any:
-    """What torch.export takes in place of a structure of dims, as such a structure."""
+    """A torch.export.ShapesCollection or AdditionalInputs as a structure of dims; other values unchanged."""
     if not hasattr(dynamic_shapes, "dynamic_shapes"):
         return dynamic_shapes
     return dynamic_shapes.dynamic_shapes(model, tuple(args), dict(kwargs))
@@ -175,9 +170,8 @@ def as_tree(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_
 def from_dynamic_shapes(
     model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic_shapes: Any
 ) -> DynamicShapes:
-    """The new form, in which a string may stand where torch.export wants a Dim."""
+    """`dynamic_shapes`, where a string may replace a Dim of torch.export."""
     from torch._dynamo.exc import UserError
-    from torch.export.dynamic_shapes import _tree_map_with_path
 
     if not isinstance(dynamic_shapes, Mapping | list | tuple):
         return DynamicShapes(dynamic_shapes)
@@ -208,18 +202,14 @@ def from_dynamic_shapes(
 
 
 def _completed(arguments: dict[str, Any], shapes: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters that dynamic_shapes does not name are static."""
-    from torch.export.dynamic_shapes import _tree_map_with_path
-
+    """Adds the parameters that dynamic_shapes does not name, as static ones."""
     for name in shapes:
         if name not in arguments:
             known = nearest(str(name), arguments)
             raise Error(f"dynamic_shapes names '{name}', but the arguments of the model are {known}", "unsupported")
 
-    def static(value: Any) -> Any:
-        return _tree_map_with_path(lambda path, leaf: None, value)
-
-    return {name: shapes[name] if name in shapes else static(value) for name, value in arguments.items()}
+    static = {name: _tree_map_with_path(lambda path, leaf: None, value) for name, value in arguments.items()}
+    return {**static, **shapes}
 
 
 def _is_dynamic(dim: Any) -> bool:
@@ -241,16 +231,16 @@ def _axis_of(dim: Any) -> Axis:
 
 
 def _bounds(dim: Any) -> tuple[int, float]:
-    """The least and the greatest size that the user allows."""
+    """The smallest and the largest size that the user allows."""
     low, high = getattr(dim, "min", None), getattr(dim, "max", None)
     return low if isinstance(low, int) else 0, high if isinstance(high, int) else math.inf
 
 
 def relaxed(shapes: DynamicShapes) -> DynamicShapes | None:
-    """The same request with sizes that torch.export may relate to one another; None where it is that already.
+    """The same request with sizes that torch.export may relate to each other; None where it already is.
 
-    A Dim promises that every size in its range works by itself; a model that needs two equal sizes, or an even one,
-    breaks the promise, though it is dynamic.
+    A Dim promises that every size in its range works independently. A model that needs two equal sizes, or an even
+    size, breaks that promise although it is dynamic.
     """
     found = False
 
@@ -284,7 +274,7 @@ def _require_dynamic(own: str, name: str, axis: int, size: Any, asked: DynamicSh
 
 
 def symbol_names(exported: torch.export.ExportedProgram, names: InterfaceNames, asked: DynamicShapes) -> dict[str, str]:
-    """The user's names of the symbols; an axis that had to be dynamic and is not is an error."""
+    """The user's names for symbols; throws where an axis is static although it was asked to be dynamic."""
     require_outputs(asked, names.inputs, names.outputs)
     values = {n.name: n.meta.get("val") for n in exported.graph.nodes if n.op == "placeholder"}
     result: dict[str, str] = {}

@@ -1,10 +1,10 @@
-"""len(), int() and float() that leave open sizes open: Python's own make numbers of them."""
+"""len(), int() and float() that keep open sizes symbolic; Python's own return numbers."""
 
 from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -18,49 +18,32 @@ def _length(value: Any) -> Any:
     return value.shape[0] if isinstance(value, torch.Tensor) and value.dim() else builtins.len(value)
 
 
-class _IntType(type):
-    """Stands for the type `int` wherever a model asks for it, but does not make a number of a size."""
+def _type_like(plain: type, symbolic: type, convert: Callable[[Any], Any], constructor: str) -> type:
+    """Replaces the type `int` or `float` in the code of a model; int(size) stays symbolic."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        is_size = len(args) == 1 and not kwargs and isinstance(args[0], torch.SymInt | torch.SymFloat)
-        return torch.sym_int(args[0]) if is_size else builtins.int(*args, **kwargs)  # type: ignore[no-untyped-call]
+    class Kind(type):
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            is_size = len(args) == 1 and not kwargs and isinstance(args[0], torch.SymInt | torch.SymFloat)
+            return convert(args[0]) if is_size else plain(*args, **kwargs)
 
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, builtins.int | torch.SymInt)
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, (plain, symbolic))
 
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, builtins.int)
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return issubclass(subclass, plain)
 
-
-class _Int(metaclass=_IntType):
-    from_bytes = builtins.int.from_bytes
-
-
-class _FloatType(type):
-    """The same for `float`."""
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        is_size = len(args) == 1 and not kwargs and isinstance(args[0], torch.SymInt | torch.SymFloat)
-        return torch.sym_float(args[0]) if is_size else builtins.float(*args, **kwargs)  # type: ignore[no-untyped-call]
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, builtins.float | torch.SymFloat)
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, builtins.float)
+    return Kind(plain.__name__, (), {constructor: getattr(plain, constructor)})
 
 
-class _Float(metaclass=_FloatType):
-    fromhex = builtins.float.fromhex
-
-
+_INT = _type_like(int, torch.SymInt, torch.sym_int, "from_bytes")
+_FLOAT = _type_like(float, torch.SymFloat, torch.sym_float, "fromhex")
 LENGTHS: Mapping[str, Any] = {"len": _length}
-NUMBERS: Mapping[str, Any] = {"len": _length, "int": _Int, "float": _Float}
+NUMBERS: Mapping[str, Any] = {"len": _length, "int": _INT, "float": _FLOAT}
 
 
 @contextmanager
 def sizes_left_open(packages: Collection[str], functions: Mapping[str, Any]) -> Iterator[None]:
-    """Inside, the modules of these packages have these functions in place of Python's."""
+    """Inside, the modules of these packages use these functions in place of Python's."""
     with ExitStack() as stack:
         for module_name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)

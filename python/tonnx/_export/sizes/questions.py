@@ -1,6 +1,6 @@
-"""What the Python code of a model asks about open sizes while it is traced, and where it makes a number of one.
+"""Records the comparisons that the Python code of a model makes on open sizes, and where it fixes a size.
 
-torch.export takes an open size to be neither 0 nor 1: it answers `x.shape[0] == 1` with no, and tells nobody.
+torch.export assumes that an open size is neither 0 nor 1: `x.shape[0] == 1` is False in a trace, without a warning.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from tonnx._replaced import replaced
 
 _TORCH = f"{Path(torch.__file__).parent}{os.sep}"
-_MODULES_OF_TORCH = (f"{_TORCH}nn{os.sep}", f"{_TORCH}functional.py")  # written as a user's own code is
+_MODULES_OF_TORCH = (f"{_TORCH}nn{os.sep}", f"{_TORCH}functional.py")  # Python code like that of users
 _TONNX = f"{Path(__file__).parents[2]}{os.sep}"
 _TRACER = str(Path(__file__).parents[1] / "capture" / "tracer.py")  # what calls torch.export
 _COMPARISONS = {f"__{name}__": getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
 
 
 def is_own_file(path: str) -> bool:
-    """Whether a file is one of torch or tonnx, or code that these make; what is typed into Python is the user's own."""
+    """Whether a file belongs to torch or tonnx, or is code that they generate."""
     return path.startswith(
         (_TORCH, _TONNX, "<string>", "<eval_with_key>", "<frozen ", "<torch_package", "<__array_function__")
     )
@@ -46,7 +46,7 @@ def package_of(frame: FrameType) -> str:
 
 
 def _asking_frame() -> FrameType | None:
-    """The model's code that runs; a module of torch where the model has no code of its own."""
+    """The innermost frame of the model's code, or of a module of torch if there is none."""
     module_of_torch = None
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename != _TRACER:
@@ -60,7 +60,7 @@ def _asking_frame() -> FrameType | None:
 
 
 def asking_place() -> str:
-    """The line that is running of the model's code."""
+    """The line of the model's code that is running."""
     frame = _asking_frame()
     return "" if frame is None else place_of(frame.f_code.co_filename, frame.f_lineno)
 
@@ -69,7 +69,7 @@ Symbols = Mapping[Any, int]
 
 
 def value_at(expression: Any, symbols: Symbols) -> Any:
-    """An expression where the symbols have these values; None where it depends on more than them."""
+    """The value of an expression at these values of the symbols; None where it depends on others too."""
     if not isinstance(expression, sympy.Basic):
         return expression
     result = expression.xreplace({symbol: sympy.Integer(value) for symbol, value in symbols.items()})
@@ -80,22 +80,22 @@ def value_at(expression: Any, symbols: Symbols) -> Any:
 
 @dataclass(frozen=True)
 class Question:
-    """A comparison of sizes."""
+    """A comparison of sizes in the code of the model."""
 
     compare: Callable[[Any, Any], Any]
     left: Any
     right: Any
     place: str
-    is_number: bool = False  # nobody compared: the trace took what is left for the number
+    is_number: bool = False  # the trace assumed that `left` is the number `right`, without a comparison
 
     def answer(self, sizes: Symbols) -> bool | None:
-        """The answer at these sizes of the symbols; None where it depends on something else."""
+        """The answer at these values of the symbols; None where it depends on others too."""
         left, right = value_at(self.left, sizes), value_at(self.right, sizes)
         return None if left is None or right is None else bool(self.compare(left, right))
 
     @property
     def is_order(self) -> bool:
-        """Whether it asks what is greater, and not for one size."""
+        """Whether it compares by order (<, >=), and not for equality."""
         return self.compare not in (operator.eq, operator.ne)
 
     @property
@@ -105,12 +105,12 @@ class Question:
 
 @dataclass
 class Questions:
-    """What was asked in one trace, and the places where a symbol became a number."""
+    """The comparisons of one trace, and the lines where a symbol became a number."""
 
     asked: dict[tuple[str, int, str, str, str], Question] = field(default_factory=dict)
     fixed: dict[Any, str] = field(default_factory=dict)
     joined: dict[Any, str] = field(default_factory=dict)  # where a symbol became an expression of others
-    packages: set[str] = field(default_factory=set)  # of the code that made numbers of symbols
+    packages: set[str] = field(default_factory=set)  # whose code made numbers of symbols
     numbers: int = (
         0  # made of expressions of symbols: no symbol is fixed by them, but the program is for some sizes only
     )
@@ -123,7 +123,7 @@ class Questions:
             self.packages.add(package_of(asker))
 
     def note_number_of(self, node: Any, number: Any, asker: FrameType | None) -> None:
-        """A number that the trace made of an expression holds where the expression is that number."""
+        """Notes that the program holds only where the expression has this value."""
         expression = node._expr
         if asker is None or not getattr(expression, "free_symbols", None):
             return
@@ -151,12 +151,12 @@ def _expression_of(value: Any) -> Any:
 
 @contextmanager
 def questions_noted() -> Iterator[Questions]:
-    """Inside, what is asked about sizes is noted, and answered as ever."""
+    """Inside, comparisons of sizes are recorded, and answered as usual."""
     questions = Questions()
     changes: list[tuple[type, str, Any]] = [
         (kind, name, _noting(questions, name)) for kind in (torch.SymInt, torch.SymFloat) for name in _COMPARISONS
     ]
-    changes += [(torch.SymInt, "__bool__", _noting_truth(questions))]
+    changes += [(torch.SymInt, "__bool__", _noting(questions, "__ne__"))]
     changes += [(ShapeEnv, "_set_replacement", _noting_numbers(questions))]
     changes += [(SymNode, name, _noting_numbers_of(questions)) for name in ("guard_int", "guard_float")]
     with ExitStack() as stack:
@@ -170,22 +170,11 @@ Method = Callable[..., Any]
 
 def _noting(questions: Questions, name: str) -> Callable[[Method], Method]:
     def change(original: Method) -> Method:
-        def compare(self: Any, other: Any) -> Any:
-            questions.note(sys._getframe(1), name, self, other)
-            return original(self, other)
+        def compare(self: Any, *other: Any) -> Any:
+            questions.note(sys._getframe(1), name, self, *(other or (0,)))  # a truth value is a comparison with 0
+            return original(self, *other)
 
         return compare
-
-    return change
-
-
-def _noting_truth(questions: Questions) -> Callable[[Method], Method]:
-    def change(original: Method) -> Method:
-        def truth(self: Any) -> Any:
-            questions.note(sys._getframe(1), "__ne__", self, 0)
-            return original(self)
-
-        return truth
 
     return change
 
