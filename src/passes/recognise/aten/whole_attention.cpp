@@ -266,6 +266,7 @@ class WholeAttention {
       }
       if (product != *wanted) return false;
     }
+    while (at < parts.size() && !made.empty() && size_of(parts[at]).is(1)) made.back().push_back(parts[at++]);
     dims = std::move(made);
     return at == parts.size();
   }
