@@ -22,7 +22,7 @@ class Parser(argparse.ArgumentParser):
         if found and name:
             known = [option for option in self._option_string_actions if option.startswith("--")]
             self.exit(BAD_INPUT, f"error: {self.prog} has no option '{name}'{did_you_mean(name, known)}\n")
-        self.exit(BAD_INPUT, f"error: {message}; {self.prog} --help says how it is written\n")
+        self.exit(BAD_INPUT, f"error: {message}; {self.prog} --help shows the usage\n")
 
 
 def _with_dashes(text: str) -> str:

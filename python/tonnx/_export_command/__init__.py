@@ -68,7 +68,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if given and not target.endswith(".onnx"):
         raise Error(f"{given[0]} is for a target in ONNX, not for '{visible(target)}'", "invalid_model")
     if arguments.part is not None and arguments.weights is None:
-        raise Error("--part says which part of a file has the weights, and --weights gives none", "invalid_model")
+        raise Error("--part needs --weights", "invalid_model")
     try:
         import torch  # noqa: F401
     except ImportError:

@@ -79,7 +79,7 @@ def _build(where: str, arguments: Sequence[str], loads_weights: bool) -> nn.Modu
     elif given:
         raise Error(f"{where} is a model already, and takes no --arg", "invalid_model")
     if not isinstance(made, nn.Module):
-        raise Error(f"{where} gives a {type(made).__name__}, and not an nn.Module", "invalid_model")
+        raise Error(f"{where} returns a {type(made).__name__}, not an nn.Module", "invalid_model")
     return made
 
 
@@ -170,7 +170,7 @@ def _require_parameters(made: Any, given: dict[str, Any], where: str) -> None:
     missing = [n for n, p in named.items() if p.default is p.empty and n not in given]
     if missing:
         options = " ".join(f"--arg {name}=..." for name in missing)
-        raise Error(f"{where} wants {', '.join(missing)}: {options}", "invalid_model")
+        raise Error(f"{where} needs {', '.join(missing)}: {options}", "invalid_model")
 
 
 def _sentence(failure: Exception) -> str:

@@ -42,7 +42,7 @@ def make_example(model: nn.Module, inputs: Sequence[str], types: Sequence[str], 
     missing = [n for n in missing if n not in shapes]
     if missing:
         options = " ".join(f"--input {name}:1,3,224,224" for name in missing)
-        raise Error(f"the model wants {', '.join(missing)}: {options} gives a shape", "invalid_model")
+        raise Error(f"the model needs {', '.join(missing)}: {options} gives a shape", "invalid_model")
     for name in dtypes:
         _require_shape(name, shapes, "--input-type")
     axes = {name: {i: f"{name}_{i}" for i, s in enumerate(shape) if s < 0} for name, shape in shapes.items()}

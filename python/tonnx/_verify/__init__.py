@@ -149,7 +149,7 @@ class ShapeUnknown(Error):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"nothing says what shape input '{name}' has: give shapes={{{name!r}: [1, 3, 224, 224]}}, or inputs",
+            f"the shape of input '{name}' is unknown: give shapes={{{name!r}: [1, 3, 224, 224]}}, or inputs",
             "invalid_model",
         )
         self.name = name

@@ -112,10 +112,10 @@ def _advice_as_options() -> Iterator[None]:
     try:
         yield
     except ShapeUnknown as e:
-        text = f"nothing says what shape input '{e.name}' has: give --shape {e.name}:1,3,224,224 or --inputs"
+        text = f"the shape of input '{e.name}' is unknown: give --shape {e.name}:1,3,224,224 or --inputs"
         raise Error(text, e.kind) from None
     except CannotRun as e:
-        raise Error(f"{e}; --shape and --inputs say what it takes", e.kind) from None
+        raise Error(f"{e}; use --shape or --inputs", e.kind) from None
 
 
 def main(arguments: Sequence[str]) -> int:

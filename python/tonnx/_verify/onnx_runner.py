@@ -96,7 +96,7 @@ class OnnxRunner(Runner):
         found: list[tuple[str, Value]] = []
         for name, value in zip(names, self._run(session, names, arrays)):
             if isinstance(value, dict) or value is None:
-                raise Error(f"output '{name}' of '{self.path}' is no tensor", "unsupported")
+                raise Error(f"output '{name}' of '{self.path}' is not a tensor", "unsupported")
             if isinstance(value, list):
                 found += [(f"{name}[{i}]", Value(np.asarray(part), str(part.dtype))) for i, part in enumerate(value)]
             else:

@@ -106,7 +106,7 @@ def test_a_symbolic_without_parse_args_is_told_of_it() -> None:
     finally:
         tonnx.unregister_custom_op_symbolic("cc::foo", 9)
     assert str(failure.value) == (
-        "the symbolic of cc::foo gives a value of the graph where an attribute wants a number: put "
+        "the symbolic of cc::foo uses a value of the graph as an attribute: put "
         '@torch.onnx.symbolic_helper.parse_args("v", "f", "i", "is", "v", "s", "b") above it'
     )
 

@@ -190,12 +190,12 @@ def test_a_function_of_a_package_and_a_model_that_is_there(code: str, tmp_path: 
     [
         ("Nett", [], "{code} has no 'Nett'; it has: Net, "),
         ("LIMIT", [], "'LIMIT' of {code} is a int, not a class or function"),
-        ("Tokens", [], "{code}:Tokens wants rows: --arg rows=..."),
+        ("Tokens", [], "{code}:Tokens needs rows: --arg rows=..."),
         ("Net", ["--arg", "wide=3"], "{code}:Net has no argument 'wide'; it has: width, kind"),
         ("Net", ["--arg", "wide"], "--arg 'wide' is not of the form name=value"),
         ("ready", ["--arg", "width=3"], "{code}:ready is a model already, and takes no --arg"),
         ("broken", [], "{code}:broken cannot be built: RuntimeError: no such layer ({code}:"),
-        ("text", [], "{code}:text gives a str, and not an nn.Module"),
+        ("text", [], "{code}:text returns a str, not an nn.Module"),
         ("Net", ["--input", "y:1,3,4,4"], "the model has no input 'y'; it has: x"),
         ("Net", ["--input", "x:1,a"], "--input 'x:1,a' is not of the form x:1,3,224,224, where -1 is an open size"),
         ("Net", ["--input", "1,3,4,4", "--input", "x:1,3,4,4"], "input 'x' is given two shapes"),
@@ -207,8 +207,8 @@ def test_a_function_of_a_package_and_a_model_that_is_there(code: str, tmp_path: 
         ),
         ("Net", ["--input", "1,3,4,4", "--dynamic", "x:7=n"], "--dynamic 'x:7=n': the input 'x' has 4 dimensions"),
         ("Net", ["--input", "1,3,4,4", "--dynamic", "x=n"], "--dynamic 'x=n' is not of the form x:0=batch"),
-        ("Net", ["--part", "model"], "--part says which part of a file has the weights, and --weights gives none"),
-        ("Net", [], "the model wants x: --input x:1,3,224,224 gives a shape"),
+        ("Net", ["--part", "model"], "--part needs --weights"),
+        ("Net", [], "the model needs x: --input x:1,3,224,224 gives a shape"),
     ],
 )
 def test_errors(

@@ -94,7 +94,7 @@ def test_a_size_that_the_model_fixes_is_named(how: str, dim: Any) -> None:
     text = outcome(lambda: tonnx.export(nn.Linear(4, 2), torch.rand(3, 4), **{how: {"input": {1: dim}}}))
     assert text.startswith("the model fixes the size of axis 1 of input 'input' in 'return F.linear(")
     assert text.endswith(
-        f"but {how} asks for it to be dynamic: take this axis out of {how}, or change the part of the model that needs "
+        f"but {how} asks for it to be dynamic: remove this axis from {how}, or change the part of the model that needs "
         "this size"
     )
 

@@ -50,9 +50,9 @@ def test_places_of_the_versions_after(tmp_path: Path) -> None:
 
 def test_an_argument_is_given_once() -> None:
     model, x = small()
-    with pytest.raises(TypeError, match=r"got 'verbose' by its place and by its name"):
+    with pytest.raises(TypeError, match=r"got 'verbose' by position and by name"):
         tonnx.export(model, x, None, True, False, verbose=True)
-    with pytest.raises(TypeError, match="at most 21 arguments by their places"):
+    with pytest.raises(TypeError, match="at most 21 positional arguments"):
         tonnx.export(model, x, None, *[None] * 19)
 
 

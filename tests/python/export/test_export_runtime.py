@@ -196,6 +196,6 @@ def test_an_opset_without_a_type_names_the_one_that_has_it() -> None:
     assert str(caught.value).splitlines() == [
         "the model cannot be written with opset 18:",
         "  Conv: once, in Conv: opset 21 does not take bfloat16",
-        "  opset_version=22 has what it takes",
+        "  opset_version=22 supports it",
     ]
     tonnx.export(net, x, opset_version=22)

@@ -200,7 +200,7 @@ def test_a_symbolic_that_fails_says_which() -> None:
 def test_a_symbolic_of_the_wrong_arity(registered: Any) -> None:
     registered("tonnx_test::pair", lambda g, x, others: x)
     text = outcome(lambda: tonnx.export(lambda x: torch.ops.tonnx_test.pair(x, []), torch.rand(2)))
-    assert text == "the symbolic of tonnx_test::pair gives 1 values, but the operator returns 2"
+    assert text == "the symbolic of tonnx_test::pair returns 1 values, but the operator returns 2"
 
 
 def test_names_are_checked() -> None:

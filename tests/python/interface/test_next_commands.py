@@ -180,7 +180,7 @@ def test_options_of_the_package_that_were_nearly_right(capfd: pytest.CaptureFixt
     assert capfd.readouterr().err == "error: tonnx verify has no option '--layes'; did you mean '--layers'?\n"
     assert verify_cli.main(["a.onnx"]) == 1
     said = capfd.readouterr().err
-    assert said == "error: the following arguments are required: b; tonnx verify --help says how it is written\n"
+    assert said == "error: the following arguments are required: b; tonnx verify --help shows the usage\n"
 
 
 def test_an_operator_without_a_conversion_has_a_line_to_copy(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,7 +254,7 @@ def test_shapes_by_the_path_of_a_model(told: Told) -> None:
 
 def test_an_input_without_shape_gets_a_hint(told: Told) -> None:
     linear(shape=None)
-    with pytest.raises(tonnx.Error, match=r"what shape input 'x' has: give shapes=\{'x': \[1, 3, 224"):
+    with pytest.raises(tonnx.Error, match=r"the shape of input 'x' is unknown: give shapes=\{'x': \[1, 3, 224"):
         tonnx.verify("m.onnx", "m.onnx")
     assert tonnx.verify("m.onnx", "m.onnx", shapes={"x": [2, 3]})
 

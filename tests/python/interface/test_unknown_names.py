@@ -228,7 +228,7 @@ def test_a_program_is_called_by_name() -> None:
     for call in (lambda: program(a=a, b=b), lambda: program(b=b, a=a), lambda: program(a, b), lambda: program(a, b=b)):
         torch.testing.assert_close(call()[0], a * 10 + b)
     assert outcome(lambda: program(a=a, bb=b)) == "the model has no input 'bb'; it has: b, a"
-    assert outcome(lambda: program(a)) == "there is no tensor for b"
+    assert outcome(lambda: program(a)) == "no tensor was given for b"
 
 
 def test_of_operators() -> None:

@@ -87,11 +87,11 @@ def _named(positional: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, An
     is_newer = len(positional) > at and isinstance(positional[at], OperatorExportTypes)
     order = _ORDER_OF_1_10 if is_newer else _ORDER_OF_1_9
     if len(positional) > len(order):
-        raise TypeError(f"export() takes at most {3 + len(order)} arguments by their places: give the others by name")
+        raise TypeError(f"export() takes at most {3 + len(order)} positional arguments: pass the others by name")
     named = dict(zip(order, positional))
     twice = next((name for name in named if name in kwargs), None)
     if twice is not None:
-        raise TypeError(f"export() got '{twice}' by its place and by its name")
+        raise TypeError(f"export() got '{twice}' by position and by name")
     return named
 
 

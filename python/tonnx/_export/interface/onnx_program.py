@@ -130,7 +130,7 @@ class OnnxProgram:
                 raise Error(f"the model has no input '{name}'; it has: {nearest(name, own)}", "unsupported")
         missing = [name for name in own if name not in given]
         if missing:
-            raise Error(f"there is no tensor for {', '.join(missing)}", "unsupported")
+            raise Error(f"no tensor was given for {', '.join(missing)}", "unsupported")
         return {chosen: given[name] for name, chosen in zip(own, self.input_names)}
 
 

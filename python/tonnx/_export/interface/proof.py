@@ -125,7 +125,7 @@ def prove(
     if report.missing:
         counts = {side: sum(f"in the {side} model" in text for text in report.missing) for side in ("first", "second")}
         theirs, ours = (len(report.outputs) + counts[side] for side in ("first", "second"))
-        raise Error(f"the ONNX model gives {ours} outputs, and PyTorch {theirs}", "verification")
+        raise Error(f"the ONNX model has {ours} outputs, and the PyTorch model {theirs}", "verification")
     wrong = [output for output in report.outputs if not output.ok]
     if not wrong:
         return

@@ -196,7 +196,7 @@ def unsupported_text(
     if all(row[0].startswith("::") for row in rows):  # operators of ONNX itself
         enough = next((n for n in range(opset + 1, _core.newest_opset + 1) if not program.unsupported(n)), None)
         if enough is not None:
-            lines.append(f"  opset_version={enough} has what it takes")
+            lines.append(f"  opset_version={enough} supports it")
         return "\n".join([f"the model cannot be written with opset {opset}:", *lines])
     count = len(rows)
     title = "an operator has" if count == 1 else f"{count} operators have"

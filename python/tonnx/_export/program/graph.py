@@ -284,7 +284,7 @@ class ProgramGraph:
             if isinstance(value, base):
                 return SIMPLE_ARGUMENTS[base](base(value))
         raise Error(
-            f"an argument of the type {type(value).__name__} has no place in an exported program", "unsupported"
+            f"an argument of the type {type(value).__name__} is not supported in an exported program", "unsupported"
         )
 
     def _node_argument(self, node: Node) -> Json:
@@ -301,7 +301,7 @@ class ProgramGraph:
                 found = self.arguments[node] = self.program.lift(self, node, attribute)
                 return found
             raise Error(f"'{node.target}' is a {type(attribute).__name__}, which ONNX has no type for", "unsupported")
-        raise Error(f"'{node.name}' is used, and no node gives it", "internal")
+        raise Error(f"'{node.name}' is used before it is defined", "internal")
 
     def _list_argument(self, values: Sequence[Any], kind: Any) -> Json:
         if not values:
@@ -326,7 +326,7 @@ class ProgramGraph:
             if forms <= {form, plain_type}:
                 return {form + "s": [a[form] if isinstance(a, dict) else {plain: a} for a in arguments]}
         raise Error(
-            f"a list of {', '.join(sorted(map(str, forms)))} has no place in an exported program", "unsupported"
+            f"a list of {', '.join(sorted(map(str, forms)))} is not supported in an exported program", "unsupported"
         )
 
     def _nested_list_argument(self, values: Sequence[Sequence[Any]]) -> Json:
@@ -336,7 +336,7 @@ class ProgramGraph:
             return {"as_int_lists": [list(inner) for inner in values]}
         if all(isinstance(v, float) for inner in values for v in inner):
             return {"as_float_lists": [[float_json(v) for v in inner] for inner in values]}
-        raise Error("a list of lists of several types has no place in an exported program", "unsupported")
+        raise Error("a list of lists of several types is not supported in an exported program", "unsupported")
 
 
 SIMPLE_ARGUMENTS: dict[type, Callable[[Any], Json]] = {

@@ -267,7 +267,7 @@ def _require_dynamic(own: str, name: str, axis: int, size: Any, asked: DynamicSh
         place = asked.fixed_by.get((own, axis))
         raise Error(
             f"the model fixes the size of axis {axis} of input '{name}'{f' in {place}' if place else ''}, but "
-            f"{asked.asked_by} asks for it to be dynamic: take this axis out of {asked.asked_by}, or change the part "
+            f"{asked.asked_by} asks for it to be dynamic: remove this axis from {asked.asked_by}, or change the part "
             "of the model that needs this size",
             "unsupported",
         )

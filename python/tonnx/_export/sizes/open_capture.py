@@ -186,8 +186,8 @@ class _OpenCapture:
         by = self._shapes.asked_by
         return CannotBeOpen(
             [axis for axis, _ in changed],
-            f"{by} asks for open sizes, and where {texts}, the model fails: {failure}; take what cannot change out of "
-            f"{by}, or give an example in which open sizes are 2 or more",
+            f"{by} asks for open sizes, and where {texts}, the model fails: {failure}; remove the axes that "
+            f"cannot change from {by}, or use an example in which open sizes are 2 or more",
         )
 
 

@@ -70,7 +70,7 @@ class OpenSizes:
             bounds = f"{low} or more" if high == math.inf else f"between {low} and {axis.size_for(int(high))}"
             raise Error(
                 f"{axis.text} is {axis.size} in the example, and {self.asked_by} says that it is {bounds}: "
-                "give an example that is as it says",
+                "use an example within that range",
                 "unsupported",
             )
 

@@ -141,7 +141,7 @@ class SymbolicCall:
         values = self.outputs()
         if len(results) != len(values) or not all(isinstance(r, torch._C.Value) for r in results):
             raise Error(
-                f"the symbolic of {self.title} gives {len(results)} values, but the operator returns {len(values)}",
+                f"the symbolic of {self.title} returns {len(results)} values, but the operator returns {len(values)}",
                 "unsupported",
             )
         self._write_nodes(results, values)
@@ -163,7 +163,7 @@ class SymbolicCall:
             return f"the symbolic of {self.title} failed: {type(problem).__name__}: {problem}"
         kinds = ", ".join(f'"{kind}"' for kind in _parse_kinds(self.node.target))
         return (
-            f"the symbolic of {self.title} gives a value of the graph where an attribute wants a number: put "
+            f"the symbolic of {self.title} uses a value of the graph as an attribute: put "
             f"@torch.onnx.symbolic_helper.parse_args({kinds}) above it"
         )
 
@@ -252,7 +252,7 @@ class SymbolicCall:
             return
         domain, op = kind.split("::", 1)
         if domain in ("prim", "aten") or list(torch_node.blocks()):
-            raise Error(f"the symbolic of {self.title} writes {kind}, which is no operator of ONNX", "unsupported")
+            raise Error(f"the symbolic of {self.title} writes {kind}, which is not an operator of ONNX", "unsupported")
         inputs = [self.arguments[i.debugName()] for i in torch_node.inputs()]
         attributes = dict(self._attribute(torch_node, a, op) for a in torch_node.attributeNames())
         if domain == "onnx":
@@ -308,7 +308,9 @@ class SymbolicCall:
             if op == "Constant" and name == "value":
                 name = {"i": "value_int", "s": "value_string", "is": "value_ints", "ss": "value_strings"}[kind]
             return name, {"kind": kind, "value": value}
-        raise Error(f"the symbolic of {self.title} gives '{name}' as a graph, which tonnx does not take", "unsupported")
+        raise Error(
+            f"the symbolic of {self.title} has the attribute '{name}', a graph, which is not supported", "unsupported"
+        )
 
 
 class SymbolicTrial(SymbolicCall):
