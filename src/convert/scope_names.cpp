@@ -7,7 +7,7 @@
 
 #include "base/budget.h"
 #include "base/identifier.h"
-#include "formats/modules/module_tree.h"
+#include "modules/module_tree.h"
 
 namespace tonnx {
 namespace {

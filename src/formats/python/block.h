@@ -3,12 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "formats/modules/loops.h"
 #include "formats/python/expressions.h"
 #include "formats/python/liveness.h"
 #include "formats/python/nesting.h"
 #include "formats/python/statements.h"
 #include "formats/python/variables.h"
+#include "modules/loops.h"
 
 namespace tonnx::python {
 

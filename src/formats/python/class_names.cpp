@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "formats/modules/places.h"
+#include "modules/places.h"
 #include "ops/frame/python_names.h"
 
 namespace tonnx::python {

@@ -10,7 +10,6 @@
 #include <unordered_map>
 
 #include "base/join.h"
-#include "formats/modules/sequences.h"
 #include "formats/python/class_names.h"
 #include "formats/python/constructors.h"
 #include "formats/python/drafts.h"
@@ -21,6 +20,7 @@
 #include "formats/python/parameters.h"
 #include "formats/python/shared_sequences.h"
 #include "formats/python/unify.h"
+#include "modules/sequences.h"
 #include "ops/frame/python_names.h"
 
 namespace tonnx::python {

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "formats/modules/outline.h"
 #include "formats/python/python.h"
 #include "formats/python/statements.h"
+#include "modules/outline.h"
 
 namespace tonnx::python {
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "base/join.h"
-#include "formats/modules/places.h"
 #include "formats/python/constructors.h"
 #include "formats/python/numbered_runs.h"
+#include "modules/places.h"
 #include "ops/frame/python_names.h"
 
 namespace tonnx::python {

@@ -4,10 +4,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "formats/modules/outline.h"
 #include "formats/python/number_tokens.h"
 #include "formats/python/python.h"
 #include "formats/python/statements.h"
+#include "modules/outline.h"
 
 namespace tonnx::python {
 

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "formats/modules/loops.h"
-#include "formats/modules/variants.h"
 #include "formats/python/control_flow.h"
+#include "modules/loops.h"
+#include "modules/variants.h"
 
 namespace tonnx::python {
 

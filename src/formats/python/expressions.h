@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "formats/modules/outline.h"
 #include "formats/python/nesting.h"
 #include "formats/python/variables.h"
+#include "modules/outline.h"
 
 namespace tonnx::python {
 

@@ -9,9 +9,9 @@
 #include <optional>
 #include <unordered_map>
 
-#include "formats/modules/places.h"
 #include "formats/python/drafts.h"
 #include "formats/python/layout.h"
+#include "modules/places.h"
 
 namespace tonnx::python {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "formats/modules/outline.h"
+#include "modules/outline.h"
 
 namespace tonnx::python {
 

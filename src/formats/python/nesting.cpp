@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cctype>
 
-#include "formats/modules/loops.h"
-#include "formats/modules/variants.h"
 #include "formats/python/control_flow.h"
 #include "formats/python/expressions.h"
+#include "modules/loops.h"
+#include "modules/variants.h"
 
 namespace tonnx::python {
 namespace {

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "base/join.h"
-#include "formats/modules/places.h"
 #include "formats/python/number_tokens.h"
+#include "modules/places.h"
 
 namespace tonnx::python {
 namespace {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <set>
 
-#include "formats/modules/places.h"
 #include "formats/python/constructors.h"
+#include "modules/places.h"
 
 namespace tonnx::python {
 namespace {

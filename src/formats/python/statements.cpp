@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "base/budget.h"
-#include "formats/modules/loops.h"
 #include "formats/python/block.h"
 #include "formats/python/control_flow.h"
 #include "formats/python/control_flow_writer.h"
+#include "modules/loops.h"
 
 namespace tonnx::python {
 namespace {

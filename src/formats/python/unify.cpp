@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "formats/modules/variants.h"
+#include "modules/variants.h"
 
 namespace tonnx::python {
 namespace {

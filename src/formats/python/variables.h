@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "formats/modules/words.h"
 #include "formats/python/liveness.h"
 #include "formats/python/numbers.h"
+#include "modules/words.h"
 #include "ops/frame/python_names.h"
 
 namespace tonnx::python {

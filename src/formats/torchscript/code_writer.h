@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/modules/module_tree.h"
+#include "modules/module_tree.h"
 
 namespace tonnx::torchscript {
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/identifier.h"
 #include "base/limit_error.h"
-#include "formats/modules/module_tree.h"
+#include "modules/module_tree.h"
 
 namespace tonnx::torchscript {
 namespace {
