@@ -4,7 +4,6 @@
 
 namespace tonnx {
 
-Value* softplus(Value* x, OnnxBuilder& onnx);
 Value* leaky_relu(Value* x, double slope, OnnxBuilder& onnx);
 Values raise_celu(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_elu(const AtenNode& n, OnnxBuilder& onnx);

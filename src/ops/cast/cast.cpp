@@ -12,10 +12,10 @@
 #include "ops/frame/eval.h"
 #include "ops/frame/same_value.h"
 #include "ops/frame/script_node.h"
+#include "ops/math/complex.h"
 #include "ops/math/raise.h"
 #include "ops/shape/raise.h"
 #include "ops/shape/types.h"
-#include "ops/signal/complex.h"
 
 namespace tonnx {
 namespace {

@@ -275,17 +275,4 @@ Results eval_reverse_sequence(const NodeView& n) {
   return result.done();
 }
 
-Results eval_eye_like(const NodeView& n) {
-  const auto dims = static_dims(n.node().output(0));
-  const DType dtype = n.node().output(0)->type.dtype;
-  const int64_t k = n.i("k");
-  if (!dims || dims->size() != 2 || !is_plain_number(dtype)) return {};
-  NewTensor result(dtype, *dims);
-  for (int64_t row = 0; row < (*dims)[0]; ++row) {
-    if (k < -row || k >= (*dims)[1] - row) continue;
-    result.set(row * (*dims)[1] + row + k, 1.0);
-  }
-  return result.done();
-}
-
 }  // namespace tonnx

@@ -13,6 +13,5 @@ Results eval_one_hot(const NodeView& n);
 Results eval_non_zero(const NodeView& n);
 Results eval_compress(const NodeView& n);
 Results eval_reverse_sequence(const NodeView& n);
-Results eval_eye_like(const NodeView& n);
 
 }  // namespace tonnx

@@ -121,6 +121,11 @@ Values raise_masked_index_put(const AtenNode& n, OnnxBuilder& onnx) {
 }
 
 constexpr AtenOp kAtenIndexPutAten[] = {
+    {.sig = "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+     .elementwise = Elementwise::Kept,
+     .python = ".masked_fill",
+     .raise = raise_masked_fill,
+     .raise_complex = raise_each_part},
     {.sig = "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
      .elementwise = Elementwise::Kept,
      .python = ".masked_fill",

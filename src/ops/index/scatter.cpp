@@ -16,8 +16,6 @@
 #include "ops/index/open.h"
 #include "ops/index/raise.h"
 #include "ops/index/slices.h"
-#include "ops/shape/raise.h"
-#include "ops/shape/types.h"
 
 namespace tonnx {
 namespace {
@@ -255,11 +253,6 @@ constexpr AtenOp kScatterAten[] = {
      .emit = emit_index_put,
      .raise = raise_index_put,
      .raise_complex = raise_each_part},
-    {.sig = "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
-     .types = types_expand_as,
-     .view = ViewRule::Expand,
-     .python = ".expand_as",
-     .raise = raise_expand},
 };
 
 }  // namespace

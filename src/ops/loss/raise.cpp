@@ -1,5 +1,5 @@
 // raise.cpp - PyTorch's losses between a tensor and its target as ONNX.
-#include "ops/activation/raise.h"
+#include "ops/linalg/raise.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,6 @@
 
 #include "ops/frame/aten_types.h"
 #include "ops/frame/emission.h"
-#include "ops/linalg/raise.h"
 #include "ops/loss/loss.h"
 #include "ops/loss/raise.h"
 #include "ops/loss/types.h"

@@ -2,11 +2,10 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/activation/raise.h"
 #include "ops/frame/node_facts.h"
+#include "ops/math/complex.h"
 #include "ops/math/raise.h"
 #include "ops/math/types.h"
-#include "ops/signal/raise.h"
 
 namespace tonnx {
 namespace {

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/math/complex.h"
 #include "ops/math/raise.h"
-#include "ops/signal/raise.h"
 
 namespace tonnx {
 namespace {

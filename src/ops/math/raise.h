@@ -42,6 +42,8 @@ Value* apply_unary(std::string_view op, Value* x, OnnxBuilder& onnx);
 Value* truncated(Value* x, OnnxBuilder& onnx);
 Value* expm1(Value* x, OnnxBuilder& onnx);
 Value* log1p(Value* x, OnnxBuilder& onnx);
+/// log(1 + exp(x))
+Value* softplus(Value* x, OnnxBuilder& onnx);
 Value* arc_tangent(Value* y, Value* x, OnnxBuilder& onnx);
 /// The magnitude, which is not negative, with the sign of another.
 Value* signed_as(Value* magnitude, Value* sign, OnnxBuilder& onnx);

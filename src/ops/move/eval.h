@@ -18,13 +18,12 @@ Results eval_constant_of_shape(const NodeView& n);
 Results eval_range(const NodeView& n);
 
 // diagonal_eval.cpp
+Results eval_eye_like(const NodeView& n);
 Results eval_trilu(const NodeView& n);
 
 // space_eval.cpp
 Results eval_depth_to_space(const NodeView& n);
 Results eval_space_to_depth(const NodeView& n);
 Results eval_center_crop_pad(const NodeView& n);
-Results eval_col2im(const NodeView& n);
-Results eval_max_unpool(const NodeView& n);
 
 }  // namespace tonnx

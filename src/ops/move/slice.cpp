@@ -10,8 +10,6 @@
 #include "ops/frame/opset_step.h"
 #include "ops/frame/rank_choice.h"
 #include "ops/frame/same_value.h"
-#include "ops/index/index.h"
-#include "ops/linalg/raise.h"
 #include "ops/move/eval.h"
 #include "ops/move/open.h"
 #include "ops/move/raise.h"

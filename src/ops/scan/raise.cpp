@@ -1,5 +1,5 @@
 // raise.cpp - PyTorch's running sums, products and extremes, and differences along a dimension, as ONNX.
-#include "ops/activation/raise.h"
+#include "ops/math/raise.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,13 +4,6 @@
 
 namespace tonnx {
 
-// complex_raise.cpp
-Values raise_complex_binary(const AtenNode& n, OnnxBuilder& onnx);
-Values raise_complex_equal(const AtenNode& n, OnnxBuilder& onnx);
-Values raise_complex_reciprocal(const AtenNode& n, OnnxBuilder& onnx);
-Values raise_complex_square(const AtenNode& n, OnnxBuilder& onnx);
-Values raise_complex_silu(const AtenNode& n, OnnxBuilder& onnx);
-
 // fft_raise.cpp
 Values raise_fft(const AtenNode& n, OnnxBuilder& onnx);
 

@@ -1,4 +1,4 @@
-// types.h - types of what transforms and complex numbers give.
+// types.h - types of what transforms give.
 #pragma once
 #include "ops/frame/aten_types.h"
 
@@ -10,8 +10,5 @@ void types_irfft(TypeNode& n);
 void types_fft_of_many(TypeNode& n);  // fftn, rfft2 and so on, by the name of the node
 void types_stft(TypeNode& n);
 void types_istft(TypeNode& n);
-void types_view_as_complex(TypeNode& n);
-void types_real(TypeNode& n);
-void types_view_as_real(TypeNode& n);
-void types_complex(TypeNode& n);  // of two parts
+
 }  // namespace tonnx

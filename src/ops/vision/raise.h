@@ -4,7 +4,6 @@
 
 namespace tonnx {
 
-Values raise_col2im(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_grid_sampler(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_affine_grid(const AtenNode& n, OnnxBuilder& onnx);
 

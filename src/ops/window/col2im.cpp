@@ -9,8 +9,7 @@
 #include "ops/frame/open_node.h"
 #include "ops/frame/rank_choice.h"
 #include "ops/index/raise.h"
-#include "ops/move/eval.h"
-#include "ops/vision/raise.h"
+#include "ops/window/raise_window.h"
 #include "ops/window/types.h"
 #include "ops/window/window.h"
 

@@ -15,4 +15,11 @@ Value* polar_pair(Value* length, Value* angle, OnnxBuilder& onnx);
 Values raise_complex_function(const AtenNode& n, OnnxBuilder& onnx);
 Values raise_complex_power(const AtenNode& n, OnnxBuilder& onnx);
 
+// complex_raise.cpp
+Values raise_complex_binary(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_complex_equal(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_complex_reciprocal(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_complex_square(const AtenNode& n, OnnxBuilder& onnx);
+Values raise_complex_silu(const AtenNode& n, OnnxBuilder& onnx);
+
 }  // namespace tonnx

@@ -1,7 +1,6 @@
 // complex_raise.cpp - PyTorch's complex numbers as pairs of floats in a last dimension of their own.
-#include "ops/signal/complex.h"
-#include "ops/signal/raise.h"
-#include "ops/signal/types.h"
+#include "ops/math/complex.h"
+#include "ops/math/types.h"
 
 namespace tonnx {
 

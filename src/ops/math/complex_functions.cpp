@@ -2,8 +2,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "ops/math/complex.h"
 #include "ops/math/raise.h"
-#include "ops/signal/complex.h"
 
 namespace tonnx {
 namespace {
