@@ -1,13 +1,11 @@
 // raise.cpp - PyTorch's activation functions and softmax as ONNX.
-#include "ops/activation/raise.h"
-
 #include <cmath>
 #include <limits>
 
-#include "ops/activation/types.h"
+#include "ops/activation/rows.h"
 #include "ops/frame/aten_types.h"
 #include "ops/math/complex.h"
-#include "ops/math/raise.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 namespace {

@@ -1,9 +1,8 @@
 // eval.cpp - evaluation of what takes or puts elements by index, or by what they are.
-#include "ops/index/eval.h"
-
 #include <algorithm>
 
 #include "ops/frame/eval_elements.h"
+#include "ops/index/rows.h"
 
 namespace tonnx {
 namespace {

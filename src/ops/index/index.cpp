@@ -14,11 +14,8 @@
 #include "ops/frame/quantized.h"
 #include "ops/frame/rank_choice.h"
 #include "ops/frame/same_value.h"
-#include "ops/index/eval.h"
-#include "ops/index/open.h"
-#include "ops/index/raise.h"
-#include "ops/index/types.h"
-#include "ops/move/eval.h"
+#include "ops/index/rows.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 

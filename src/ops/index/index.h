@@ -16,4 +16,7 @@ std::vector<Value*> index_columns(const OnnxNode& n, AtenBuilder& aten, std::str
 std::optional<int64_t> find_index_depth(const NodeView& n, std::string_view indices);
 int64_t index_depth(const NodeView& n, std::string_view indices);
 
+/// ScatterND as it was written, by slices, where its indices are constants; null where they are others.
+Value* put_slices(const OnnxNode& n, AtenBuilder& aten);
+
 }  // namespace tonnx

@@ -1,9 +1,8 @@
 // put_raise.cpp - writing of elements at places that masks and tensors of any shape say, as ONNX.
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
-#include "ops/index/raise.h"
+#include "ops/index/rows.h"
 #include "ops/index/subscript.h"
-#include "ops/index/types.h"
 
 namespace tonnx {
 namespace {

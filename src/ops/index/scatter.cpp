@@ -11,11 +11,8 @@
 #include "ops/frame/opset_step.h"
 #include "ops/frame/rank_choice.h"
 #include "ops/frame/same_value.h"
-#include "ops/index/eval.h"
 #include "ops/index/index.h"
-#include "ops/index/open.h"
-#include "ops/index/raise.h"
-#include "ops/index/slices.h"
+#include "ops/index/rows.h"
 
 namespace tonnx {
 namespace {

@@ -8,8 +8,7 @@
 #include "ops/frame/same_value.h"
 #include "ops/math/bitwise.h"
 #include "ops/math/complex.h"
-#include "ops/math/eval.h"
-#include "ops/math/raise.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 namespace {

@@ -4,8 +4,7 @@
 
 #include "ops/frame/node_facts.h"
 #include "ops/math/complex.h"
-#include "ops/math/raise.h"
-#include "ops/math/types.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 namespace {

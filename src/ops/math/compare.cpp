@@ -4,8 +4,7 @@
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/same_value.h"
-#include "ops/math/eval.h"
-#include "ops/math/raise.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 namespace {

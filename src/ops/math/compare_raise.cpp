@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "ops/math/complex.h"
-#include "ops/math/raise.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 namespace {

@@ -1,6 +1,6 @@
 // complex_raise.cpp - PyTorch's complex numbers as pairs of floats in a last dimension of their own.
 #include "ops/math/complex.h"
-#include "ops/math/types.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 

@@ -1,5 +1,5 @@
 // types.cpp - types of what functions of numbers give.
-#include "ops/math/types.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 

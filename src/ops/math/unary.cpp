@@ -10,9 +10,8 @@
 #include "ops/frame/same_value.h"
 #include "ops/math/bitwise.h"
 #include "ops/math/complex.h"
-#include "ops/math/eval.h"
-#include "ops/math/raise.h"
-#include "ops/move/eval.h"
+#include "ops/math/rows.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 namespace {

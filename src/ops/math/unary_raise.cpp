@@ -6,8 +6,7 @@
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
 #include "ops/math/complex.h"
-#include "ops/math/raise.h"
-#include "ops/math/types.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 namespace {

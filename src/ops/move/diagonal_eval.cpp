@@ -3,7 +3,7 @@
 
 #include "ops/frame/eval_elements.h"
 #include "ops/frame/eval_map.h"
-#include "ops/move/eval.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 

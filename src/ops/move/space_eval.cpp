@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "ops/frame/eval_elements.h"
-#include "ops/move/eval.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 namespace {

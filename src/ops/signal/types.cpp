@@ -1,5 +1,5 @@
 // types.cpp - types of what transforms give.
-#include "ops/signal/types.h"
+#include "ops/signal/rows.h"
 
 namespace tonnx {
 namespace {

@@ -1,8 +1,7 @@
 // grid_raise.cpp - PyTorch's sampling of images at given places, and windows as columns, as ONNX.
 #include "base/budget.h"
 #include "base/checked_int.h"
-#include "ops/vision/raise.h"
-#include "ops/vision/types.h"
+#include "ops/vision/rows.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {

@@ -1,5 +1,6 @@
 // col2im_eval.cpp - evaluation of what puts windows back to where they were taken from.
 #include "ops/frame/eval_elements.h"
+#include "ops/window/rows.h"
 #include "ops/window/window.h"
 
 namespace tonnx {

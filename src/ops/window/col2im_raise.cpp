@@ -1,5 +1,6 @@
 // col2im_raise.cpp - windows as columns put back to where they were taken from, as ONNX.
 #include "ops/window/raise_window.h"
+#include "ops/window/rows.h"
 
 namespace tonnx {
 

@@ -57,7 +57,4 @@ inline int64_t spatial_of(const AtenNode& n) {
 /// dimension. Behind the last of them there are zeros, up to a whole step.
 Value* added_windows(OnnxBuilder& onnx, Value* x, int64_t size, int64_t step);
 
-// col2im_raise.cpp
-Values raise_col2im(const AtenNode& n, OnnxBuilder& onnx);
-
 }  // namespace tonnx

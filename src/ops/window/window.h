@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "ops/frame/emission.h"
-#include "ops/frame/eval.h"
 #include "ops/frame/onnx_to_aten.h"
 
 namespace tonnx {
@@ -64,9 +63,5 @@ Value* pad_spatial(const OnnxNode& n, AtenBuilder& aten, Value* x, const Window&
 std::string spell_window_call(const Emission& e, size_t positional);
 /// `, stride=2, padding=(1, 0)`: those of the arguments that are given.
 std::string window_keywords(const Emission& e, std::initializer_list<std::string_view> names);
-
-// col2im_eval.cpp
-Results eval_col2im(const NodeView& n);
-Results eval_max_unpool(const NodeView& n);
 
 }  // namespace tonnx
