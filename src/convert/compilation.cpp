@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "convert/edges.h"
-#include "convert/fold_program.h"
+#include "convert/graph_steps.h"
 #include "convert/inference.h"
 #include "convert/opset.h"
 #include "convert/weights.h"

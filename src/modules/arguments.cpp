@@ -1,11 +1,10 @@
 // arguments.cpp - compares modules from their results back to their arguments.
-#include "modules/arguments.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <unordered_set>
 
+#include "modules/alike.h"
 #include "modules/places.h"
 
 namespace tonnx {

@@ -4,8 +4,7 @@
 #include "base/join.h"
 #include "modules/bodies.h"
 #include "modules/outline.h"
-#include "modules/repeats.h"
-#include "modules/ties.h"
+#include "modules/tree_steps.h"
 #include "ops/frame/trained_scalar.h"
 
 namespace tonnx {

@@ -1,8 +1,8 @@
 // methods.cpp - compares the graphs of two methods node by node.
-#include "modules/methods.h"
-
 #include <algorithm>
 #include <type_traits>
+
+#include "modules/alike.h"
 
 namespace tonnx {
 namespace {

@@ -65,4 +65,7 @@ std::string class_note(std::string_view path);
 /// The entries of the state dict, but for those of external modules; a weight that modules share is there once.
 std::vector<StateEntry> state_of(const ModuleTree& tree);
 
+/// Notes with the graph which class each module is of (`class_note`), as the nn_module_stack of its nodes says.
+void note_stack_classes(Graph& graph);
+
 }  // namespace tonnx

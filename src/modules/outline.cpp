@@ -9,9 +9,8 @@
 
 #include "base/join.h"
 #include "ir/clone.h"
-#include "modules/arguments.h"
+#include "modules/alike.h"
 #include "modules/bodies.h"
-#include "modules/methods.h"
 #include "modules/sequences.h"
 
 namespace tonnx {

@@ -1,6 +1,4 @@
 // repeats.cpp - finds regions of a graph that have the same operators in the same order.
-#include "modules/repeats.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 
 #include "modules/plain_layers.h"
 #include "modules/regions.h"
+#include "modules/tree_steps.h"
 
 namespace tonnx {
 namespace {

@@ -1,6 +1,4 @@
 // stack_classes.cpp - reads the classes of modules out of the notes that torch.export leaves at each node.
-#include "modules/stack_classes.h"
-
 #include <map>
 #include <string>
 #include <unordered_set>

@@ -1,6 +1,4 @@
 // ties.cpp - finds modules that share a weight, of which the file holds one, or a copy that is turned around.
-#include "modules/ties.h"
-
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -9,6 +7,7 @@
 #include "base/computed.h"
 #include "ir/origins.h"
 #include "modules/places.h"
+#include "modules/tree_steps.h"
 #include "ops/frame/python_names.h"
 
 namespace tonnx {

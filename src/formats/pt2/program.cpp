@@ -20,7 +20,7 @@
 #include "formats/pt2/sympy.h"
 #include "formats/pt2/target.h"
 #include "formats/pt2/tree_names.h"
-#include "modules/stack_classes.h"
+#include "modules/module_tree.h"
 #include "ops/frame/op_def.h"
 
 namespace tonnx {

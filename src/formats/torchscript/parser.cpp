@@ -1,11 +1,10 @@
 // parser.cpp - recursive descent over the words of an archive's code.
-#include "formats/torchscript/parser.h"
-
 #include <charconv>
 #include <limits>
 
 #include "base/budget.h"
 #include "base/error.h"
+#include "formats/torchscript/syntax.h"
 #include "formats/torchscript/tokens.h"
 
 namespace tonnx::torchscript {

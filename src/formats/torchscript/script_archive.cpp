@@ -6,7 +6,7 @@
 
 #include "base/budget.h"
 #include "base/error.h"
-#include "formats/torchscript/parser.h"
+#include "formats/torchscript/syntax.h"
 
 namespace tonnx::torchscript {
 namespace {

@@ -86,4 +86,7 @@ struct Unit {
   std::vector<Function> functions;
 };
 
+/// `scope` is what the names of its classes and functions begin with: __torch__.torch.nn. Throws BadFile with the line.
+Unit parse_unit(std::string_view source, const std::string& scope, const std::string& file);
+
 }  // namespace tonnx::torchscript

@@ -1,6 +1,4 @@
 // inline_chains.cpp - finds the one place at which a class is made, and puts what its constructor says there.
-#include "formats/python/classes/inline_chains.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <unordered_map>
 
 #include "formats/python/classes/drafts.h"
+#include "formats/python/classes/sequences.h"
 #include "formats/python/layout.h"
 #include "modules/places.h"
 

@@ -1,6 +1,4 @@
 // shared_sequences.cpp - finds calls of nn.Sequential that are alike but for the arguments of their layers.
-#include "formats/python/classes/shared_sequences.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "base/join.h"
 #include "formats/python/classes/constructors.h"
 #include "formats/python/classes/parameters.h"
+#include "formats/python/classes/sequences.h"
 #include "formats/python/layout.h"
 #include "ops/frame/python_names.h"
 

@@ -1,6 +1,4 @@
 // control_flow_writer.cpp - writes if, for and while, or torch.cond and torch.while_loop where those can be.
-#include "formats/python/control_flow/control_flow_writer.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <unordered_set>
 
 #include "formats/python/control_flow/control_flow.h"
+#include "formats/python/statements/block.h"
 
 namespace tonnx::python {
 namespace {

@@ -67,4 +67,7 @@ class BlockWriter {
   Expressions expressions_;
 };
 
+/// Writes tonnx::cond or tonnx::loop, a node of that block, with the blocks inside it.
+void write_control_flow(BlockWriter& block, const Node& node);
+
 }  // namespace tonnx::python

@@ -9,7 +9,6 @@
 
 #include "base/budget.h"
 #include "formats/python/control_flow/control_flow.h"
-#include "formats/python/control_flow/control_flow_writer.h"
 #include "formats/python/statements/block.h"
 #include "modules/loops.h"
 
