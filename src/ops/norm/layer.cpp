@@ -11,10 +11,8 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
-#include "ops/norm/eval.h"
 #include "ops/norm/idle.h"
-#include "ops/norm/older.h"
-#include "ops/norm/raise.h"
+#include "ops/norm/rows.h"
 
 namespace tonnx {
 namespace {
