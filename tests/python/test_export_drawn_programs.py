@@ -195,6 +195,14 @@ CASES = {
         ({"n": 4, "m": 6}, {"n": 2, "m": 4}, {"n": 1, "m": 5}, {"n": 7, "m": 9}),
         ("script",),
     ),
+    # chunk(3) of one element is one part, and chunk(4) of five elements has parts of 2, 2 and 1
+    "parts of few elements": Drawn(
+        "return a.chunk(3, 0)[0], a.chunk(4, 0)[0] * 2",
+        "float32 n 2", ({"n": 7}, {"n": 1}, {"n": 2}, {"n": 4}, {"n": 5}), ("pt2", "script"),
+    ),
+    "the third part of five elements": Drawn(
+        "return a.chunk(4, 1)[2]", "float32 2 n", ({"n": 7}, {"n": 5}, {"n": 6}, {"n": 9}), ("pt2", "script"),
+    ),
     # 97000124: b[0] is broadcast along the dimension of the products where m is 1
     "an angle to what an open size broadcasts": Drawn(
         "return F.cosine_similarity(a, b, dim=-1), F.cosine_similarity(b, a[0], dim=0)", "float32 6 m 2; float32 2 m",
