@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 from checks import check, check_opset, one_node, source
@@ -60,6 +63,26 @@ def test_dft_opsets() -> None:
     check_opset("DFT", {"x": REAL}, 17, 20, onesided=1)
     changed = check_opset("DFT", {"x": REAL, "length": None, "axis": np.array(2)}, 20, 19, ("axis",))
     assert changed.graph.node[0].attribute[0].i == 2
+
+
+# 61000879: torch.export has no axes that follow from data
+@pytest.mark.parametrize("inverse", [0, 1])
+@pytest.mark.parametrize("x", [REAL, COMPLEX])
+def test_dft_along_an_axis_that_is_an_input_comes_back(x: np.ndarray, inverse: int, tmp_path: Path) -> None:
+    model = one_node("DFT", {"x": x, "length": None, "axis": np.array(1)}, 20, dynamic=("x",), inverse=inverse)
+    tonnx.convert(model, tmp_path / "m.pt2")
+    tonnx.convert(tmp_path / "m.pt2", tmp_path / "back.onnx")
+    run = onnxruntime.InferenceSession(str(tmp_path / "back.onnx"))
+    for axis in (0, 1, 2, -2, -3):
+        [got] = run.run(None, {"x": x, "axis": np.array(axis)})
+        np.testing.assert_allclose(got, dft(x, axis, inverse), rtol=1e-4, atol=1e-5)
+
+
+def test_dft_whose_sizes_follow_from_an_axis_is_not_written_as_a_program(tmp_path: Path) -> None:
+    model = one_node("DFT", {"x": COMPLEX, "length": np.array(4), "axis": np.array(1)}, 20, ("length",), inverse=1)
+    with pytest.raises(tonnx.Error, match="'dim' of fft_ifft follows from data") as error:
+        tonnx.convert(model, tmp_path / "m.pt2")
+    assert error.value.kind == "unsupported"
 
 
 def test_dft_text() -> None:
