@@ -151,7 +151,12 @@ def scatter_reason(node: onnx.NodeProto, known: Known) -> str:
 
 def window_reason(node: onnx.NodeProto, known: Known) -> str:
     is_double = any(a.name == "output_datatype" and a.i == onnx.TensorProto.DOUBLE for a in node.attribute)
-    return "ONNX Runtime keeps 0.42 and 0.08 as floats, so that the ends of a window are not 0" if is_double else ""
+    has_only_ends = any((run <= 2).all() for run in known.get(node.input[0], ()))
+    return (
+        "ONNX Runtime keeps 0.42 and 0.08 as floats, so that the ends of a window are not 0"
+        if is_double or has_only_ends
+        else ""
+    )
 
 
 def clip_reason(node: onnx.NodeProto, known: Known) -> str:
@@ -193,6 +198,12 @@ def attention_reason(node: onnx.NodeProto, known: Known) -> str:
             "which keys a query sees where there are more of one than of the other, each kernel has its own answer to"
         )
     return no_number_reason(node, known)
+
+
+def scores_reason(node: onnx.NodeProto, known: Known) -> str:
+    return (
+        "" if is_finite(node, known) else "PyTorch's attention takes scores that are no number for those of masked keys"
+    )
 
 
 def single_target_reason(node: onnx.NodeProto, known: Known) -> str:
@@ -299,6 +310,7 @@ CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     "GlobalMaxPool": no_number_reason,
     "ReduceSum": sum_reason,
     "MultiHeadAttention": attention_reason,
+    "Attention": scores_reason,
     **dict.fromkeys(("TreeEnsembleRegressor", "TreeEnsemble", "LinearRegressor"), single_target_reason),
     "TreeEnsembleClassifier": tree_class_reason,
     "QGemm": quantised_product_reason,
