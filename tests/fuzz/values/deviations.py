@@ -178,6 +178,8 @@ def conv_reason(node: onnx.NodeProto, known: Known) -> str:
     given = [run for name in node.input for run in known.get(name, ())]
     if any(run.size == 0 for run in given):
         return "ONNX Runtime never ends a convolution over no channels"
+    if any(run.dtype.kind == "f" and (np.abs(run.astype(np.float64)) > 1e30).any() for run in given):
+        return "sums of numbers as large as there are overflow in some orders, and not in others"
     return no_number_reason(node, known)
 
 
@@ -299,7 +301,7 @@ CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     "RNN": recurrent_reason,
     "GRU": recurrent_reason,
     "LSTM": recurrent_reason,
-    **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv"), conv_reason),
+    **dict.fromkeys(("Conv", "ConvInteger", "FusedConv", "QLinearConv"), conv_reason),
     "AffineGrid": affine_grid_reason,
     **dict.fromkeys(("GroupNormalization", "LayerNormalization", "RMSNormalization"), no_number_reason),
     **dict.fromkeys(("InstanceNormalization", "BatchNormalization"), no_number_reason),
