@@ -326,7 +326,7 @@ CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     **dict.fromkeys(("ScatterElements", "ScatterND"), scatter_reason),
     "BlackmanWindow": window_reason,
     "Einsum": einsum_reason,
-    **dict.fromkeys(("Clip", "Relu"), clip_reason),
+    **dict.fromkeys(("Clip", "Max", "Min", "Relu"), clip_reason),
     **dict.fromkeys(("ArgMax", "ArgMin", "Hardmax"), arg_reason),
     **dict.fromkeys(("ReduceL1", "ReduceL2"), empty_reduction_reason),
     **dict.fromkeys(("ReduceMax", "ReduceMin"), extreme_reason),
