@@ -141,3 +141,16 @@ def test_windows(op: str, constant: tuple[str, ...]) -> None:
     check(op, size, 17, constant, reference=True, output_datatype=11, tolerance=1e-9)
     check(op, size, 17, constant, reference=True, output_datatype=10, tolerance=1e-3)
     check(op, {"size": np.array(0)}, 17, constant, values=[np.zeros(0, np.float32)])
+
+
+# 64000476
+@pytest.mark.parametrize("periodic", [0, 1])
+@pytest.mark.parametrize("op", ["HannWindow", "HammingWindow", "BlackmanWindow"])
+def test_windows_whose_length_is_an_input_come_back(op: str, periodic: int, tmp_path: Path) -> None:
+    tonnx.convert(one_node(op, {"size": np.array(4)}, 17, periodic=periodic), tmp_path / "m.pt2")
+    tonnx.convert(tmp_path / "m.pt2", tmp_path / "back.onnx")
+    run = onnxruntime.InferenceSession(str(tmp_path / "back.onnx"))
+    program = torch.export.load(tmp_path / "m.pt2").module()
+    for length in (1, 2, 7, 16):
+        [got] = run.run(None, {"size": np.array(length)})
+        np.testing.assert_allclose(got, program(torch.tensor(length)).numpy(), atol=1e-6)
