@@ -199,6 +199,11 @@ CASES = {
     "slices that are empty at first": Drawn(
         "return a[4:-1], a[2:][3:-2]", "float32 n", ({"n": 2}, {"n": 5}, {"n": 6}, {"n": 9}), ("live",)
     ),
+    # 64000555: ONNX Runtime ends with the process where a Scan has no elements
+    "running products and extremes of nothing": Drawn(
+        "return a.cumprod(0), a.cumprod(1), *a.cummax(0), *a.cummin(2), a.logcumsumexp(1), a.logcumsumexp(2)",
+        "float32 n 2 m", ({"n": 3, "m": 4}, {"n": 0, "m": 2}, {"n": 2, "m": 0}, {"n": 1, "m": 1}), ("live", "pt2"),
+    ),
     # chunk(3) of one element is one part, and chunk(4) of five elements has parts of 2, 2 and 1
     "parts of few elements": Drawn(
         "return a.chunk(3, 0)[0], a.chunk(4, 0)[0] * 2",
