@@ -204,6 +204,17 @@ CASES = {
         "return a.cumprod(0), a.cumprod(1), *a.cummax(0), *a.cummin(2), a.logcumsumexp(1), a.logcumsumexp(2)",
         "float32 n 2 m", ({"n": 3, "m": 4}, {"n": 0, "m": 2}, {"n": 2, "m": 0}, {"n": 1, "m": 1}), ("live", "pt2"),
     ),
+    # 65000079: one element in more dimensions than are written to
+    "one element through a mask": Drawn(
+        """
+        x = a * 1
+        x[x > 0] = a[:1, :1]
+        y = a * 1
+        y[torch.tensor([0, 1]), torch.tensor([1, 0])] = a[:1, :1, None]
+        return x, y
+        """,
+        "float32 2 3", routes=("fixed", "pt2", "python", "script"),
+    ),
     # chunk(3) of one element is one part, and chunk(4) of five elements has parts of 2, 2 and 1
     "parts of few elements": Drawn(
         "return a.chunk(3, 0)[0], a.chunk(4, 0)[0] * 2",
