@@ -215,6 +215,11 @@ CASES = {
         """,
         "float32 2 3", routes=("fixed", "pt2", "python", "script"),
     ),
+    # 62000473
+    "numbers times another number": Drawn(
+        "return a.sub(0.5, alpha=2), a.add(1.5, alpha=3), torch.rsub(a, 2.5, alpha=2), b.sub(0.25, alpha=3), b.add(2, alpha=-1)",
+        "uint8 3; float32 4",
+    ),
     # chunk(3) of one element is one part, and chunk(4) of five elements has parts of 2, 2 and 1
     "parts of few elements": Drawn(
         "return a.chunk(3, 0)[0], a.chunk(4, 0)[0] * 2",
