@@ -8,7 +8,7 @@
 
 #include "formats/pt2/pt2.h"
 #include "formats/torchscript/torchscript.h"
-#include "passes/aten/to_exported.h"
+#include "passes/dialects/to_exported.h"
 
 namespace tonnx::v1 {
 namespace {

@@ -14,7 +14,7 @@
 #include "ir/clone.h"
 #include "ir/text.h"
 #include "ops/frame/op_def.h"
-#include "passes/aten/to_exported.h"
+#include "passes/dialects/to_exported.h"
 
 namespace tonnx::v1 {
 

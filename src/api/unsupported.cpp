@@ -5,7 +5,7 @@
 #include "api/internal.h"
 #include "convert/opset.h"
 #include "ir/clone.h"
-#include "passes/aten/to_code.h"
+#include "passes/dialects/to_code.h"
 
 namespace tonnx::v1 {
 namespace {

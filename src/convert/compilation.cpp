@@ -14,8 +14,8 @@
 #include "convert/write_torch.h"
 #include "formats/modules/outline.h"
 #include "formats/torchscript/torchscript.h"
-#include "passes/aten/to_code.h"
-#include "passes/aten/to_exported.h"
+#include "passes/dialects/to_code.h"
+#include "passes/dialects/to_exported.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {

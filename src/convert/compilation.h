@@ -7,7 +7,7 @@
 
 #include "convert/pipeline.h"
 #include "formats/modules/module_tree.h"
-#include "passes/dialect.h"
+#include "passes/dialects/dialect.h"
 
 namespace tonnx {
 

@@ -11,7 +11,7 @@
 #include "ir/clone.h"
 #include "ops/frame/op_def.h"
 #include "ops/frame/python_names.h"
-#include "passes/aten/match.h"
+#include "passes/frame/aten_match.h"
 
 namespace tonnx {
 namespace {

@@ -16,7 +16,7 @@
 #include "formats/pt2/pt2.h"
 #include "formats/python/python.h"
 #include "ops/frame/allowed_ops.h"
-#include "passes/dialect.h"
+#include "passes/dialects/dialect.h"
 
 namespace tonnx {
 

@@ -4,7 +4,7 @@
 #include "convert/simplify.h"
 #include "formats/onnx/onnx.h"
 #include "ir/clone.h"
-#include "passes/onnx/rewriter.h"
+#include "passes/frame/rewriter.h"
 
 namespace tonnx {
 namespace {

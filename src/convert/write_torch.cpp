@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "formats/modules/outline.h"
 #include "formats/torchscript/torchscript.h"
-#include "passes/aten/match.h"
-#include "passes/aten/to_exported.h"
-#include "passes/aten/types.h"
-#include "passes/dialect.h"
+#include "passes/dialects/dialect.h"
+#include "passes/dialects/to_exported.h"
+#include "passes/frame/aten_match.h"
+#include "passes/frame/graph_types.h"
 
 namespace tonnx {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "passes/aten/whole_attention.h"
 #include "passes/passes.h"
+#include "passes/recognise/aten/whole_attention.h"
 
 namespace tonnx {
 

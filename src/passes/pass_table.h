@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "ir/model.h"
-#include "passes/dialect.h"
-#include "passes/onnx/rewriter.h"
+#include "passes/dialects/dialect.h"
+#include "passes/frame/rewriter.h"
 
 namespace tonnx {
 

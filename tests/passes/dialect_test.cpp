@@ -1,10 +1,10 @@
 // dialect_test.cpp - graphs are held against the dialect that they are said to be in, at each step of a conversion.
-#include "passes/dialect.h"
+#include "passes/dialects/dialect.h"
 
 #include "checks.h"
 #include "convert/compilation.h"
-#include "passes/aten/to_code.h"
-#include "passes/aten/to_exported.h"
+#include "passes/dialects/to_code.h"
+#include "passes/dialects/to_exported.h"
 #include "passes/pass_table.h"
 
 namespace tonnx {

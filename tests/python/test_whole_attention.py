@@ -60,6 +60,20 @@ class Mixed(Crossed):
         return self.attention.out_proj(y.permute(0, 2, 3, 1).flatten(2))
 
 
+class Folded(Layer):
+    """Batch and heads are one dimension of the keys for a while, which is how torch.onnx writes them."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        batch, size = x.shape[0], UNITS // HEADS
+        parts = nn.functional.linear(x.transpose(0, 1), self.attention.in_proj_weight, self.attention.in_proj_bias)
+        query, key, value = parts.unflatten(-1, (3, UNITS)).permute(2, 0, 1, 3)
+        query, value = (y.unflatten(-1, (HEADS, size)).permute(1, 2, 0, 3) for y in (query, value))
+        key = key.reshape(POSITIONS, -1, size).permute(1, 2, 0).reshape(batch, HEADS, size, POSITIONS).transpose(2, 3)
+        y = nn.functional.scaled_dot_product_attention(query, key, value)
+        y = y.permute(2, 0, 1, 3).reshape(-1, UNITS)
+        return self.attention.out_proj(y).reshape(POSITIONS, batch, UNITS).transpose(0, 1)
+
+
 def by_tonnx(model: nn.Module, x: torch.Tensor, **dynamic: object) -> None:
     tonnx.export(model, (x,), "m.onnx", do_constant_folding=False, **dynamic)
 
@@ -143,6 +157,25 @@ def test_sizes_may_be_unknown() -> None:
     converted, code = converted_and_code(model, x, dynamic_shapes=({0: batch, 1: positions},))
     assert "nn.MultiheadAttention(" in code
     more = torch.rand(BATCH + 1, POSITIONS + 2, UNITS)
+    torch.testing.assert_close(converted(more), model(more), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_a_batch_of_one(batch_first: bool) -> None:
+    shape = (1, POSITIONS, UNITS) if batch_first else (POSITIONS, 1, UNITS)
+    model, x = Layer(batch_first), torch.rand(shape)
+    converted, code = converted_and_code(model, x, by_torch)
+    end = ", batch_first=True" if batch_first else ""
+    assert f"self.attention = nn.MultiheadAttention({UNITS}, {HEADS}{end})" in code
+    more = torch.rand(3, 3, UNITS)
+    torch.testing.assert_close(converted(more), model(more), rtol=1e-4, atol=1e-5)
+
+
+def test_an_open_batch_that_is_folded_into_the_heads() -> None:
+    model, x = Folded(), torch.rand(BATCH, POSITIONS, UNITS)
+    converted, code = converted_and_code(model, x, dynamic_shapes=({0: torch.export.Dim("batch")},))
+    assert "nn.MultiheadAttention(" in code
+    more = torch.rand(BATCH + 1, POSITIONS, UNITS)
     torch.testing.assert_close(converted(more), model(more), rtol=1e-4, atol=1e-5)
 
 
