@@ -4,9 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "ops/conv/eval.h"
-#include "ops/conv/raise.h"
-#include "ops/conv/types.h"
+#include "ops/conv/rows.h"
 #include "ops/frame/complex_parts.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/infer.h"

@@ -10,11 +10,9 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
-#include "ops/linalg/raise.h"
-#include "ops/linalg/types.h"
+#include "ops/linalg/rows.h"
 #include "ops/matmul/eval.h"
-#include "ops/matmul/raise.h"
-#include "ops/matmul/types.h"
+#include "ops/matmul/rows.h"
 
 namespace tonnx {
 namespace {

@@ -14,11 +14,9 @@
 #include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/rank_choice.h"
-#include "ops/norm/eval.h"
 #include "ops/norm/idle.h"
-#include "ops/norm/raise.h"
-#include "ops/reduce/raise.h"
-#include "ops/reduce/types.h"
+#include "ops/norm/rows.h"
+#include "ops/reduce/rows.h"
 
 namespace tonnx {
 namespace {

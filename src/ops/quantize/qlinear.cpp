@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "ops/conv/conv.h"
-#include "ops/conv/eval.h"
+#include "ops/conv/rows.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"

@@ -7,10 +7,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
-#include "ops/recurrent/eval.h"
-#include "ops/recurrent/open.h"
-#include "ops/recurrent/raise.h"
-#include "ops/recurrent/types.h"
+#include "ops/recurrent/rows.h"
 
 namespace tonnx {
 namespace {

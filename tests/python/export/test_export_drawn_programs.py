@@ -195,6 +195,39 @@ CASES = {
         ({"n": 4, "m": 6}, {"n": 2, "m": 4}, {"n": 1, "m": 5}, {"n": 7, "m": 9}),
         ("script",),
     ),
+    # 62000256: the sizes of the example have no such elements
+    "slices that are empty at first": Drawn(
+        "return a[4:-1], a[2:][3:-2]", "float32 n", ({"n": 2}, {"n": 5}, {"n": 6}, {"n": 9}), ("live",)
+    ),
+    # 64000555: ONNX Runtime ends with the process where a Scan has no elements
+    "running products and extremes of nothing": Drawn(
+        "return a.cumprod(0), a.cumprod(1), *a.cummax(0), *a.cummin(2), a.logcumsumexp(1), a.logcumsumexp(2)",
+        "float32 n 2 m", ({"n": 3, "m": 4}, {"n": 0, "m": 2}, {"n": 2, "m": 0}, {"n": 1, "m": 1}), ("live", "pt2"),
+    ),
+    # 65000079: one element in more dimensions than are written to
+    "one element through a mask": Drawn(
+        """
+        x = a * 1
+        x[x > 0] = a[:1, :1]
+        y = a * 1
+        y[torch.tensor([0, 1]), torch.tensor([1, 0])] = a[:1, :1, None]
+        return x, y
+        """,
+        "float32 2 3", routes=("fixed", "pt2", "python", "script"),
+    ),
+    # 62000473
+    "numbers times another number": Drawn(
+        "return a.sub(0.5, alpha=2), a.add(1.5, alpha=3), torch.rsub(a, 2.5, alpha=2), b.sub(0.25, alpha=3), b.add(2, alpha=-1)",
+        "uint8 3; float32 4",
+    ),
+    # chunk(3) of one element is one part, and chunk(4) of five elements has parts of 2, 2 and 1
+    "parts of few elements": Drawn(
+        "return a.chunk(3, 0)[0], a.chunk(4, 0)[0] * 2",
+        "float32 n 2", ({"n": 7}, {"n": 1}, {"n": 2}, {"n": 4}, {"n": 5}), ("pt2", "script"),
+    ),
+    "the third part of five elements": Drawn(
+        "return a.chunk(4, 1)[2]", "float32 2 n", ({"n": 7}, {"n": 5}, {"n": 6}, {"n": 9}), ("pt2", "script"),
+    ),
     # 97000124: b[0] is broadcast along the dimension of the products where m is 1
     "an angle to what an open size broadcasts": Drawn(
         "return F.cosine_similarity(a, b, dim=-1), F.cosine_similarity(b, a[0], dim=0)", "float32 6 m 2; float32 2 m",

@@ -193,7 +193,24 @@ class SizeChecks:
             flips = [n for n in near if self._flips_with(question, symbols, n)]
             # two of them: x[:9] is still all of 9 rows
             result |= {*[n for n in flips if n > home][:2], *[n for n in flips if n < home][-2:]}
-        return sorted(result, key=lambda n: abs(n - home))  # so that the first wrong size is the bound
+        result |= {n + d for n in self._bounds_of_slices(symbols, home) for d in (-1, 0, 1)}
+        return sorted(result, key=lambda n: abs(n - home))  # so that the first is the bound of what is right
+
+    def _bounds_of_slices(self, symbols: Sequence[Any], home: int) -> set[int]:
+        """The sizes at which a slice between numbers begins to have elements, or has them all: x[4:-1] begins at 6."""
+        result = set()
+        for node in self._program.graph.nodes:
+            if node.target is not torch.ops.aten.slice.Tensor:
+                continue
+            tensor, dim, start, end = (*node.args, *(None, 0, None, None)[len(node.args) :])[:4]
+            size = tensor.meta["val"].shape[dim]
+            if not isinstance(size, torch.SymInt) or not size.node.expr.free_symbols & set(symbols):
+                continue
+            there = value_at(size.node.expr, self._home)
+            numbers = [abs(n) for n in (start, end) if isinstance(n, int) and abs(n) < _LARGEST_TRIED]
+            if isinstance(there, int):
+                result |= {home + n - there for n in (*numbers, sum(numbers))}
+        return result
 
     def _flips_with(self, question: Question, symbols: Sequence[Any], value: int) -> bool:
         sizes = self._traced.sizes_with(dict.fromkeys(symbols, value))
