@@ -127,7 +127,7 @@ def test_run_cfg(command: Callable[[str], int]) -> None:
     assert_same("data/onnx/model_without_shapes.onnx", program.module(), torch.rand(1, 3, 8, 8))
 
 
-@example("onnx2torch's fork: a model without shapes that the file says nothing of")
+@example("onnx2torch's fork: a model without shapes that the file does not list")
 def test_run_cfg_names_what_lacks(command: Callable[[str], int], capfd: pytest.CaptureFixture[str]) -> None:
     write_network("a.onnx", None)
     Path("b.yml").write_text("defaults: {simplify: true}\nmodels: [{source: a.onnx, target: a.pt2}]\n")
@@ -196,7 +196,7 @@ def test_asymmetric_padding() -> None:
         assert_same(model, convert(model), x)
 
 
-@example("onnx2pytorch: AveragePool that leaves its padding out of the count")
+@example("onnx2pytorch: AveragePool that does not count its padding")
 def test_count_include_pad() -> None:
     x = torch.rand(1, 2, 7, 7)
     for include in (0, 1):

@@ -97,7 +97,7 @@ def test_scripting() -> None:
     assert agrees("loop.onnx", torch.full((2,), 11.0), x, torch.tensor(5))  # the loop is a loop
 
 
-@example("numpy arrays inside of forward, and torch.cat instead")
+@example("numpy arrays inside forward, and torch.cat instead")
 def test_numpy_is_constant() -> None:
     class Uses(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -208,7 +208,7 @@ class FooModel(nn.Module):
         return torch.ops.custom_ops.foo_forward(input1, input2, self.attr1, self.attr2)
 
 
-@example("an operator that cannot be exported")
+@example("an operator without a conversion")
 def test_unsupported() -> None:
     with pytest.raises(tonnx.Error, match="custom_ops::foo_forward: once") as failure:
         tonnx.export(FooModel(0.5, 2), (torch.rand(2), torch.rand(2)), "model.onnx")
@@ -362,7 +362,7 @@ def test_other_functions() -> None:
     assert model.training and not tonnx.is_in_onnx_export()
 
 
-@example("positional arguments behind the file")
+@example("positional arguments after the file")
 def test_positional() -> None:
     model, x = nn.Linear(2, 3), torch.rand(1, 2)
     tonnx.export(model, x, "m.onnx", True, False)
@@ -443,7 +443,7 @@ def square(x: torch.Tensor) -> torch.Tensor:
     return x * x
 
 
-@example("a function of one's own inside of forward")
+@example("a function of your own inside forward")
 def test_custom_function() -> None:
     class CustomOpModel(nn.Module):
         def __init__(self) -> None:
