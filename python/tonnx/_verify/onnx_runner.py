@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from tonnx import _core
 from tonnx._error import Error, translated
 from tonnx._runtime import ONNX_TYPES, open_session
-from tonnx._verify.bodies import has_bodies, opened
-from tonnx._verify.nodes import all_nodes, subgraphs
 from tonnx._verify.runners import Input, Runner, Step, Value, layer_of_weight, short
 from tonnx._verify.saturation import without_saturation
+from tonnx._verify.subgraphs import all_nodes, has_bodies, opened, subgraphs
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from tonnx._runtime import open_session
-from tonnx._verify.nodes import all_nodes
+from tonnx._verify.subgraphs import all_nodes
 
 # by domain and operator: the indices of the zero point of the input, the weights, and the zero point of the weights
 _PRODUCTS = {

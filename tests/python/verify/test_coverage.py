@@ -17,8 +17,7 @@ from safetensors.torch import load_file, save_file
 
 import tonnx
 from tonnx._verify.cli import main
-from tonnx._verify.gradients import gradients
-from tonnx._verify.torch_work import MULTIPLICATION
+from tonnx._verify.gradients import MULTIPLICATION, gradients
 
 
 def exported(model: torch.nn.Module, example: torch.Tensor, dynamic: dict[int, str] | None = None) -> str:

@@ -1,8 +1,8 @@
-"""Inlines subgraphs for given inputs, so that the nodes inside If and Loop can be compared like others."""
+"""Subgraphs of ONNX nodes: walks them, and inlines If and Loop so that their nodes can be compared like others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,6 +13,21 @@ _TURNS = 2  # of a Loop that are inlined
 _ROUNDS = 32  # for branches inside branches
 
 Fetch = Callable[[Any, Sequence[str]], Mapping[str, "np.ndarray"]]
+
+
+def subgraphs(node: Any) -> Iterator[Any]:
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def all_nodes(graph: Any) -> Iterator[Any]:
+    """All nodes of a graph, including those in subgraphs."""
+    for node in graph.node:
+        yield node
+        for inner in subgraphs(node):
+            yield from all_nodes(inner)
 
 
 def body(node: Any, name: str) -> Any:
@@ -146,13 +161,12 @@ def rename(node: Any, names: Mapping[str, str]) -> None:
 
 
 def _rename_inside(node: Any, names: Mapping[str, str]) -> None:
-    for attribute in node.attribute:
-        for graph in [attribute.g] if attribute.HasField("g") else list(attribute.graphs):
-            own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-            own |= {name for inner in graph.node for name in inner.output}
-            visible = {old: new for old, new in names.items() if old not in own}
-            for inner in graph.node:
-                inner.input[:] = [visible.get(name, name) for name in inner.input]
-                _rename_inside(inner, visible)
-            for value in graph.output:
-                value.name = visible.get(value.name, value.name)
+    for graph in subgraphs(node):
+        own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+        own |= {name for inner in graph.node for name in inner.output}
+        visible = {old: new for old, new in names.items() if old not in own}
+        for inner in graph.node:
+            inner.input[:] = [visible.get(name, name) for name in inner.input]
+            _rename_inside(inner, visible)
+        for value in graph.output:
+            value.name = visible.get(value.name, value.name)
