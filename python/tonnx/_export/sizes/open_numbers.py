@@ -46,9 +46,11 @@ def sizes_left_open(packages: Collection[str], functions: Mapping[str, Any]) -> 
     """Inside, the modules of these packages use these functions in place of Python's."""
     with ExitStack() as stack:
         for module_name, module in list(sys.modules.items()):
+            if module_name.split(".")[0] not in packages:
+                continue
             file = getattr(module, "__file__", None)
-            is_typed = module_name == "__main__" and not file  # a notebook has no file
-            if module_name.split(".")[0] not in packages or not (is_typed or not is_own_file(file or "<frozen ")):
+            is_notebook = module_name == "__main__" and not file
+            if not is_notebook and is_own_file(file or "<frozen "):
                 continue
             for name, function in functions.items():
                 if name not in vars(module):
