@@ -374,8 +374,8 @@ def test_sizes_that_the_user_rules_out_need_not_be_right() -> None:
 def test_the_example_has_the_sizes_that_are_promised() -> None:
     text = outcome(lambda: tonnx.export(Calls(twice_if_one), rand(1, 3), dynamic_shapes={"x": {0: Dim("n", min=2)}}))
     assert text == (
-        "axis 0 of input 'x' is 1 in the example, and dynamic_shapes says that it is 2 or more: give an example that is "
-        "as it says"
+        "axis 0 of input 'x' is 1 in the example, and dynamic_shapes says that it is 2 or more: use an example "
+        "within that range"
     )
 
 
