@@ -98,6 +98,18 @@ class Branches {
   GraphPtr graphs_[2];
 };
 
+/// A list that neither way changed stays the one that others have.
+void keep_lists(Variables& variables, const Variables& before_them) {
+  for (auto& [name, item] : variables) {
+    const auto before = before_them.find(name);
+    if (before != before_them.end() && before->second.items && item.items &&
+        before->second.items->size() == item.items->size()) {
+      *before->second.items = *item.items;
+      item.items = before->second.items;
+    }
+  }
+}
+
 }  // namespace
 
 Interpreter::Flow Interpreter::run_if(const Stmt& stmt, Frame& frame) {
@@ -177,15 +189,7 @@ Interpreter::Flow Interpreter::run_branch(const Item& condition, const Way& yes,
     now[root] = merged.written(latest(*graphs[0], root), latest(*graphs[1], root));
     versions_[{&outer, root}] = now[root];
   }
-  // a list that neither way changed stays the one that others have
-  for (auto& [name, item] : variables) {
-    const auto before = frame.variables.find(name);
-    if (before != frame.variables.end() && before->second.items && item.items &&
-        before->second.items->size() == item.items->size()) {
-      *before->second.items = *item.items;
-      item.items = before->second.items;
-    }
-  }
+  keep_lists(variables, frame.variables);
   frame.variables = std::move(variables);
   rebind(frame.variables, now);
   return flows[0];
