@@ -293,6 +293,7 @@ void Printer::print_initializer(const Value& value) {
   } else {
     print_tensor(*value.constant, false);
   }
+  if (!value.file_dims.empty()) add(" of [{}]", fmt::join(value.file_dims, ", "));
   out_ += '\n';
 }
 

@@ -290,6 +290,12 @@ void Parser::parse_initializer(Graph& graph, Scope& scope, bool trainable) {
   value->constant = std::move(tensor);
   value->sparse = std::move(sparse);
   value->trainable = trainable;
+  if (take_word("of")) {
+    const Token start = token();
+    value->file_dims = parse_sizes();
+    if (located(start, [&] { return count_of(value->file_dims); }) != count_of(dims))
+      lexer_.fail(start, fmt::format("{} has another number of elements", at.source));
+  }
   graph.add_initializer(value);
 }
 

@@ -65,6 +65,7 @@ class PartParser {
 
   bool at_integer() const;
   int64_t take_integer(bool negative);
+  std::vector<int64_t> parse_sizes();
   int64_t parse_integer() { return take_integer(take_mark("-")); }
   template <class Float>
   Float take_float();
@@ -90,7 +91,6 @@ class PartParser {
   Dim parse_dim_product();
   Dim parse_dim_factor();
   Dim parse_dim_function(const Token& at, const std::string& name);
-  std::vector<int64_t> parse_sizes();
   void parse_elements(Tensor& tensor, int64_t count);
 
   int depth_ = 0;

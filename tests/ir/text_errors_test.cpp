@@ -14,6 +14,8 @@ TEST(TextErrors, SayWhereAndWhat) {
       {"graph { input %x\n input %x }", "line 2, column 8: two values have the name %x"},
       {"graph { %x = A()\n %x = B() }", "line 2, column 2: two values have the name %x"},
       {"graph { const %a: int8[1]{1} const %a: int8[1]{1} }", "two values have the name %a"},
+      {"graph { param %a: int8[2]{1, 2} of [3] }", "line 1, column 36: %a has another number of elements"},
+      {"graph { param %a: int8[2]{1, 2} of [9223372036854775807, 3] }", "overflow 64 bits"},
       {"graph { %y = A( }", "line 1, column 17: ')' is expected, not }"},
       {"graph { %y = A() {a=1, a=2} }", "line 1, column 24: attribute 'a' is given twice"},
       {"graph { %y A() }", "'=' is expected"},

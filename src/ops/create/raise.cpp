@@ -1,5 +1,6 @@
 // raise.cpp - PyTorch's new tensors of known content as ONNX.
 #include <cmath>
+#include <functional>
 #include <numbers>
 
 #include "base/budget.h"
@@ -107,20 +108,45 @@ Values raise_tri_indices(const AtenNode& n, OnnxBuilder& onnx) {
   return onnx.numbers(n.output_dtype(), {2, count}, row);
 }
 
+using WindowOfNumber = std::function<double(double)>;
+using WindowOfTensor = std::function<Value*(Value*)>;
+
+/// A window of known length, or of one that only the run tells: each element by its place, from 0 at the first to 1 at
+/// the last, or at the one behind it where the window is periodic.
+Value* window_of(const AtenNode& n, OnnxBuilder& onnx, const WindowOfNumber& number, const WindowOfTensor& tensor) {
+  ignore_placement(n);
+  const IntArg length = n.int_arg("window_length");
+  const bool is_periodic = n.node().find_attribute("periodic") ? n.flag("periodic") : true;
+  if (length.value == nullptr) {
+    const int64_t count = length.number;
+    if (count < 0 || count > (int64_t{1} << 24)) n.cannot("a window of {} elements", count);
+    std::vector<double> values;
+    values.reserve(room_for<double>({count}));
+    const double last = static_cast<double>(is_periodic ? count : count - 1);
+    for (int64_t i = 0; i < count; ++i) values.push_back(count == 1 ? 1.0 : number(static_cast<double>(i) / last));
+    return onnx.numbers(n.output_dtype(), {count}, values);
+  }
+  const auto wide = [&](Value* x) { return onnx.cast(x, DType::Float64); };
+  Value* last = onnx.scalar(onnx.max(is_periodic ? length : onnx.sub(length, 1), 1));
+  Value* made = tensor(onnx("Div", {wide(onnx.range(length)), wide(last)}));
+  Value* is_one = onnx("Equal", {onnx.scalar(length), onnx.integer(DType::Int64, 1)});
+  return onnx.cast(onnx.where(is_one, onnx.number(DType::Float64, 1), made), n.output_dtype());
+}
+
 /// A sum of cosines: a0 - a1 cos(2 pi i / (N - 1)) + a2 cos(4 pi i / (N - 1)), N + 1 for a periodic one.
 Values cosine_window(const AtenNode& n, OnnxBuilder& onnx, double a0, double a1, double a2) {
-  ignore_placement(n);
-  const int64_t length = n.i("window_length");
-  const bool is_periodic = n.node().find_attribute("periodic") ? n.flag("periodic") : true;
-  if (length < 0 || length > (int64_t{1} << 24)) n.cannot("a window of {} elements", length);
-  std::vector<double> values;
-  values.reserve(room_for<double>({length}));
-  const double last = static_cast<double>(is_periodic ? length : length - 1);
-  for (int64_t i = 0; i < length; ++i) {
-    const double angle = 2 * std::numbers::pi * static_cast<double>(i) / last;
-    values.push_back(length == 1 ? 1.0 : a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle));
-  }
-  return onnx.numbers(n.output_dtype(), {length}, values);
+  constexpr double kTurn = 2 * std::numbers::pi;
+  const auto number = [&](double place) {
+    return a0 - a1 * std::cos(kTurn * place) + a2 * std::cos(2 * kTurn * place);
+  };
+  const auto wide = [&](double value) { return onnx.number(DType::Float64, value); };
+  const auto wave = [&](Value* place, double turn, double by) {
+    return onnx("Mul", {onnx("Cos", {onnx("Mul", {place, wide(turn)})}), wide(by)});
+  };
+  return window_of(n, onnx, number, [&](Value* place) {
+    Value* sum = onnx("Sub", {wide(a0), wave(place, kTurn, a1)});
+    return a2 == 0 ? sum : onnx("Add", {sum, wave(place, 2 * kTurn, a2)});
+  });
 }
 
 double find_number(const AtenNode& n, const char* name, double otherwise) {
@@ -128,16 +154,13 @@ double find_number(const AtenNode& n, const char* name, double otherwise) {
 }
 
 Values raise_bartlett(const AtenNode& n, OnnxBuilder& onnx) {
-  ignore_placement(n);
-  const int64_t length = n.i("window_length");
-  const bool is_periodic = n.node().find_attribute("periodic") ? n.flag("periodic") : true;
-  if (length < 0 || length > (int64_t{1} << 24)) n.cannot("a window of {} elements", length);
-  std::vector<double> values;
-  values.reserve(room_for<double>({length}));
-  const double last = static_cast<double>(is_periodic ? length : length - 1);
-  for (int64_t i = 0; i < length; ++i)
-    values.push_back(length == 1 ? 1.0 : 1 - std::abs(2 * static_cast<double>(i) / last - 1));
-  return onnx.numbers(n.output_dtype(), {length}, values);
+  const auto wide = [&](double value) { return onnx.number(DType::Float64, value); };
+  return window_of(
+      n, onnx, [](double place) { return 1 - std::abs(2 * place - 1); },
+      [&](Value* place) {
+        Value* from_middle = onnx("Abs", {onnx("Sub", {onnx("Mul", {place, wide(2)}), wide(1)})});
+        return onnx("Sub", {wide(1), from_middle});
+      });
 }
 
 constexpr AtenOp kAtenCreateAten[] = {

@@ -215,8 +215,8 @@ constexpr Infix kInfix[] = {
 };
 
 /// The arguments of a call, by the order of the schema: those at their default left out, keywords from the first gap or
-/// flag on.
-std::vector<std::string> call_arguments(const Emission& e, size_t from) {
+/// flag on, or from that place on.
+std::vector<std::string> call_arguments(const Emission& e, size_t from, size_t keywords_from = SIZE_MAX) {
   std::vector<std::string> texts;
   bool gap = false;
   const auto& params = e.signature().inputs;
@@ -227,7 +227,7 @@ std::vector<std::string> call_arguments(const Emission& e, size_t from) {
       gap = true;
       continue;
     }
-    gap = gap || given->value.get<bool>() != nullptr;
+    gap = gap || i >= keywords_from || given->value.get<bool>() != nullptr;
     const bool keyword = gap || param.keyword_only;
     std::string text = e.text(param.name);
     if (param.takes_one && text.starts_with('[') && e.items(param.name).size() == 1) text = e.items(param.name)[0];
@@ -250,8 +250,8 @@ std::pair<std::string, int> spell(const Emission& e, const AtenOp& op) {
     const bool has_more = params.size() > 2 && std::any_of(params.begin() + 2, params.end(), [&](const Param& param) {
                             return e.node().find_attribute(param.name) != nullptr;
                           });
-    if (has_more) {  // torch.add(x, y, alpha=2)
-      return {fmt::format("torch.{}({})", e.signature().name, joined(call_arguments(e, 0))), precedence::kAtom};
+    if (has_more) {  // torch.add(x, y, alpha=2), also where the schema has no keyword
+      return {fmt::format("torch.{}({})", e.signature().name, joined(call_arguments(e, 0, 2))), precedence::kAtom};
     }
     if (params.size() == 1) {
       return {fmt::format("{}{}", spelling, e.text(params[0].name, precedence::kUnary)), precedence::kUnary};

@@ -1,4 +1,6 @@
 // put_raise.cpp - writing of elements at places that masks and tensors of any shape say, as ONNX.
+#include <algorithm>
+
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
 #include "ops/index/rows.h"
@@ -15,17 +17,24 @@ Value* added(OnnxBuilder& onnx, Value* a, Value* b) {
   return onnx(onnx.dtype(a) == DType::Bool ? "Or" : "Add", {a, b});
 }
 
-/// `values` where a mask is true, if they do not depend on how many places that are.
-Value* put_where(const AtenNode& n, OnnxBuilder& onnx, const Subscript& at, bool adds) {
-  Value* self = n.input("self");
+/// What is written; one element may have any number of dimensions.
+Value* written_values(const AtenNode& n, OnnxBuilder& onnx) {
   Value* values = n.input_as("values", n.dtype("self"));
+  const Shape& shape = onnx.shape(values);
+  const bool is_one = std::all_of(shape.begin(), shape.end(), [](const Dim& size) { return size.is(1); });
+  return is_one ? onnx.reshape(values, Shape{}) : values;
+}
+
+/// `values` where a mask is true, if they do not depend on how many places that are.
+Value* put_where(const AtenNode& n, OnnxBuilder& onnx, const Subscript& at, Value* values, bool adds) {
+  Value* self = n.input("self");
   const auto rank = static_cast<int64_t>(n.rank("self")), behind = rank - at.dims.back() - 1;
   // as counted from the end, the dimension of the places that are true
-  const int64_t place = n.rank("values") - 1 - behind;
+  const int64_t place = onnx.rank(values) - 1 - behind;
   if (place >= 0) {
-    if (!n.shape("values")[static_cast<size_t>(place)].is(1)) return nullptr;
+    if (!onnx.shape(values)[static_cast<size_t>(place)].is(1)) return nullptr;
     if (at.mask_rank > 1) {
-      Shape shape = n.shape("values");
+      Shape shape = onnx.shape(values);
       for (int64_t i = 1; i < at.mask_rank; ++i) shape.insert_at(place, Dim(1));
       values = onnx.reshape(values, shape);
     }
@@ -73,10 +82,10 @@ Values raise_index_put(const AtenNode& n, OnnxBuilder& onnx) {
   const bool adds = n.flag("accumulate");
   Subscript at = read_subscript(n, onnx, true);
   Value* self = n.input("self");
-  Value* values = n.input_as("values", n.dtype("self"));
+  Value* values = written_values(n, onnx);
   if (at.dims.empty()) return adds ? added(onnx, self, values) : broadcast(onnx, values, n.output_shape());
   if (at.mask != nullptr) {
-    if (Value* y = put_where(n, onnx, at, adds)) return y;
+    if (Value* y = put_where(n, onnx, at, values, adds)) return y;
     at = read_subscript(n, onnx, false);
   }
   if (adds) require_opset(n, onnx, 16, "index_put that adds");

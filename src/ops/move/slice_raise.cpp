@@ -68,6 +68,19 @@ Values split_as_typed(const AtenNode& n, OnnxBuilder& onnx, int64_t dim) {
   return split(n, onnx, dim, sizes);
 }
 
+/// Parts of which the last ones may have fewer elements, or none, where the size of the dimension is small.
+Values split_as_far_as_there_is(const AtenNode& n, OnnxBuilder& onnx, int64_t dim) {
+  Value* x = n.input("self");
+  const auto count = static_cast<int64_t>(n.output_count());
+  const IntArg each = onnx.int_of(ceil_div(n.shape("self").at(static_cast<size_t>(dim)), Dim(count)));
+  Values parts{};
+  for (int64_t i = 0; i < count; ++i) {
+    const IntArg end = i + 1 < count ? onnx.mul(each, i + 1) : IntArg(kEnd);
+    parts.push_back(n.wants_output(static_cast<size_t>(i)) ? onnx.slice(x, dim, onnx.mul(each, i), end) : nullptr);
+  }
+  return parts;
+}
+
 }  // namespace
 
 Values raise_split_with_sizes(const AtenNode& n, OnnxBuilder& onnx) {
@@ -81,7 +94,13 @@ Values raise_split(const AtenNode& n, OnnxBuilder& onnx) {
   if (op == "hsplit") return split_as_typed(n, onnx, n.rank("self") > 1 ? 1 : 0);
   if (op == "vsplit") return split_as_typed(n, onnx, 0);
   if (op == "dsplit") return split_as_typed(n, onnx, 2);
-  return split_as_typed(n, onnx, n.dim("dim", "self"));
+  const int64_t dim = n.dim("dim", "self");
+  const Dim& whole = n.shape("self").at(static_cast<size_t>(dim));
+  const size_t count = n.output_count();
+  // three parts of 4 elements are two, of two elements each
+  if (op == "chunk" && count > 2 && !whole.is_constant() && !exact_div(whole, Dim(static_cast<int64_t>(count))))
+    return split_as_far_as_there_is(n, onnx, dim);
+  return split_as_typed(n, onnx, dim);
 }
 
 /// Parts between places, which need not ascend: what lies between 3 and 1 is nothing, and what is behind 1 comes twice.

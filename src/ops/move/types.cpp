@@ -196,10 +196,15 @@ void types_split_at(TypeNode& n) {
 }
 
 void types_chunk(TypeNode& n) {
-  split_self(n, [&](const Dim& whole) {
-    auto each = n.size("chunks");
-    if (each && !each->is(0)) each = ceil_div(whole, *each);
-    return equal_parts(n.found().size(), whole, each);
+  split_self(n, [&](const Dim& whole) -> MaybeShape {
+    const auto chunks = n.size("chunks");
+    if (!chunks || chunks->is(0)) return std::nullopt;
+    const Dim each = ceil_div(whole, *chunks);
+    if (n.found().size() < 3 || whole.is_constant()) return equal_parts(n.found().size(), whole, each);
+    Shape sizes;  // where the size is small the last parts have fewer elements, or none
+    for (size_t i = 0; i < n.found().size(); ++i)
+      sizes.push_back(max(Dim(0), min(each, whole - each * Dim(static_cast<int64_t>(i)))));
+    return sizes;
   });
 }
 

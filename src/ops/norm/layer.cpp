@@ -17,6 +17,15 @@
 namespace tonnx {
 namespace {
 
+/// One element, which PyTorch refuses to normalise, is its own mean; what is no number stays none.
+Value* normalized_element(AtenBuilder& aten, Value* x, Value* bias, size_t rank) {
+  std::vector<int64_t> sizes(rank - 1, 1);
+  sizes[0] = -1;
+  return aten("add.Tensor", aten("sub.Tensor", x, x), aten("reshape", bias, sizes));
+}
+
+bool is_one(const Dim& size) { return size.is(1); }
+
 Values lower_instance_norm(const OnnxNode& n, AtenBuilder& aten) {
   Value* x = n.input("input");
   Value* scale = n.input("scale");
@@ -25,12 +34,8 @@ Values lower_instance_norm(const OnnxNode& n, AtenBuilder& aten) {
   require(shape == nullptr || shape->size() >= 2, "the input has {} dimensions where at least two are needed",
           shape ? shape->size() : 0);
   const double epsilon = n.f("epsilon");
-  if (shape != nullptr && std::all_of(shape->begin() + 2, shape->end(), [](const Dim& size) { return size.is(1); })) {
-    // PyTorch refuses to normalise one element, which is its own mean; what is no number stays none
-    std::vector<int64_t> sizes(shape->size() - 1, 1);
-    sizes[0] = -1;
-    return aten("add.Tensor", aten("sub.Tensor", x, x), aten("reshape", bias, sizes));
-  }
+  if (shape != nullptr && std::all_of(shape->begin() + 2, shape->end(), is_one))
+    return normalized_element(aten, x, bias, shape->size());
   if (are_idle(scale, bias)) scale = bias = nullptr;
   return aten("instance_norm", x, scale, bias, nullptr, nullptr, true, 0.1, epsilon, true);
 }
@@ -247,7 +252,17 @@ void infer_group_norm(InferNode& n) {
 
 Values lower_group_norm(const OnnxNode& n, AtenBuilder& aten) {
   n.i("stash_type");  // PyTorch computes in 32 bits where the input has 16
-  return aten("group_norm", n.input("X"), n.i("num_groups"), n.input("scale"), n.input("bias"), n.f("epsilon"));
+  Value* x = n.input("X");
+  Value* scale = n.input("scale");
+  Value* bias = n.input("bias");
+  const int64_t groups = n.i("num_groups");
+  const double epsilon = n.f("epsilon");
+  const Shape* shape = n.find_shape("X");
+  // one sample, and groups of one channel of one element
+  if (shape != nullptr && shape->size() >= 2 && is_one(shape->front()) && (*shape)[1].is(groups) &&
+      std::all_of(shape->begin() + 2, shape->end(), is_one))
+    return normalized_element(aten, x, bias, shape->size());
+  return aten("group_norm", x, groups, scale, bias, epsilon);
 }
 
 std::string emit_group_norm(const Emission& e) {

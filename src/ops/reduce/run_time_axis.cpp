@@ -82,15 +82,17 @@ std::vector<AxisSet> possible_axes(const NodeView& n, const Shape& data, int64_t
   return result;
 }
 
-bool choose(OnnxEdit& edit, const std::vector<AxisSet>& sets, int64_t rank) {
+/// `at` is the place of the axes among the inputs.
+bool choose(OnnxEdit& edit, size_t at, const std::vector<AxisSet>& sets, int64_t rank) {
   if (sets.empty() || sets.size() > kMostSets) return false;
   Expansion make(edit);
   Node& node = edit.node();
-  Value* given = node.input(1);
+  Value* given = node.input(at);
   const DType dtype = given->type.dtype;
   const auto along = [&](const AxisSet& axes) {
-    Value* known = given->type.rank() == 0 ? make.number(dtype, static_cast<double>(axes[0])) : make.ints(axes);
-    return make(node.op.view(), {node.input(0), known}, node.attributes);
+    std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
+    inputs[at] = given->type.rank() == 0 ? make.number(dtype, static_cast<double>(axes[0])) : make.ints(axes);
+    return make(node.op.view(), std::move(inputs), node.attributes);
   };
   const auto bits_of_axes = [](const AxisSet& axes) {
     int64_t bits = 0;
@@ -135,7 +137,7 @@ bool expand_reduce(const NodeView& n, OnnxEdit& edit) {
   if (n.has("axes") && count == 0 && n.flag("noop_with_empty_axes"))
     return choose_length(edit, n, {"axes"}, from_to(0, std::min(n.find_rank("data").value_or(kMostAxes), kMostAxes)));
   if (data == nullptr || static_cast<int64_t>(data->size()) > kMostAxes || count == 0) return false;
-  return choose(edit, possible_axes(n, *data, count), static_cast<int64_t>(data->size()));
+  return choose(edit, 1, possible_axes(n, *data, count), static_cast<int64_t>(data->size()));
 }
 
 bool expand_reduce_product(const NodeView& n, OnnxEdit& edit) {
@@ -149,10 +151,14 @@ bool expand_reduce_product(const NodeView& n, OnnxEdit& edit) {
   return choose_length(edit, n, {"axes"}, from_to(0, std::min(rank.value_or(kMostAxes), kMostAxes)));
 }
 
+bool choose_axis(const NodeView& n, OnnxEdit& edit, size_t at, int64_t rank, int64_t count) {
+  if (count < 1 || count > kMostAxes || count_of_axes(n, "axis") != 1) return false;
+  return choose(edit, at, sets_of_axes(count, 1), rank);
+}
+
 bool expand_cumulative(const NodeView& n, OnnxEdit& edit) {
   const auto rank = n.find_rank("x");
-  if (!rank || *rank > kMostAxes || count_of_axes(n, "axis") != 1) return false;
-  return choose(edit, sets_of_axes(*rank, 1), *rank);
+  return rank && choose_axis(n, edit, 1, *rank, *rank);
 }
 
 }  // namespace tonnx

@@ -16,6 +16,8 @@ MaybeShape declared_shape(const NodeView& n);
 bool expand_reduce(const NodeView& n, OnnxEdit& edit);
 /// ReduceProd, which PyTorch has along one axis at a time: there is a choice between so many axes, too.
 bool expand_reduce_product(const NodeView& n, OnnxEdit& edit);
+/// An operator whose result has the same shape along each of the first `count` axes; its input `axis` is the one `at`.
+bool choose_axis(const NodeView& n, OnnxEdit& edit, size_t at, int64_t rank, int64_t count);
 /// CumSum, CumProd: the axis is the second input.
 bool expand_cumulative(const NodeView& n, OnnxEdit& edit);
 

@@ -8,6 +8,7 @@
 #include "ops/frame/complex_parts.h"
 #include "ops/frame/expansion.h"
 #include "ops/math/rows.h"
+#include "ops/move/rows.h"
 #include "ops/scan/rows.h"
 #include "ops/search/rows.h"
 
@@ -29,16 +30,8 @@ bool has_no_elements(const Shape& shape) {
 /// What one step makes of the states and the element: the new states, the first `given` of which are results as well.
 using Step = std::function<std::vector<Value*>(const std::vector<Value*>& states, Value* x)>;
 
-/// A Scan along a dimension.
-std::vector<Value*> scan(OnnxBuilder& onnx, Value* x, int64_t dim, const std::vector<Value*>& starts, size_t given,
-                         const Step& step) {
-  // ONNX Runtime divides by the count of elements
-  if (has_no_elements(onnx.shape(x))) {
-    std::vector<Value*> results;
-    for (size_t i = 0; i < given; ++i)
-      results.push_back(onnx.expand(onnx.number(OnnxBuilder::dtype(starts[i]), 0), onnx.shape(x)));
-    return results;
-  }
+std::vector<Value*> scan_node(OnnxBuilder& onnx, Value* x, int64_t dim, const std::vector<Value*>& starts, size_t given,
+                              const Step& step) {
   std::vector<Value*> inputs = starts;
   inputs.push_back(x);
   Node* node = onnx.node("Scan", inputs);
@@ -59,6 +52,36 @@ std::vector<Value*> scan(OnnxBuilder& onnx, Value* x, int64_t dim, const std::ve
     Shape shape = without(onnx.shape(x), dim);
     shape.insert_at(dim, onnx.shape(x)[static_cast<size_t>(dim)]);
     results.push_back(onnx.add_output_to(*node, "running", Type::tensor(OnnxBuilder::dtype(starts[i]), shape)));
+  }
+  return results;
+}
+
+/// A Scan along a dimension.
+std::vector<Value*> scan(OnnxBuilder& onnx, Value* x, int64_t dim, const std::vector<Value*>& starts, size_t given,
+                         const Step& step) {
+  const Shape shape = onnx.shape(x);
+  std::vector<Value*> results;
+  if (has_no_elements(shape)) {
+    for (size_t i = 0; i < given; ++i)
+      results.push_back(onnx.expand(onnx.number(OnnxBuilder::dtype(starts[i]), 0), shape));
+    return results;
+  }
+  if (std::all_of(shape.begin(), shape.end(), [](const Dim& size) { return size.is_constant(); }))
+    return scan_node(onnx, x, dim, starts, given, step);
+  // ONNX Runtime takes no step of no steps, and divides by the count of elements where it moves the axis to the front
+  const auto rank = static_cast<int64_t>(shape.size());
+  const bool may_be_short = !shape.at(static_cast<size_t>(dim)).is_constant();
+  const auto moved = [&](Value* value, int64_t from, int64_t to) {
+    return from == to ? value : onnx.transpose(value, moved_axis(rank, from, to));
+  };
+  if (may_be_short) {
+    Shape one = shape;
+    one.at(static_cast<size_t>(dim)) = 1;
+    x = onnx.concat({x, onnx.expand(onnx.number(OnnxBuilder::dtype(x), 0), one)}, dim);
+  }
+  for (Value* result : scan_node(onnx, moved(x, dim, 0), 0, starts, given, step)) {
+    result = moved(result, 0, dim);
+    results.push_back(may_be_short ? onnx.slice(result, dim, 0, -1) : result);
   }
   return results;
 }

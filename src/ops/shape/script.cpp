@@ -8,11 +8,12 @@ namespace {
 
 constexpr std::string_view kCopiedZeros = R"(def copied_zeros(sizes: List[int],
     x: Tensor) -> List[int]:
+  own = torch.size(x)
   result = annotate(List[int], [])
   for i in range(len(sizes)):
     n = sizes[i]
-    if n == 0:
-      n = torch.size(x, i)
+    if i < len(own) and n == 0:
+      n = own[i]
     else:
       pass
     torch.append(result, n)

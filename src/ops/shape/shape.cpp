@@ -172,12 +172,11 @@ Values lower_flatten(const OnnxNode& n, AtenBuilder& aten) {
   Value* x = n.input("input");
   const auto rank = n.find_rank("input");
   const auto axis = flatten_axis(n);
-  if (!axis) {  // counted from the back of a tensor whose rank only the run tells
-    Value* rows = aten("flatten.using_ints", x, n.i("axis"));
-    return aten("reshape", rows, IntArgs{-1, aten("sym_size.int", rows, -1)});
-  }
+  if (!axis)  // counted from the back of a tensor whose rank only the run tells, and which may be the first one
+    return aten("flatten.using_ints", aten("flatten.using_ints", aten("unsqueeze", x, 0), n.i("axis")), 0, -2);
   if (*axis == 0) return aten("unsqueeze", aten("flatten.using_ints", x), 0);
   if (rank && *axis == *rank) return aten("unsqueeze", aten("flatten.using_ints", x), 1);
+  if (!rank) x = aten("unsqueeze", x, -1);  // the axis may be behind the last one
   if (*axis > 1) x = aten("flatten.using_ints", x, 0, *axis - 1);
   return rank && *axis == *rank - 1 ? x : aten("flatten.using_ints", x, 1);
 }

@@ -1,4 +1,5 @@
 // signal.cpp - spectra and what they are made with: DFT, STFT, MelWeightMatrix, HannWindow and its kin.
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -8,6 +9,7 @@
 #include "ops/frame/rank_choice.h"
 #include "ops/math/complex.h"
 #include "ops/math/rows.h"
+#include "ops/reduce/run_time_axis.h"
 #include "ops/signal/rows.h"
 
 namespace tonnx {
@@ -74,6 +76,9 @@ std::optional<int64_t> find_dft_axis(const NodeView& n) {
   return axis;
 }
 
+/// Whether the result has the sizes of the input, along whatever axis.
+bool keeps_sizes(const NodeView& n) { return !n.has("dft_length") && !n.flag("onesided"); }
+
 void infer_dft(InferNode& n) {
   const Shape* shape = n.find_shape("input");
   const DType dtype = n.dtype("input");
@@ -83,7 +88,7 @@ void infer_dft(InferNode& n) {
   Shape result = *shape;
   result.back() = inverse && onesided ? 1 : 2;
   if (!axis) {
-    for (size_t i = 0; i + 1 < result.size(); ++i) result[i] = n.fresh();
+    if (!keeps_sizes(n)) std::generate(result.begin(), result.end() - 1, [&] { return n.fresh(); });
     return n.set(0, dtype, std::move(result));
   }
   Dim& size = result[static_cast<size_t>(*axis)];
@@ -187,7 +192,10 @@ void down_dft_20(OnnxEdit& edit) {
 
 /// An axis that only the run tells may count from the back, where the last one is no dimension of complex numbers.
 bool expand_dft(const NodeView& n, OnnxEdit& edit) {
-  return n.has("axis") && !n.find_const_ints("axis") && choose_rank(edit, n, {"input"}, from_to(2, 5));
+  if (!n.has("axis") || n.find_const_ints("axis")) return false;
+  const auto rank = n.find_rank("input");
+  if (!rank) return choose_rank(edit, n, {"input"}, from_to(2, 5));
+  return keeps_sizes(n) && !find_dft_axis(n) && choose_axis(n, edit, 2, *rank, *rank - 1);
 }
 
 // STFT

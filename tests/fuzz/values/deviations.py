@@ -151,7 +151,12 @@ def scatter_reason(node: onnx.NodeProto, known: Known) -> str:
 
 def window_reason(node: onnx.NodeProto, known: Known) -> str:
     is_double = any(a.name == "output_datatype" and a.i == onnx.TensorProto.DOUBLE for a in node.attribute)
-    return "ONNX Runtime keeps 0.42 and 0.08 as floats, so that the ends of a window are not 0" if is_double else ""
+    has_only_ends = any((run <= 2).all() for run in known.get(node.input[0], ()))
+    return (
+        "ONNX Runtime keeps 0.42 and 0.08 as floats, so that the ends of a window are not 0"
+        if is_double or has_only_ends
+        else ""
+    )
 
 
 def clip_reason(node: onnx.NodeProto, known: Known) -> str:
@@ -173,6 +178,8 @@ def conv_reason(node: onnx.NodeProto, known: Known) -> str:
     given = [run for name in node.input for run in known.get(name, ())]
     if any(run.size == 0 for run in given):
         return "ONNX Runtime never ends a convolution over no channels"
+    if any(run.dtype.kind == "f" and (np.abs(run.astype(np.float64)) > 1e30).any() for run in given):
+        return "sums of numbers as large as there are overflow in some orders, and not in others"
     return no_number_reason(node, known)
 
 
@@ -193,6 +200,12 @@ def attention_reason(node: onnx.NodeProto, known: Known) -> str:
             "which keys a query sees where there are more of one than of the other, each kernel has its own answer to"
         )
     return no_number_reason(node, known)
+
+
+def scores_reason(node: onnx.NodeProto, known: Known) -> str:
+    return (
+        "" if is_finite(node, known) else "PyTorch's attention takes scores that are no number for those of masked keys"
+    )
 
 
 def single_target_reason(node: onnx.NodeProto, known: Known) -> str:
@@ -288,7 +301,7 @@ CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     "RNN": recurrent_reason,
     "GRU": recurrent_reason,
     "LSTM": recurrent_reason,
-    **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv"), conv_reason),
+    **dict.fromkeys(("Conv", "ConvInteger", "FusedConv", "QLinearConv"), conv_reason),
     "AffineGrid": affine_grid_reason,
     **dict.fromkeys(("GroupNormalization", "LayerNormalization", "RMSNormalization"), no_number_reason),
     **dict.fromkeys(("InstanceNormalization", "BatchNormalization"), no_number_reason),
@@ -299,6 +312,7 @@ CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     "GlobalMaxPool": no_number_reason,
     "ReduceSum": sum_reason,
     "MultiHeadAttention": attention_reason,
+    "Attention": scores_reason,
     **dict.fromkeys(("TreeEnsembleRegressor", "TreeEnsemble", "LinearRegressor"), single_target_reason),
     "TreeEnsembleClassifier": tree_class_reason,
     "QGemm": quantised_product_reason,
@@ -312,7 +326,7 @@ CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     **dict.fromkeys(("ScatterElements", "ScatterND"), scatter_reason),
     "BlackmanWindow": window_reason,
     "Einsum": einsum_reason,
-    **dict.fromkeys(("Clip", "Relu"), clip_reason),
+    **dict.fromkeys(("Clip", "Max", "Min", "Relu"), clip_reason),
     **dict.fromkeys(("ArgMax", "ArgMin", "Hardmax"), arg_reason),
     **dict.fromkeys(("ReduceL1", "ReduceL2"), empty_reduction_reason),
     **dict.fromkeys(("ReduceMax", "ReduceMin"), extreme_reason),

@@ -142,6 +142,8 @@ def run_case(seed: int, routes: tuple[str, ...], folder: Path, announce: Announc
         case.is_checked = (
             False  # behind those that ONNX infers no shape of, its checker takes a Shape to have no elements
         )
+    if any(a.name == "ceil_mode" and a.i for node in case.model.graph.node for a in node.attribute):
+        case.is_checked = False  # ONNX also counts a last window that would start in the padding
     for output, arrays in zip(case.model.graph.output, zip(*want, strict=True), strict=True):
         sizes = [d.dim_value if d.HasField("dim_value") else -1 for d in output.type.tensor_type.shape.dim]
         has_rank = output.type.tensor_type.HasField("shape")

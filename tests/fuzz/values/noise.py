@@ -50,6 +50,8 @@ def changed(array: np.ndarray, inputs: list[np.ndarray], rng: np.random.Generato
     with np.errstate(all="ignore"):
         signs = rng.choice([-1.0, 1.0], array.shape)
         after = array.astype(np.float64) * (1 + epsilon * signs) + epsilon * signs * min(largest, 1e6)
+        if rng.random() < 0.5:  # what is nearly nothing may be nothing
+            after = np.where(np.abs(array) <= 2 * epsilon * min(largest, 1e6), 0.0, after)
         return after.astype(array.dtype)
 
 

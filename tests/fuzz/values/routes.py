@@ -162,6 +162,14 @@ class DoesNotRun(Exception):
     """What came out stops with an error at one of the sizes."""
 
 
+def is_refused_by_pytorch(route: str, error: DoesNotRun, case: Case) -> bool:
+    """Whether PyTorch has no result at a size where ONNX Runtime has one."""
+    if route in IN_ONNX or "not implemented" in str(error):
+        return False
+    is_one = "Expected more than 1 value per channel" in str(error) or "Expected more than 1 spatial" in str(error)
+    return is_one or has_empty(case)
+
+
 def has_empty(case: Case) -> bool:
     """Whether a value of the model has no elements: PyTorch refuses such in more places than ONNX Runtime."""
     try:
@@ -239,8 +247,7 @@ def try_route(case: Case, want: list[list[np.ndarray]], route: str, place: Path)
     except Broken as e:
         return Outcome(route, "invalid", str(e))
     except DoesNotRun as e:
-        is_empty = route not in IN_ONNX and "not implemented" not in str(e) and has_empty(case)
-        return Outcome(route, "empty" if is_empty else "invalid", str(e))
+        return Outcome(route, "empty" if is_refused_by_pytorch(route, e, case) else "invalid", str(e))
     except Exception as e:
         if "NOT_IMPLEMENTED" in str(e):
             return Outcome(route, "skipped", "ONNX Runtime does not have this version of an operator")

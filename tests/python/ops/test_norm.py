@@ -108,6 +108,16 @@ def test_instance_norm(rank: int, constant: tuple, dynamic: bool) -> None:
         )
 
 
+# 61000585
+@pytest.mark.parametrize(
+    "shape, groups", [((1, 4, 1, 1), 4), ((1, 1, 1), 1), ((1, 4), 4), ((2, 4, 1), 4), ((1, 4, 1), 2)]
+)
+def test_group_norm_of_one_element(shape: tuple[int, ...], groups: int) -> None:
+    inputs = {"x": array(*shape), "scale": array(shape[1]), "bias": array(shape[1])}
+    check("GroupNormalization", inputs, 21, ("scale", "bias"), num_groups=groups)
+    check("GroupNormalization", inputs, 21, num_groups=groups)
+
+
 def test_instance_norm_of_one_element() -> None:
     bias = array(4)
     inputs = {"input": array(2, 4, 1, 1), "scale": array(4), "B": bias}

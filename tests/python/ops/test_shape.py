@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import torch
-from checks import check, one_node, source
+from checks import check, one_node, parsed, source
+from models import runtime_run
 
 import tonnx
 
@@ -212,3 +216,28 @@ def test_contradictions(op: str, inputs: dict[str, np.ndarray], options: dict[st
     with pytest.raises(tonnx.Error) as error:
         tonnx.convert(one_node(op, {"a": X, **inputs}, 18, tuple(inputs), **options))
     assert error.value.kind == "invalid_model"
+
+
+# 67000059: there are no sizes of the input for all zeros of the shape
+def test_reshape_of_an_unknown_rank_comes_back_from_a_script(tmp_path: Path) -> None:
+    model = parsed(
+        """
+        g (float[3] a, int64[2] shape) => (float[p, q] y) <int64 zero = {0}> {
+          both = SequenceConstruct(a, a)
+          one = SequenceErase(both, zero)
+          x = ConcatFromSequence <axis = 0>(one)
+          y = Reshape(x, shape)
+        }
+        """
+    )
+    tonnx.convert(model, tmp_path / "m.pt")
+    shapes = {"0": [3], "1": [2]}
+    tonnx.convert(
+        tmp_path / "m.pt", tmp_path / "back.onnx", input_shapes=shapes, input_types={"0": "float32", "1": "int64"}
+    )
+    session = onnxruntime.InferenceSession(str(tmp_path / "back.onnx"))
+    names = [i.name for i in session.get_inputs()]
+    a = np.array([1, 2, 3], np.float32)
+    for sizes in ([3, 1], [1, 3], [0, 1], [-1, 3]):
+        [got] = session.run(None, dict(zip(names, (a, np.array(sizes)), strict=True)))
+        np.testing.assert_array_equal(got, runtime_run(model, {"a": a, "shape": np.array(sizes)})[0])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 from checks import check, check_opset, one_node, source
@@ -62,6 +65,26 @@ def test_dft_opsets() -> None:
     assert changed.graph.node[0].attribute[0].i == 2
 
 
+# 61000879: torch.export has no axes that follow from data
+@pytest.mark.parametrize("inverse", [0, 1])
+@pytest.mark.parametrize("x", [REAL, COMPLEX])
+def test_dft_along_an_axis_that_is_an_input_comes_back(x: np.ndarray, inverse: int, tmp_path: Path) -> None:
+    model = one_node("DFT", {"x": x, "length": None, "axis": np.array(1)}, 20, dynamic=("x",), inverse=inverse)
+    tonnx.convert(model, tmp_path / "m.pt2")
+    tonnx.convert(tmp_path / "m.pt2", tmp_path / "back.onnx")
+    run = onnxruntime.InferenceSession(str(tmp_path / "back.onnx"))
+    for axis in (0, 1, 2, -2, -3):
+        [got] = run.run(None, {"x": x, "axis": np.array(axis)})
+        np.testing.assert_allclose(got, dft(x, axis, inverse), rtol=1e-4, atol=1e-5)
+
+
+def test_dft_whose_sizes_follow_from_an_axis_is_not_written_as_a_program(tmp_path: Path) -> None:
+    model = one_node("DFT", {"x": COMPLEX, "length": np.array(4), "axis": np.array(1)}, 20, ("length",), inverse=1)
+    with pytest.raises(tonnx.Error, match="'dim' of fft_ifft follows from data") as error:
+        tonnx.convert(model, tmp_path / "m.pt2")
+    assert error.value.kind == "unsupported"
+
+
 def test_dft_text() -> None:
     assert "torch.view_as_real(torch.fft.rfft(x.squeeze(-1)))" in source("DFT", {"x": REAL}, 20, onesided=1)
 
@@ -118,3 +141,16 @@ def test_windows(op: str, constant: tuple[str, ...]) -> None:
     check(op, size, 17, constant, reference=True, output_datatype=11, tolerance=1e-9)
     check(op, size, 17, constant, reference=True, output_datatype=10, tolerance=1e-3)
     check(op, {"size": np.array(0)}, 17, constant, values=[np.zeros(0, np.float32)])
+
+
+# 64000476
+@pytest.mark.parametrize("periodic", [0, 1])
+@pytest.mark.parametrize("op", ["HannWindow", "HammingWindow", "BlackmanWindow"])
+def test_windows_whose_length_is_an_input_come_back(op: str, periodic: int, tmp_path: Path) -> None:
+    tonnx.convert(one_node(op, {"size": np.array(4)}, 17, periodic=periodic), tmp_path / "m.pt2")
+    tonnx.convert(tmp_path / "m.pt2", tmp_path / "back.onnx")
+    run = onnxruntime.InferenceSession(str(tmp_path / "back.onnx"))
+    program = torch.export.load(tmp_path / "m.pt2").module()
+    for length in (1, 2, 7, 16):
+        [got] = run.run(None, {"size": np.array(length)})
+        np.testing.assert_allclose(got, program(torch.tensor(length)).numpy(), atol=1e-6)

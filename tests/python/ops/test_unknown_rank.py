@@ -326,3 +326,17 @@ def test_the_rank_is_asked_twice() -> None:
         helper.make_node("Mul", ["n", "size"], ["y"]),
     ]
     check_all(nodes, ["x", "i"], [[normal(2, 3), np.array(1)], [normal(4, 5, 6), np.array([0, 2])]])
+
+
+# 64000184: nothing tells which size is open where there are no elements
+@pytest.mark.parametrize("shape", [(2, 3, 4), (2, 0, 4), (0, 3, 0)])
+@pytest.mark.parametrize("axis", [-3, -1, 0, 1, 3])
+def test_flatten_where_the_rank_is_unknown(axis: int, shape: tuple[int, ...]) -> None:
+    node = helper.make_node("Flatten", ["x"], ["y"], axis=axis)
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "xy")
+    graph = helper.make_graph([node], "g", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    given = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    np.testing.assert_array_equal(
+        tonnx.convert(model)(torch.from_numpy(given)).numpy(), runtime_run(model, {"x": given})[0]
+    )

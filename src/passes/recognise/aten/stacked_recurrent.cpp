@@ -31,7 +31,8 @@ bool starts_anew(const Node& node) {
   const Attribute* found = node.find_attribute("hx");
   if (found == nullptr || found->value.is_none()) return true;
   const auto* list = found->value.get<AttrList>();
-  return list != nullptr && list->empty();
+  const auto* none = found->value.get<std::vector<int64_t>>();  // as the text of a graph says an empty list
+  return (list != nullptr && list->empty()) || (none != nullptr && none->empty());
 }
 
 bool have_same(const Node& a, const Node& b, std::string_view argument) {

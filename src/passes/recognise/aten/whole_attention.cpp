@@ -11,8 +11,8 @@ namespace tonnx {
 namespace {
 
 /// What the dimensions of the projected tensor are made of: its first two, then query, key and value, heads, and the
-/// size of a head.
-enum class Atom : uint8_t { First, Second, Three, Head, Unit };
+/// size of a head. The output projection joins the heads into the embedding.
+enum class Atom : uint8_t { First, Second, Three, Head, Unit, Embedding };
 using Dimension = std::vector<Atom>;
 using Dimensions = std::vector<Dimension>;
 
@@ -132,10 +132,45 @@ class WholeAttention {
       if (operand(*user, "self") != value || !follow(*user->output(0), dims, part)) return false;
       value = user->output(0);
     }
-    if (dims.size() != 3 || dims[2] != Dimension{Atom::Head, Atom::Unit} || part >= 0) return false;
-    if (dims[0].size() != 1 || dims[1].size() != 1) return false;
+    forget_single(dims);
+    if (part >= 0 || dims.back() != Dimension{Atom::Head, Atom::Unit}) return false;
+    dims.back() = {Atom::Embedding};
+    if (!find_result(dims)) return false;
+    if (dims[2] != Dimension{Atom::Embedding} || dims[0].size() != 1 || dims[1].size() != 1) return false;
     first_of_output_ = dims[0][0];
     return first_of_output_ == Atom::First || first_of_output_ == Atom::Second;
+  }
+
+  /// The result with three dimensions: what the output projection gives, or a reshape of it. An exporter flattens the
+  /// first two around a projection.
+  bool find_result(Dimensions& dims) {
+    result_ = out_->output(0);
+    if (dims.size() == 2) {
+      const bool is_own = result_->uses.size() == 1 && result_->uses[0].user && result_->uses[0].user->graph == &graph_;
+      const Node* user = is_own ? result_->uses[0].user : nullptr;
+      int64_t part = -1;
+      if (user == nullptr || operand(*user, "self") != result_ || user->output(0) == nullptr ||
+          !follow(*user->output(0), dims, part) || part >= 0)
+        return false;
+      result_ = user->output(0);
+    }
+    if (dims.size() != 3) return false;
+    forget_single(dims);
+    for (const Atom atom : {Atom::First, Atom::Second}) {
+      if (!size_of(atom).is(1)) continue;
+      const auto empty = std::find(dims.begin(), dims.end(), Dimension{});
+      if (empty == dims.end()) return false;
+      empty->push_back(atom);
+    }
+    return true;
+  }
+
+  /// A dimension of size 1 may stand anywhere, so it says nothing of the order.
+  void forget_single(Dimensions& dims) const {
+    for (Dimension& dim : dims) {
+      std::erase_if(dim,
+                    [&](Atom atom) { return (atom == Atom::First || atom == Atom::Second) && size_of(atom).is(1); });
+    }
   }
 
   /// What a step makes of the dimensions. False for all that does more than to move them, or to take one part.
@@ -147,6 +182,14 @@ class WholeAttention {
       if (part >= 0 || at >= dims.size() || dims[at].empty() || dims[at].front() != Atom::Three) return false;
       part = result.output_index;
       dims[at].erase(dims[at].begin());
+      return true;
+    }
+    if (is_aten(step, "unbind", "int")) {
+      const int64_t* dim = find_int(step, "dim");
+      const size_t at = from_front(dim ? *dim : 0, dims.size());
+      if (part >= 0 || at >= dims.size() || dims[at] != Dimension{Atom::Three}) return false;
+      part = result.output_index;
+      dims.erase(dims.begin() + static_cast<ptrdiff_t>(at));
       return true;
     }
     if (is_aten(step, "transpose", "int")) {
@@ -190,6 +233,7 @@ class WholeAttention {
       case Atom::Second: return lead_[1];
       case Atom::Three: return Dim(3);
       case Atom::Head: return Dim(heads_);
+      case Atom::Embedding: return Dim(heads_ * unit_);
       default: return Dim(unit_);
     }
   }
@@ -203,9 +247,13 @@ class WholeAttention {
     for (const Dim& size : shape) {
       Dimension& dim = made.emplace_back();
       const auto wanted = size.constant();
-      if (!wanted) {  // one of unknown size
-        if (at == parts.size() || !(size_of(parts[at]) == size)) return false;
-        dim.push_back(parts[at++]);
+      if (!wanted) {  // an open size, or a product of one with others
+        Dim whole(1);
+        while (!(whole == size)) {
+          if (at == parts.size()) return false;
+          whole = whole * size_of(parts[at]);
+          dim.push_back(parts[at++]);
+        }
         continue;
       }
       int64_t product = 1;
@@ -217,6 +265,7 @@ class WholeAttention {
       }
       if (product != *wanted) return false;
     }
+    while (at < parts.size() && !made.empty() && size_of(parts[at]).is(1)) made.back().push_back(parts[at++]);
     dims = std::move(made);
     return at == parts.size();
   }
@@ -260,7 +309,7 @@ class WholeAttention {
 
   /// The inputs and results that it may have, those with the batch in front first.
   bool put() {
-    Value *x = operand(*in_, "input"), *y = out_->output(0);
+    Value *x = operand(*in_, "input"), *y = result_;
     const Atom other = first_of_output_ == Atom::First ? Atom::Second : Atom::First;
     std::vector<Side> inputs{{x, Atom::First}}, outputs{{y, first_of_output_}};
     if (x->producer && x->producer->graph == &graph_ && is_swap_of_first_two(x->producer))
@@ -322,6 +371,7 @@ class WholeAttention {
   int64_t heads_ = 0, unit_ = 0;
   std::array<Dim, 2> lead_;
   Node *in_ = nullptr, *out_ = nullptr;
+  Value* result_ = nullptr;
   std::optional<Atom> batch_;
   Atom first_of_output_ = Atom::First;
   std::array<Value*, 4> weights_{};

@@ -2,6 +2,7 @@
 // operator between DequantizeLinear and QuantizeLinear, which runtimes compute in one.
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "base/budget.h"
 #include "passes/frame/op_symbols.h"
@@ -15,6 +16,23 @@ double lowest(DType dtype) { return dtype == DType::Int8 ? -128 : 0; }
 
 bool is_number_of(double number, DType dtype) {
   return std::floor(number) == number && number >= lowest(dtype) && number <= lowest(dtype) + 255;
+}
+
+/// Whether multiples of a scale lie halfway between two integers, more than rounding has it now and then.
+bool has_halves(float scale) {
+  constexpr int kTried = 2048;
+  for (int i = 1; i <= kTried; ++i) {
+    const float multiple = static_cast<float>(i) * scale;
+    if (multiple - std::floor(multiple) == 0.5F) return true;
+  }
+  return false;
+}
+
+/// Whether Round(x + zero) is Round(x) + zero for multiples x of these scales: of two integers that are as near, Round
+/// takes the even one, which an odd number makes the other one.
+bool keeps_halves(double zero, const std::vector<double>& scales) {
+  return std::fmod(zero, 2) == 0 ||
+         std::none_of(scales.begin(), scales.end(), [](double scale) { return has_halves(static_cast<float>(scale)); });
 }
 
 /// Numbers of 8 bits, less their zero point, times one number.
@@ -78,12 +96,14 @@ std::optional<ZeroPoints> zero_points_of(float left, float right, float fixed, D
   constexpr int kCount = 256;
   if (!budget().try_take(Resource::Steps, kCount * kCount)) return std::nullopt;
   const auto low = static_cast<float>(lowest(dtype));
+  const bool is_any = keeps_halves(1, {left, right});
   for (int i = 0; i < kCount; ++i) {
     for (int j = 0; j < kCount; ++j) {
       const float a = low + static_cast<float>(i), b = low + static_cast<float>(j);
       const float moved = left * a + right * b;
       const float zero = std::nearbyint(fixed + moved);
-      if (zero - moved == fixed && is_number_of(zero, dtype)) return ZeroPoints{a, b, zero};
+      if (zero - moved == fixed && is_number_of(zero, dtype) && (is_any || std::fmod(zero, 2.0F) == 0))
+        return ZeroPoints{a, b, zero};
     }
   }
   return std::nullopt;
@@ -118,9 +138,21 @@ bool find_product(Node& clip, Value* rounded, DType to, Rewriter& rewriter) {
   auto a = as_term(product->input(0), to), b = as_term(product->input(1), to);
   if (!a || !b || a->scale != 1 || b->scale != 1) return false;
   if (scaled) a->scale = scaled->number;
-  if (!(a->scale > 0)) return false;
+  if (!(a->scale > 0) || !keeps_halves(zero, {a->scale})) return false;
   QdqWriter write(clip, rewriter);
   return write.quantize(write.joined("Mul", *a, *b), 1, zero, to);
+}
+
+/// What averages are multiples of: of as many numbers as lie in a window, of which some are padding at times.
+std::vector<double> steps_of_average(const Node& pool, double scale) {
+  constexpr int64_t kMost = 64;
+  int64_t count = 1;
+  for (const int64_t size : ints_of(pool, "kernel_shape").value_or(std::vector<int64_t>()))
+    count = std::min(std::clamp<int64_t>(size, 1, kMost) * count, kMost);
+  const bool has_padding = has(pool, "pads") || has(pool, "auto_pad") || int_of(pool, "ceil_mode").value_or(0) != 0;
+  std::vector<double> steps;
+  for (int64_t i = has_padding ? 1 : count; i <= count; ++i) steps.push_back(scale / static_cast<double>(i));
+  return steps;
 }
 
 /// 3. Round(AveragePool(dequantised) / scale + zero)
@@ -133,6 +165,7 @@ bool find_average(Node& clip, Value* rounded, DType to, Rewriter& rewriter) {
   const Node* pool = made_by(pooled, kAveragePool);
   const auto term = pool ? as_term(pool->input(0), to) : std::nullopt;
   if (!scale || !(*scale > 0) || !term || !(term->scale > 0) || !is_number_of(zero, to)) return false;
+  if (!keeps_halves(zero, steps_of_average(*pool, term->scale / *scale))) return false;
   QdqWriter write(clip, rewriter);
   Value* x = write.dequantized(*term);
   Value* y = x ? write.add({.op = "AveragePool", .inputs = {x}, .attributes = pool->attributes}) : nullptr;
