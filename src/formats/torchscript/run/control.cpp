@@ -176,10 +176,7 @@ Interpreter::Flow Interpreter::run_branch(const Item& condition, const Way& yes,
     // what is refused there is never run
     if (flows[1] == Flow::Raise) ops_.refusals.forget_since(marks[1]);
     if (flows[0] == Flow::Raise && flows[1] == Flow::Raise) ops_.refusals.forget_since(marks[0]);
-    if (flows[0] == flows[1]) {
-      take([](Frame&) { return Flow::Raise; });
-      return Flow::Raise;
-    }
+    if (flows[0] == flows[1]) return take([](Frame&) { return Flow::Raise; });
     return take(flows[0] == Flow::Raise ? no : yes);
   }
   require_same_objects(objects);
