@@ -14,6 +14,7 @@
 #include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/rank_choice.h"
+#include "ops/frame/size_node.h"
 #include "ops/norm/idle.h"
 #include "ops/norm/rows.h"
 #include "ops/reduce/rows.h"
@@ -238,6 +239,7 @@ constexpr OnnxOp kNormBatchOnnx[] = {
      .since = 1,
      .history = kBatchNormHistory,
      .infer = infer_batch_norm,
+     .sizes = sizes_of_channels,
      .open = open_samples,
      .eval = eval_batch_normalization,
      .lower = lower_batch_norm,

@@ -10,6 +10,7 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/same_value.h"
+#include "ops/frame/size_node.h"
 #include "ops/move/rows.h"
 #include "ops/shape/rows.h"
 
@@ -383,6 +384,7 @@ constexpr OnnxOp kShapeOnnx[] = {
      .traits = kTakesStrings | kMoves,
      .history = kReshapeHistory,
      .infer = infer_reshape,
+     .sizes = sizes_of_elements,
      .open = open_reshape,
      .eval = eval_same_elements,
      .same = same_where_shape_stays,
@@ -392,6 +394,7 @@ constexpr OnnxOp kShapeOnnx[] = {
      .traits = kTakesStrings | kMoves,
      .history = kFlattenHistory,
      .infer = infer_flatten,
+     .sizes = sizes_of_elements,
      .open = open_flatten,
      .eval = eval_same_elements,
      .same = same_where_shape_stays,

@@ -59,6 +59,16 @@ class Branches {
     return a;
   }
 
+  /// What both have.
+  Variables merge(const Variables& a, const Variables& b) {
+    Variables both;
+    for (const auto& [name, item] : a) {
+      const auto other = b.find(name);
+      if (other != b.end()) both[name] = merge(item, other->second);
+    }
+    return both;
+  }
+
   /// A tensor of the graph around that a branch writes to.
   Value* written(Value* in_yes, Value* in_no) { return output(in_yes, in_no); }
 
@@ -98,6 +108,28 @@ class Branches {
   GraphPtr graphs_[2];
 };
 
+/// A node that the run decides in, without its graphs.
+Node& add_branch(const Place& place, const Item& condition) {
+  Node& node = *place.graph->add_node("tonnx", "cond");
+  node.name = place.path;
+  if (!place.stack.empty()) node.metadata.emplace_back("nn_module_stack", place.stack);
+  node.add_input(condition.value);
+  node.set_attribute("pred", Operand{0});
+  return node;
+}
+
+/// A list that neither way changed stays the one that others have.
+void keep_lists(Variables& variables, const Variables& before_them) {
+  for (auto& [name, item] : variables) {
+    const auto before = before_them.find(name);
+    if (before != before_them.end() && before->second.items && item.items &&
+        before->second.items->size() == item.items->size()) {
+      *before->second.items = *item.items;
+      item.items = before->second.items;
+    }
+  }
+}
+
 }  // namespace
 
 Interpreter::Flow Interpreter::run_if(const Stmt& stmt, Frame& frame) {
@@ -114,11 +146,7 @@ Interpreter::Flow Interpreter::run_if(const Stmt& stmt, Frame& frame) {
 
 Interpreter::Flow Interpreter::run_branch(const Item& condition, const Way& yes, const Way& no, Frame& frame) {
   Graph& outer = *ops_.calls.place.graph;
-  Node& node = *outer.add_node("tonnx", "cond");
-  node.name = ops_.calls.place.path;
-  if (!ops_.calls.place.stack.empty()) node.metadata.emplace_back("nn_module_stack", ops_.calls.place.stack);
-  node.add_input(condition.value);
-  node.set_attribute("pred", Operand{0});
+  Node& node = add_branch(ops_.calls.place, condition);
   const size_t objects = state_of_objects();
   const Around around(*this);
   size_t marks[2];
@@ -148,10 +176,7 @@ Interpreter::Flow Interpreter::run_branch(const Item& condition, const Way& yes,
     // what is refused there is never run
     if (flows[1] == Flow::Raise) ops_.refusals.forget_since(marks[1]);
     if (flows[0] == Flow::Raise && flows[1] == Flow::Raise) ops_.refusals.forget_since(marks[0]);
-    if (flows[0] == flows[1]) {
-      take([](Frame&) { return Flow::Raise; });
-      return Flow::Raise;
-    }
+    if (flows[0] == flows[1]) return take([](Frame&) { return Flow::Raise; });
     return take(flows[0] == Flow::Raise ? no : yes);
   }
   require_same_objects(objects);
@@ -162,10 +187,7 @@ Interpreter::Flow Interpreter::run_branch(const Item& condition, const Way& yes,
   for (const GraphPtr& graph : graphs) find_written(*graph, *graph, written);
   Variables variables;
   try {
-    for (const auto& [name, item] : frames[0].variables) {
-      const auto other = frames[1].variables.find(name);
-      if (other != frames[1].variables.end()) variables[name] = merged.merge(item, other->second);
-    }
+    variables = merged.merge(frames[0].variables, frames[1].variables);
     if (flows[0] == Flow::Return) frame.result = merged.merge(frames[0].result, frames[1].result);
   } catch (const Error& e) {
     // a way of its own for what is empty, in another form: nothing is
@@ -177,15 +199,7 @@ Interpreter::Flow Interpreter::run_branch(const Item& condition, const Way& yes,
     now[root] = merged.written(latest(*graphs[0], root), latest(*graphs[1], root));
     versions_[{&outer, root}] = now[root];
   }
-  // a list that neither way changed stays the one that others have
-  for (auto& [name, item] : variables) {
-    const auto before = frame.variables.find(name);
-    if (before != frame.variables.end() && before->second.items && item.items &&
-        before->second.items->size() == item.items->size()) {
-      *before->second.items = *item.items;
-      item.items = before->second.items;
-    }
-  }
+  keep_lists(variables, frame.variables);
   frame.variables = std::move(variables);
   rebind(frame.variables, now);
   return flows[0];

@@ -3,21 +3,16 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <limits>
 
 #include "base/budget.h"
 #include "base/error.h"
-#include "base/identifier.h"
 #include "base/limit_error.h"
-#include "modules/module_tree.h"
 
 namespace tonnx::torchscript {
 namespace {
 
 using IKind = Item::Kind;
-
-constexpr int kMostCalls = 200;  // of functions inside functions
 
 /// 12 of `CONSTANTS.c12`.
 size_t number_behind(const std::string& name, size_t prefix) {
@@ -27,99 +22,12 @@ size_t number_behind(const std::string& name, size_t prefix) {
   return number;
 }
 
-/// `torch.nn.modules.conv.Conv2d` of `__torch__.torch.nn.modules.conv.___torch_mangle_44.Conv2d`.
-std::string plain_class_name(std::string_view name) {
-  std::string result;
-  for (size_t start = 0; start <= name.size();) {
-    const size_t end = std::min(name.find('.', start), name.size());
-    const std::string_view part = name.substr(start, end - start);
-    if (part != "__torch__" && !part.starts_with("___torch_mangle_"))
-      result += (result.empty() ? "" : ".") + std::string(part);
-    start = end + 1;
-  }
-  return result;
-}
-
-/// Gives a variable the value that it had, however the block ends.
-template <class T>
-class Restored {
- public:
-  explicit Restored(T& variable) : variable_(variable), before_(variable) {}
-  ~Restored() { variable_ = std::move(before_); }
-  Restored(const Restored&) = delete;
-  Restored& operator=(const Restored&) = delete;
-
- private:
-  T& variable_;
-  T before_;
-};
-
-std::string stack_entry(const Object& module) {
-  return fmt::format("L__self__{},{},{}", module.path, module.path, plain_class_name(module.type->name));
-}
-
 }  // namespace
 
 Item Interpreter::root() {
   Item root = item_of(archive_.root(), "", false);
   if (root.is(IKind::Refused)) throw Error(ErrorKind::Unsupported, root.text);
   return root;
-}
-
-Item Interpreter::call_method(const Item& object, std::string_view name, Arguments arguments) {
-  const Class& type = *object.object->type;
-  const auto method = type.methods.find(name);
-  if (method == type.methods.end()) fail_invalid("the class {} has no method '{}'", type.name, name);
-  const Restored stack(ops_.calls.place.stack), path(ops_.calls.place.path);
-  if (object.object->is_module) {
-    const std::string entry = stack_entry(*object.object);
-    std::string& modules = ops_.calls.place.stack;
-    if (!modules.ends_with(entry)) modules += (modules.empty() ? "" : ";") + entry;
-    ops_.calls.place.path = object.object->path;
-    note_class(*object.object);
-  }
-  return call_function(method->second, std::move(arguments), object);
-}
-
-/// Generated code calls its classes as the archive does.
-void Interpreter::note_class(const Object& module) {
-  if (!noted_.insert(module.path).second) return;
-  const std::string full = plain_class_name(module.type->name);
-  const std::string name = full.substr(full.rfind('.') + 1);
-  if (is_plain_name(name) && !full.starts_with("torch.nn.modules.container"))
-    graph_.metadata.emplace_back(class_note(module.path), name);
-}
-
-Item Interpreter::call_function(const Function& function, Arguments arguments, std::optional<Item> self) {
-  const Restored depth(depth_);
-  if (++depth_ > kMostCalls)
-    throw LimitError(ErrorKind::Unsupported,
-                     error_text("functions call each other more than {} deep: '{}'", kMostCalls, function.name));
-  Frame frame;
-  frame.function = &function;
-  size_t at = 0;
-  for (const Parameter& parameter : function.parameters) {
-    if (self && &parameter == &function.parameters.front()) {
-      frame.variables[parameter.name] = *self;
-      continue;
-    }
-    const auto keyword = std::find_if(arguments.keywords.begin(), arguments.keywords.end(),
-                                      [&](const auto& each) { return each.first == parameter.name; });
-    if (at < arguments.positional.size()) {
-      frame.variables[parameter.name] = std::move(arguments.positional[at++]);
-    } else if (keyword != arguments.keywords.end()) {
-      frame.variables[parameter.name] = keyword->second;
-    } else if (parameter.value) {
-      frame.variables[parameter.name] = eval(*parameter.value, frame);
-    } else {
-      fail_invalid("'{}' is called without its argument '{}'", function.name, parameter.name);
-    }
-  }
-  require(at == arguments.positional.size(), "'{}' is called with too many arguments", function.name);
-  const Restored frames(frames_);
-  frames_.push_back(&frame);
-  if (run(function.body, frame) == Flow::Raise) frame.result = Item::of(IKind::Unset);
-  return std::move(frame.result);
 }
 
 Interpreter::Flow Interpreter::run(const Block& block, Frame& frame) {
@@ -227,6 +135,34 @@ Item Interpreter::eval_name(const Expr& expr, Frame& frame) {
   fail_invalid("the variable '{}' is used before it has a value", name);
 }
 
+Item Interpreter::eval_slice(const Expr& expr, Frame& frame) {
+  const auto end = [&](const ExprPtr& each) { return each ? eval(*each, frame) : Item::none(); };
+  const Item of = eval(*expr.items[0], frame);
+  if (of.is(IKind::Tensor))
+    return ops_.operate("aten", "slice", {{of, Item::of_int(0), end(expr.items[1]), end(expr.items[2])}, {}});
+  return ops_.operate("aten", "slice", {{of, end(expr.items[1]), end(expr.items[2])}, {}});
+}
+
+/// `a if condition else b`
+Item Interpreter::eval_choice(const Expr& expr, Frame& frame) {
+  Item condition = eval(*expr.items[1], frame);
+  if (condition.is(IKind::Tensor)) condition = ops_.converted(condition, IKind::Bool);
+  if (ops_.is_refused(condition)) {
+    eval(*expr.items[0], frame);
+    eval(*expr.items[2], frame);
+    return Item::refused();
+  }
+  if (condition.is_constant()) return eval(*expr.items[condition.integer != 0 ? 0 : 2], frame);
+  const auto way = [&](size_t item) {
+    return [this, &expr, item](Frame& inner) {
+      inner.result = eval(*expr.items[item], inner);
+      return Flow::Return;
+    };
+  };
+  run_branch(condition, way(0), way(2), frame);
+  return std::exchange(frame.result, Item::none());
+}
+
 Item Interpreter::eval(const Expr& expr, Frame& frame) {
   budget().take(Resource::Steps, 1);
   const auto all = [&](IKind kind) {
@@ -243,13 +179,7 @@ Item Interpreter::eval(const Expr& expr, Frame& frame) {
     case Expr::Kind::List: return all(IKind::List);
     case Expr::Kind::Dict: return all(IKind::Dict);
     case Expr::Kind::Subscript: return eval_subscript(eval(*expr.items[0], frame), eval(*expr.items[1], frame));
-    case Expr::Kind::Slice: {
-      const auto end = [&](const ExprPtr& each) { return each ? eval(*each, frame) : Item::none(); };
-      const Item of = eval(*expr.items[0], frame);
-      if (of.is(IKind::Tensor))
-        return ops_.operate("aten", "slice", {{of, Item::of_int(0), end(expr.items[1]), end(expr.items[2])}, {}});
-      return ops_.operate("aten", "slice", {{of, end(expr.items[1]), end(expr.items[2])}, {}});
-    }
+    case Expr::Kind::Slice: return eval_slice(expr, frame);
     case Expr::Kind::Attribute: {
       if (const auto name = dotted_name(expr, frame)) {
         if (name->starts_with("CONSTANTS.c")) return constant(number_behind(*name, 11));
@@ -267,24 +197,7 @@ Item Interpreter::eval(const Expr& expr, Frame& frame) {
       return ops_.operate("aten", expr.text == "-" ? "neg" : "bitwise_not", {{of}, {}});
     }
     case Expr::Kind::Binary: return eval_binary(expr, frame);
-    case Expr::Kind::Choice: {
-      Item condition = eval(*expr.items[1], frame);
-      if (condition.is(IKind::Tensor)) condition = ops_.converted(condition, IKind::Bool);
-      if (ops_.is_refused(condition)) {
-        eval(*expr.items[0], frame);
-        eval(*expr.items[2], frame);
-        return Item::refused();
-      }
-      if (condition.is_constant()) return eval(*expr.items[condition.integer != 0 ? 0 : 2], frame);
-      const auto way = [&](size_t item) {
-        return [this, &expr, item](Frame& inner) {
-          inner.result = eval(*expr.items[item], inner);
-          return Flow::Return;
-        };
-      };
-      run_branch(condition, way(0), way(2), frame);
-      return std::exchange(frame.result, Item::none());
-    }
+    case Expr::Kind::Choice: return eval_choice(expr, frame);
   }
   return Item::none();
 }
@@ -343,183 +256,13 @@ Item Interpreter::eval_attribute(const Item& of, std::string_view name) {
       if (fields[i].first == name) return (*of.items)[i];
     }
   }
-  if (of.is(IKind::Tensor)) {
-    if (name == "shape") return ops_.operate("aten", "size", {{of}, {}});
-    if (name == "T") return ops_.operate("aten", "numpy_T", {{of}, {}});
-    return ops_.operate("prim", name, {{of}, {}});
-  }
+  if (of.is(IKind::Tensor)) return ops_.operate("prim", name, {{of}, {}});
   fail_unsupported("{} has no attribute '{}'", name_of(of.kind), name);
 }
 
 Item Interpreter::eval_subscript(const Item& of, const Item& index) {
   if (of.is(IKind::Tensor)) return ops_.operate("aten", "select", {{of, Item::of_int(0), index}, {}});
   return ops_.operate("aten", "__getitem__", {{of, index}, {}});
-}
-
-Arguments Interpreter::eval_arguments(const Expr& call, Frame& frame) {
-  Arguments arguments;
-  const size_t positional = call.items.size() - 1 - call.keywords.size();
-  for (size_t i = 1; i < call.items.size(); ++i) {
-    Item value = eval(*call.items[i], frame);
-    if (i <= positional) {
-      arguments.positional.push_back(std::move(value));
-    } else {
-      arguments.keywords.emplace_back(call.keywords[i - 1 - positional], std::move(value));
-    }
-  }
-  return arguments;
-}
-
-Item Interpreter::eval_call(const Expr& expr, Frame& frame) {
-  const size_t mark = ops_.refusals.mark();
-  ops_.line = expr.line;
-  try {
-    return called(expr, frame);
-  } catch (const LimitError&) {
-    throw;
-  } catch (const Error& e) {
-    if (e.kind() != ErrorKind::Unsupported) throw;
-    refuse(e, frame, expr.line, ops_.refusals.mark() != mark || mentions_refused(expr, frame));
-    return Item::refused();
-  }
-}
-
-Item Interpreter::called(const Expr& expr, Frame& frame) {
-  const Expr& callee = *expr.items[0];
-  if (const auto name = dotted_name(callee, frame)) {
-    if (name->ends_with(".__new__")) {
-      Item made = Item::of(IKind::Object);
-      made.object = std::make_shared<Object>();
-      made.object->level = ops_.branches;
-      made.object->type = archive_.find_class(name->substr(0, name->size() - 8));
-      require(made.object->type != nullptr, "there is no class '{}'", *name);
-      return made;
-    }
-    Arguments arguments = eval_arguments(expr, frame);
-    if (frame.function) ops_.file = &frame.function->file;  // the arguments may have called functions
-    ops_.line = expr.line;
-    return call_name(*name, std::move(arguments));
-  }
-  if (callee.kind == Expr::Kind::Attribute) {
-    const Item of = eval(*callee.items[0], frame);
-    if (of.is(IKind::Refused)) {
-      eval_arguments(expr, frame);
-      return Item::refused();
-    }
-    if (of.is(IKind::Object) && of.object->type && of.object->type->methods.contains(callee.text))
-      return call_method(of, callee.text, eval_arguments(expr, frame));
-    Arguments arguments = eval_arguments(expr, frame);
-    arguments.positional.insert(arguments.positional.begin(), of);
-    return ops_.operate("aten", callee.text, arguments);
-  }
-  require(callee.kind == Expr::Kind::Name, "the code calls what is no function");
-  if (const auto local = frame.locals.find(callee.text); local != frame.locals.end()) {
-    const std::shared_ptr<Function> function = local->second;
-    return call_function(*function, eval_arguments(expr, frame), std::nullopt);
-  }
-  if (const auto at = frame.variables.find(callee.text); at != frame.variables.end()) {
-    const Item callable = at->second;
-    if (callable.is(IKind::Refused)) return callable;
-    if (callable.is(IKind::Object)) return call_method(callable, "__call__", eval_arguments(expr, frame));
-    require(callable.is(IKind::Callable), "'{}' is called, and is {}", callee.text, name_of(callable.kind));
-    return call_name(callable.text, eval_arguments(expr, frame));
-  }
-  const std::string& name = callee.text;
-  if (name == "fork" && expr.items.size() == 2 && expr.items[1]->kind == Expr::Kind::Name) {  // at once, in its place
-    const auto forked = frame.locals.find(expr.items[1]->text);
-    require(forked != frame.locals.end(), "the code forks what is no function");
-    const Restored depth(depth_);
-    if (++depth_ > kMostCalls)
-      throw LimitError(ErrorKind::Unsupported, error_text("functions are forked more than {} deep", kMostCalls));
-    budget().take(Resource::Steps, static_cast<int64_t>(frame.variables.size() + frame.locals.size()));
-    Frame inner = frame;
-    const std::shared_ptr<Function> function = forked->second;
-    require(run(function->body, inner) == Flow::Return, "a function that is forked returns nothing");
-    return inner.result;
-  }
-  require(expr.items.size() > 1 || name == "print" || name == "dict" || name == "list", "'{}' is called with nothing",
-          name);
-  if (name == "annotate" || name == "unchecked_cast") {
-    Item value = eval(*expr.items.back(), frame);
-    const Expr& type = *expr.items[1];
-    if (!value.is(IKind::Tensor) || expr.items.size() != 3) return value;
-    // a tensor that is taken as a number
-    if (type.is_name("int")) return ops_.converted(value, IKind::Int);
-    if (type.is_name("float")) return ops_.converted(value, IKind::Float);
-    return type.is_name("bool") ? ops_.converted(value, IKind::Bool) : value;
-  }
-  if (name == "uninitialized") return Item::of(IKind::Unset);
-  if (name == "isinstance") {
-    const Item of = eval(*expr.items[1], frame);
-    return of.is(IKind::Refused) ? of : Item::of_bool(is_instance(of, *expr.items[2]));
-  }
-  if (name == "getattr") return eval_attribute(eval(*expr.items[1], frame), expr.items[2]->text);
-  const Arguments arguments = eval_arguments(expr, frame);
-  if (name == "print") return Item::none();
-  if (ops_.is_refused(arguments)) return Item::refused();
-  if (name == "int") return ops_.converted(arguments.positional[0], IKind::Int);
-  if (name == "float") return ops_.converted(arguments.positional[0], IKind::Float);
-  if (name == "bool") return ops_.converted(arguments.positional[0], IKind::Bool);
-  if (name == "str") return ops_.operate("aten", "str", arguments);
-  if (name == "hasattr") {
-    const Item& of = arguments.positional[0];
-    return Item::of_bool(of.is(IKind::Object) && of.object->attributes.contains(arguments.positional[1].text));
-  }
-  return ops_.operate("aten", name, arguments);  // len, min, max ...
-}
-
-Item Interpreter::call_name(std::string_view name, Arguments arguments) {
-  if (name.starts_with("torch.")) return ops_.operate("aten", name.substr(6), arguments);
-  if (name.starts_with("ops.")) {
-    const size_t dot = name.find('.', 4);
-    require(dot != std::string_view::npos, "'{}' is no operator", name);
-    return ops_.operate(name.substr(4, dot - 4), name.substr(dot + 1), arguments);
-  }
-  if (const Function* function = archive_.find_function(name))
-    return call_function(*function, std::move(arguments), std::nullopt);
-  const Class* type = archive_.find_class(name);
-  require(type != nullptr, "there is no function '{}'", name);
-  if (type->base == "NamedTuple") {
-    Item made = Item::of_items(IKind::Tuple, std::move(arguments.positional));
-    made.object = std::make_shared<Object>();
-    made.object->type = type;
-    return made;
-  }
-  Item made = Item::of(IKind::Object);
-  made.object = std::make_shared<Object>();
-  made.object->level = ops_.branches;
-  made.object->type = type;
-  call_method(made, "__init__", std::move(arguments));
-  return made;
-}
-
-bool Interpreter::is_instance(const Item& item, const Expr& type) {
-  if (type.kind == Expr::Kind::Tuple || type.kind == Expr::Kind::List) {
-    return std::any_of(type.items.begin(), type.items.end(),
-                       [&](const ExprPtr& each) { return is_instance(item, *each); });
-  }
-  if (type.kind == Expr::Kind::Subscript) {
-    const std::string& of = type.items[0]->text;
-    if (of == "List") return item.is(IKind::List);
-    if (of == "Tuple") return item.is(IKind::Tuple);
-    if (of == "Dict") return item.is(IKind::Dict);
-    if (of == "Optional") return item.is(IKind::None) || is_instance(item, *type.items[1]);
-    fail_unsupported("whether something is a {} is not known", of);
-  }
-  const std::string& name = type.text;
-  if (name == "Tensor") return item.is(IKind::Tensor);
-  if (name == "int") return item.is(IKind::Int);
-  if (name == "float") return item.is(IKind::Float);
-  if (name == "bool") return item.is(IKind::Bool);
-  if (name == "str") return item.is(IKind::Text);
-  if (name == "NoneType") return item.is(IKind::None);
-  if (name == "list") return item.is(IKind::List);
-  if (name == "tuple") return item.is(IKind::Tuple);
-  if (name == "dict") return item.is(IKind::Dict);
-  Frame empty;
-  const auto full = dotted_name(type, empty);
-  if (!full) fail_unsupported("whether something is a {} is not known", name);
-  return item.object && item.object->type && item.object->type->name == *full;
 }
 
 }  // namespace tonnx::torchscript

@@ -40,10 +40,7 @@ class Interpreter {
     Item result;
   };
 
-  void note_class(const Object& module);
-
   // statements
-  Item call_function(const Function& function, Arguments arguments, std::optional<Item> self);
   Flow run(const Block& block, Frame& frame);
   Flow run(const Stmt& stmt, Frame& frame);
   void assign(const Expr& target, Item value, Frame& frame);
@@ -62,16 +59,33 @@ class Interpreter {
   // expressions
   Item eval(const Expr& expr, Frame& frame);
   Item eval_name(const Expr& expr, Frame& frame);
-  Item eval_call(const Expr& expr, Frame& frame);
-  Item called(const Expr& expr, Frame& frame);
+  Item eval_slice(const Expr& expr, Frame& frame);
+  Item eval_choice(const Expr& expr, Frame& frame);
   Item eval_attribute(const Item& of, std::string_view name);
   Item eval_subscript(const Item& of, const Item& index);
   std::optional<Item> enum_member(const std::string& name);
   Item eval_binary(const Expr& expr, Frame& frame);
-  Arguments eval_arguments(const Expr& call, Frame& frame);
   std::optional<std::string> dotted_name(const Expr& expr, const Frame& frame) const;
+
+  // calls (callees.cpp)
+  void note_class(const Object& module);
+  Item call_function(const Function& function, Arguments arguments, std::optional<Item> self);
+  Item eval_call(const Expr& expr, Frame& frame);
+  Item called(const Expr& expr, Frame& frame);
+  Arguments eval_arguments(const Expr& call, Frame& frame);
   Item call_name(std::string_view name, Arguments arguments);
+  Item call_builtin(const Expr& expr, Frame& frame);
   bool is_instance(const Item& item, const Expr& type);
+  // functions of Python's own
+  Item forked(const Expr& expr, Frame& frame);
+  Item cast(const Expr& expr, Frame& frame);
+  Item uninitialized(const Expr& expr, Frame& frame);
+  Item asked_instance(const Expr& expr, Frame& frame);
+  Item attribute(const Expr& expr, Frame& frame);
+  Item printed(const Expr& expr, Frame& frame);
+  Item has_attribute(const Expr& expr, Frame& frame);
+  template <Item::Kind Kind>
+  Item number_of(const Expr& expr, Frame& frame);
 
   // objects (objects.cpp)
   Item item_of(const PickleValue& value, const std::string& path, bool is_constant);

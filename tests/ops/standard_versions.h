@@ -1,19 +1,17 @@
-// standard_versions.cpp - since-versions of every operator of ai.onnx up to opset 28, as the standard lists them.
-#include <algorithm>
+// standard_versions.h - since-versions of every operator of ai.onnx up to opset 28, as the standard lists them.
+#pragma once
 #include <array>
-
-#include "ops/frame/op_def.h"
+#include <string_view>
 
 namespace tonnx {
-namespace {
 
-struct Row {
+struct StandardOperator {
   std::string_view name;
   std::array<int, 10> versions;  // ascending, then zeros
 };
 
 // clang-format off
-constexpr Row kRows[] = {
+inline constexpr StandardOperator kStandard[] = {
     {"Abs", {1, 6, 13}},
     {"Acos", {7, 22}},
     {"Acosh", {9, 22}},
@@ -219,23 +217,5 @@ constexpr Row kRows[] = {
     {"Xor", {1, 7}},
 };
 // clang-format on
-
-}  // namespace
-
-std::span<const int> standard_versions(std::string_view name) {
-  const auto at = std::lower_bound(std::begin(kRows), std::end(kRows), name,
-                                   [](const Row& row, std::string_view wanted) { return row.name < wanted; });
-  if (at == std::end(kRows) || at->name != name) return {};
-  const auto count = std::find(at->versions.begin(), at->versions.end(), 0) - at->versions.begin();
-  return {at->versions.data(), static_cast<size_t>(count)};
-}
-
-int schema_version(std::string_view name, int64_t opset) {
-  int found = 0;
-  for (const int version : standard_versions(name)) {
-    if (version <= opset) found = version;
-  }
-  return found;
-}
 
 }  // namespace tonnx
