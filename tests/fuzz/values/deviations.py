@@ -189,7 +189,8 @@ def sign_reason(node: onnx.NodeProto, known: Known) -> str:
 
 def sum_reason(node: onnx.NodeProto, known: Known) -> str:
     is_old = any(a.name == "axes" for a in node.attribute)
-    return empty_reduction_reason(node, known) if is_old else ""
+    axes = input_of(node, 1, known)  # ONNX Runtime counts none from the back where there are no elements
+    return empty_reduction_reason(node, known) if is_old or (axes is not None and (axes < 0).any()) else ""
 
 
 def attention_reason(node: onnx.NodeProto, known: Known) -> str:
