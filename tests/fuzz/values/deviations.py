@@ -164,6 +164,9 @@ def clip_reason(node: onnx.NodeProto, known: Known) -> str:
     given = [run for name in node.input for run in known.get(name, ())]
     if any(run.dtype.name in ("int64", "uint32") and (np.abs(run.astype(np.float64)) >= 2**31).any() for run in given):
         return "ONNX Runtime compares only parts of whole numbers of 64 bits that need more than 32"
+    bounds = sum(name != "" for name in node.input[1:]) + sum(a.name in ("min", "max") for a in node.attribute)
+    if node.op_type == "Clip" and bounds < 2 and any(run.dtype.kind == "f" and np.isinf(run).any() for run in given):
+        return "ONNX Runtime takes the largest number for a bound that is not there, and ONNX's evaluator none"
     return ""
 
 
