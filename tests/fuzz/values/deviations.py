@@ -186,6 +186,16 @@ def conv_reason(node: onnx.NodeProto, known: Known) -> str:
     return no_number_reason(node, known)
 
 
+def table_reason(node: onnx.NodeProto, known: Known) -> str:
+    """Ids that are an input are taken to count from the front: a table of rows is an nn.Embedding."""
+    rows, ids = known.get(node.input[0], ()), known.get(node.input[1], ())
+    is_table = any(run.ndim == 2 and run.dtype.kind == "f" for run in rows)
+    is_first = not any(a.name == "axis" and a.i not in (0, -2) for a in node.attribute)
+    if is_table and is_first and any(run.ndim > 0 and (run < 0).any() for run in ids):
+        return "nn.Embedding takes no ids that count from the back, and says so"
+    return ""
+
+
 def sign_reason(node: onnx.NodeProto, known: Known) -> str:
     return "" if is_finite(node, known) else "ONNX does not say which sign what is no number has"
 
@@ -309,6 +319,7 @@ def grid_reason(node: onnx.NodeProto, known: Known) -> str:
 
 CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     "Slice": slice_reason,
+    "Gather": table_reason,
     "RNN": recurrent_reason,
     "GRU": recurrent_reason,
     "LSTM": recurrent_reason,
