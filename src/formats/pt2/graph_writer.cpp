@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -249,20 +248,6 @@ void GraphWriter::write_constant(const Node& node, const AttrValue& value, std::
   write_list(node, *list, type);
 }
 
-namespace {
-
-/// A dimension of a schema is a plain int: torch.export takes none that only the run tells.
-void require_fixed_dim(const Node& node, const Param& param, const AttrValue& value) {
-  if (param.type != "int" || param.name != "dim") return;
-  const auto* list = value.get<AttrList>();
-  const auto is_operand = [](const AttrValue& each) { return each.get<Operand>() != nullptr; };
-  const bool has_operand = is_operand(value) || (list && std::any_of(list->begin(), list->end(), is_operand));
-  if (has_operand)
-    fail_unsupported("'dim' of {} follows from data, and torch.export takes no such dimension", node.op.view());
-}
-
-}  // namespace
-
 void GraphWriter::write_arguments(const Node& node) {
   const auto argument = [&](std::string_view name, int64_t kind, auto&& fill) {
     json_.begin_object();
@@ -295,7 +280,6 @@ void GraphWriter::write_arguments(const Node& node) {
       }
       continue;
     }
-    require_fixed_dim(node, param, given->value);
     const bool is_keyword = (gap || param.keyword_only) && !is_number_op(node);
     argument(param.name, is_keyword ? kKeyword : kPositional,
              [&] { write_constant(node, given->value, param.type, param.is_list); });

@@ -43,8 +43,8 @@ class RunTimeAxis {
     x = aten_("sub.Scalar", divided(aten_("add.Scalar", x, 0.5), scale_), 0.5);
     // a single element comes from the first one: times 0 there, and times 1 elsewhere
     if (rule_.transform == "pytorch_half_pixel" && out_.value) x = multiplied(x, aten_.min(aten_.sub(out_, 1), 1));
-    const bool may_be_off_centre = rule_.transform == "half_pixel_symmetric" && is_given(n_, "scales");
-    return may_be_off_centre ? centred(x) : x;
+    const bool is_rounded = is_given(n_, "scales") || lowering_.keeps_aspect();
+    return rule_.transform == "half_pixel_symmetric" && is_rounded ? centred(x) : x;
   }
 
   Value* nearest(Value* x) {

@@ -230,11 +230,14 @@ Values raise_ifftshift(const AtenNode& n, OnnxBuilder& onnx) { return shifted(n,
 
 /// Sliding windows along one dimension, which become a dimension of their own behind the others.
 Values raise_unfold(const AtenNode& n, OnnxBuilder& onnx) {
-  const int64_t size = n.i("size"), step = n.i("step");
+  const int64_t size = n.i("size"), step = n.positive("step");
   Value* x = n.input("self");
   const int64_t dim = n.dim("dimension", "self");
   if (n.rank("self") == 0) return onnx.slice(onnx.unsqueeze(x, {0}), 0, 0, size);
-  const IntArg count = onnx.int_of(n.output_shape().at(static_cast<size_t>(dim)));
+  const Dim& as_typed = n.output_shape().at(static_cast<size_t>(dim));
+  const bool is_new = as_typed.symbol_name() && as_typed != n.shape("self").at(static_cast<size_t>(dim));
+  const IntArg count =
+      is_new ? onnx.add(onnx.floor_div(onnx.sub(onnx.size(x, dim), size), step), 1) : onnx.int_of(as_typed);
   Value* starts = onnx("Mul", {range_on(onnx, count, 0, 2), onnx.integer(DType::Int64, step)});
   Value* windows = onnx.gather(x, onnx("Add", {starts, range_on(onnx, size, 1, 2)}), dim);
   return onnx.transpose(windows, moved_axis(onnx.rank(windows), dim + 1, n.rank("self")));

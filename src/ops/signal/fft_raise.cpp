@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ops/linalg/rows.h"
+#include "ops/move/rows.h"
 #include "ops/signal/fourier.h"
 #include "ops/signal/rows.h"
 #include "ops/window/raise_window.h"
@@ -52,6 +53,16 @@ class Spectrum {
     Value* rest = onnx_.slice(x_, dim, last, 0, -1);
     if (is_complex_) rest = onnx_("Mul", {rest, onnx_.numbers(dtype_, {2}, {1, -1})});
     x_ = onnx_.concat({x_, rest}, dim);
+  }
+
+  /// In a dimension that only the run tells, of a length that DFT itself brings it to.
+  void transform_open(const IntArg& dim, const std::optional<IntArg>& length, bool forward, bool onesided) {
+    std::vector<Attribute> attributes;
+    if (onesided) attributes.push_back(attr("onesided", int64_t{1}));
+    if (!forward) attributes.push_back(attr("inverse", int64_t{1}));
+    is_complex_ = true;
+    Value* count = length ? onnx_.scalar(*length) : nullptr;
+    x_ = onnx_("DFT", {x_, count, onnx_.scalar(dim)}, std::move(attributes));
   }
 
   void conjugate() { x_ = onnx_("Mul", {x_, onnx_.numbers(dtype_, {2}, {1, -1})}); }
@@ -131,10 +142,12 @@ struct Plan {
   std::vector<std::optional<IntArg>> lengths;
 };
 
+/// fft_fft2, fft_rfftn: those of several dimensions.
+bool is_of_many(std::string_view name) { return name.ends_with("2") || name.ends_with("n"); }
+
 Plan plan_of(const AtenNode& n, int64_t rank) {
   Plan plan;
-  const std::string& name = n.node().op.str();
-  if (name.ends_with("2") || name.ends_with("n")) {
+  if (is_of_many(n.node().op.view())) {
     const auto dims = n.find_ints("dim");
     IntArgs sizes;
     const bool has_sizes = n.has("s");
@@ -186,6 +199,13 @@ Value* raised_transform(Spectrum& x, OnnxBuilder& onnx, const Plan& plan, const 
 Values raise_fft(const AtenNode& n, OnnxBuilder& onnx) {
   Spectrum x(n, onnx, "self");
   const Transform what = transform_of(n.node().op.str());
+  if (!is_of_many(n.node().op.view()) && n.int_arg("dim").value != nullptr) {
+    if (n.has("norm") || what.takes_half || (what.gives_half && !what.forward))
+      n.cannot("this transform in a dimension that follows from data");
+    require_opset(n, onnx, 20, "a transform in a dimension that follows from data");
+    x.transform_open(n.int_arg("dim"), n.find_int_arg("n"), what.forward, what.gives_half);
+    return x.pairs();
+  }
   return raised_transform(x, onnx, plan_of(n, x.rank()), what, power_of(n.find_s("norm"), what.forward));
 }
 

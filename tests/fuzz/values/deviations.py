@@ -164,6 +164,9 @@ def clip_reason(node: onnx.NodeProto, known: Known) -> str:
     given = [run for name in node.input for run in known.get(name, ())]
     if any(run.dtype.name in ("int64", "uint32") and (np.abs(run.astype(np.float64)) >= 2**31).any() for run in given):
         return "ONNX Runtime compares only parts of whole numbers of 64 bits that need more than 32"
+    bounds = sum(name != "" for name in node.input[1:]) + sum(a.name in ("min", "max") for a in node.attribute)
+    if node.op_type == "Clip" and bounds < 2 and any(run.dtype.kind == "f" and np.isinf(run).any() for run in given):
+        return "ONNX Runtime takes the largest number for a bound that is not there, and ONNX's evaluator none"
     return ""
 
 
@@ -183,13 +186,24 @@ def conv_reason(node: onnx.NodeProto, known: Known) -> str:
     return no_number_reason(node, known)
 
 
+def table_reason(node: onnx.NodeProto, known: Known) -> str:
+    """Ids that are an input are taken to count from the front: a table of rows is an nn.Embedding."""
+    rows, ids = known.get(node.input[0], ()), known.get(node.input[1], ())
+    is_table = any(run.ndim == 2 and run.dtype.kind == "f" for run in rows)
+    is_first = not any(a.name == "axis" and a.i not in (0, -2) for a in node.attribute)
+    if is_table and is_first and any(run.ndim > 0 and (run < 0).any() for run in ids):
+        return "nn.Embedding takes no ids that count from the back, and says so"
+    return ""
+
+
 def sign_reason(node: onnx.NodeProto, known: Known) -> str:
     return "" if is_finite(node, known) else "ONNX does not say which sign what is no number has"
 
 
 def sum_reason(node: onnx.NodeProto, known: Known) -> str:
     is_old = any(a.name == "axes" for a in node.attribute)
-    return empty_reduction_reason(node, known) if is_old else ""
+    axes = input_of(node, 1, known)  # ONNX Runtime counts none from the back where there are no elements
+    return empty_reduction_reason(node, known) if is_old or (axes is not None and (axes < 0).any()) else ""
 
 
 def attention_reason(node: onnx.NodeProto, known: Known) -> str:
@@ -250,6 +264,13 @@ def variance_reason(node: onnx.NodeProto, known: Known) -> str:
     return no_number_reason(node, known)
 
 
+def norm_reason(node: onnx.NodeProto, known: Known) -> str:
+    given = [run for name in node.input for run in known.get(name, ())]
+    if any(run.dtype.kind == "f" and (np.abs(run.astype(np.float64)) > 1e18).any() for run in given):
+        return "the squares of such numbers overflow in one order of sums, and not in another"
+    return no_number_reason(node, known)
+
+
 def gelu_reason(node: onnx.NodeProto, known: Known) -> str:
     given = [run for name in node.input for run in known.get(name, ())]
     if any(not (np.abs(run.astype(np.float64)) < 1e4).all() for run in given):
@@ -298,13 +319,14 @@ def grid_reason(node: onnx.NodeProto, known: Known) -> str:
 
 CHECKS: dict[str, Callable[[onnx.NodeProto, Known], str]] = {
     "Slice": slice_reason,
+    "Gather": table_reason,
     "RNN": recurrent_reason,
     "GRU": recurrent_reason,
     "LSTM": recurrent_reason,
     **dict.fromkeys(("Conv", "ConvInteger", "FusedConv", "QLinearConv"), conv_reason),
     "AffineGrid": affine_grid_reason,
-    **dict.fromkeys(("GroupNormalization", "LayerNormalization", "RMSNormalization"), no_number_reason),
-    **dict.fromkeys(("InstanceNormalization", "BatchNormalization"), no_number_reason),
+    **dict.fromkeys(("GroupNormalization", "LayerNormalization", "RMSNormalization"), norm_reason),
+    **dict.fromkeys(("InstanceNormalization", "BatchNormalization"), norm_reason),
     "Sign": sign_reason,
     "GridSample": grid_reason,
     "MaxPool": max_pool_reason,

@@ -97,6 +97,16 @@ def test_keep_aspect_ratio(mode: str, policy: str, dynamic: bool) -> None:
     resize(sizes=[9, 8], dynamic=dynamic, constant=(), **options)
 
 
+# 67000420: the scale of the one axis gives the other no whole number of elements
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_keep_aspect_ratio_from_the_middle(mode: str, policy: str, dynamic: bool) -> None:
+    options = {"mode": mode, "keep_aspect_ratio_policy": policy, "axes": [2, 3]}
+    for sizes in ([9, 8], [1, 7], [3, 2]):
+        resize(sizes=sizes, dynamic=dynamic, opset=19, coordinate_transformation_mode="half_pixel_symmetric", **options)
+
+
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("target", [{"scales": [2, 0.5]}, {"sizes": [9, 3]}])
 def test_axes(mode: str, target: dict) -> None:

@@ -78,11 +78,20 @@ def test_dft_along_an_axis_that_is_an_input_comes_back(x: np.ndarray, inverse: i
         np.testing.assert_allclose(got, dft(x, axis, inverse), rtol=1e-4, atol=1e-5)
 
 
-def test_dft_whose_sizes_follow_from_an_axis_is_not_written_as_a_program(tmp_path: Path) -> None:
-    model = one_node("DFT", {"x": COMPLEX, "length": np.array(4), "axis": np.array(1)}, 20, ("length",), inverse=1)
-    with pytest.raises(tonnx.Error, match="'dim' of fft_ifft follows from data") as error:
-        tonnx.convert(model, tmp_path / "m.pt2")
-    assert error.value.kind == "unsupported"
+@pytest.mark.parametrize("options", [{}, {"inverse": 1}, {"onesided": 1}], ids=str)
+@pytest.mark.parametrize("length", [None, 4, 7])
+def test_dft_whose_sizes_follow_from_an_axis_comes_back(
+    length: int | None, options: dict[str, int], tmp_path: Path
+) -> None:
+    sizes = None if length is None else np.array(length)
+    model = one_node("DFT", {"x": REAL, "length": sizes, "axis": np.array(1)}, 20, ("length",), **options)
+    tonnx.convert(model, tmp_path / "m.pt2")
+    tonnx.convert(tmp_path / "m.pt2", tmp_path / "back.onnx")
+    run = onnxruntime.InferenceSession(str(tmp_path / "back.onnx"))
+    for axis in (0, 1, -2):
+        [got] = run.run(None, {"x": REAL, "axis": np.array(axis)})
+        want = dft(REAL, axis, options.get("inverse", 0), options.get("onesided", 0), length)
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
 def test_dft_text() -> None:

@@ -269,6 +269,23 @@ def test_range_down_to_what_the_run_says() -> None:
     script_and_back(model, np.array(-4))
 
 
+def test_windows_over_what_the_run_pads() -> None:
+    """Case 69000156: how many windows there are follows from a size that no other tensor has."""
+    nodes = [
+        helper.make_node("Pad", ["x", "pads"], ["p"], mode="edge"),
+        helper.make_node("LpPool", ["p"], ["y"], kernel_shape=[3, 1], dilations=[2, 1], strides=[2, 1], p=2),
+    ]
+    pads = helper.make_tensor_value_info("pads", TensorProto.INT64, [8])
+    model = make_model(nodes, [floats("x", 2, "n", 3, 2), pads], [floats("y", None, None, None, None)])
+    check(
+        model,
+        *(
+            {"x": array(2, n, 3, 2), "pads": np.array([0, 0, 2, 1, 0, 1, behind, 0])}
+            for n, behind in ((2, 0), (3, 4), (1, 1))
+        ),
+    )
+
+
 def weights(*named: tuple[str, tuple[int, ...]]) -> list[onnx.TensorProto]:
     rng = np.random.default_rng(0)
     return [random_tensor(rng, name, *shape) for name, shape in named]
