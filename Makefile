@@ -102,7 +102,7 @@ test-heavy: build install  ## the tests with large files, and against libtorch, 
 
 test-package: build  ## the prefix, the .deb and tonnx inside another project, with CMake and pkg-config
 	@$(PYTHON) tests/package/trial.py $(RELEASE) build/package_trial
-	@$(PY) tests/python/cpp_trial.py build/package_trial/examples_cpp_static
+	@$(PY) tests/package/cpp_trial.py build/package_trial/examples_cpp_static
 
 test-subproject: deps  ## builds tonnx inside another project, and runs its examples there: as long as a whole build
 	@$(PYTHON) tests/package/trial.py $(RELEASE) build/subproject_trial --build-subproject
@@ -129,13 +129,13 @@ test-wheel: wheel  ## installs the wheel where nothing else is, and converts a m
 	@rm -rf build/empty
 	@$(PYTHON) -m venv build/empty
 	@build/empty/bin/pip install -q --disable-pip-version-check --no-deps --no-index dist/*.whl
-	@$(PY) tests/python/wheel_trial.py build/empty/bin/python
+	@$(PY) tests/package/wheel_trial.py build/empty/bin/python
 
 test-dev: deps $(VENV)/.stamp install  ## the C++ tests and the hostile files under the sanitizers
 	@test -f build/dev/build.ninja || cmake --preset dev
 	@cmake --build build/dev -j $(JOBS)
 	@ctest --preset dev -j $(JOBS)
-	@TONNX_CLI=$(CURDIR)/build/dev/tonnx TONNX_SANITIZED=1 $(PY) -m pytest -q -n $(JOBS) tests/python/test_hostile.py
+	@TONNX_CLI=$(CURDIR)/build/dev/tonnx TONNX_SANITIZED=1 $(PY) -m pytest -q -n $(JOBS) tests/python/hostile/test_hostile.py
 
 # each test in a process of its own, so that what conversions share is made by threads; without random addresses, since a kernel
 # may have put something in the sanitizer's own places

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Holds the layers of the library to their order: none includes, or needs a symbol of, a layer above it. The command
-line and the Python binding, which are above all of them, have the public interface alone; and that has nothing of the
-layers.
+"""Holds the layers of the library to their order: none includes, or needs a symbol of, a layer above it. Families of
+operators do not include each other in circles. The command line and the Python binding, which are above all of them,
+have the public interface alone; and that has nothing of the layers.
 
 check_layers.py SOURCE BUILD LAYER... - the layers from the lowest to the highest, each a library BUILD/libtonnx_LAYER.a
 """
@@ -47,8 +47,45 @@ def faults_outside(source: Path) -> list[str]:
     return faults
 
 
+def included_families(source: Path) -> dict[str, dict[str, str]]:
+    """Which families of operators each family includes, and in which file; all of them may include frame."""
+    included: dict[str, dict[str, str]] = {}
+    root = source / "src" / "ops"
+    for file in sorted(root.rglob("*")):
+        if file.suffix not in (".h", ".cpp"):
+            continue
+        family = file.relative_to(root).parts[0]
+        for other in re.findall(r'^#include "ops/(\w+)/', file.read_text(), re.MULTILINE):
+            if other not in (family, "frame"):
+                included.setdefault(family, {}).setdefault(other, str(file.relative_to(source)))
+    return included
+
+
+def faults_of_families(source: Path) -> list[str]:
+    """Where families of operators include each other in circles, and what frame includes of them."""
+    included = included_families(source)
+    faults = [f"{file}: includes a file of {family}" for family, file in included.pop("frame", {}).items()]
+    open_path: list[str] = []
+    done: set[str] = set()
+
+    def visit(family: str) -> None:
+        if family in open_path:
+            circle = [*open_path[open_path.index(family) :], family]
+            steps = [f"{a} includes {b} in {included[a][b]}" for a, b in zip(circle, circle[1:], strict=False)]
+            faults.append(f"families in a circle: {', '.join(steps)}")
+        elif family not in done:
+            open_path.append(family)
+            for other in included.get(family, {}):
+                visit(other)
+            done.add(open_path.pop())
+
+    for family in included:
+        visit(family)
+    return faults
+
+
 def main(source: Path, build: Path, layers: list[str]) -> int:
-    faults = faults_outside(source)
+    faults = faults_outside(source) + faults_of_families(source)
     for place, layer in enumerate(layers):
         above = set(layers[place + 1 :])
         files = [file for file in sorted((source / "src" / layer).rglob("*")) if file.suffix in (".h", ".cpp")]

@@ -6,7 +6,7 @@
 
 #include "bindings.h"
 #include "cli/commands.h"
-#include "cli/signals.h"
+#include "cli/process.h"
 
 namespace nb = nanobind;
 using namespace tonnx::python_binding;  // NOLINT

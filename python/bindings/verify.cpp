@@ -79,6 +79,12 @@ Runner::Step step_from(const nb::handle& object) {
   return step;
 }
 
+std::vector<Runner::Step> steps_from(const nb::handle& objects) {
+  std::vector<Runner::Step> result;
+  for (const nb::handle object : objects) result.push_back(step_from(object));
+  return result;
+}
+
 /// A model that an object of Python runs: _verify/bridge.py says what it has.
 class PythonRunner : public ProbedRunner {
  public:
@@ -150,15 +156,21 @@ class PythonRunner : public ProbedRunner {
     return asked([&] { return tensors_from(object_.attr("fetch")(tensors_to(inputs), places)); });
   }
 
+  std::vector<Step> inner() const override { return steps_; }
+
   std::vector<Step> trace(const std::vector<Tensor>& inputs, const Visit& visit) override {
+    const bool has_steps = asked([&] {
+      const nb::object found = object_.attr("find_steps")(tensors_to(inputs));
+      if (!found.is_none()) steps_ = steps_from(found);
+      return !found.is_none();
+    });
+    if (has_steps) return ProbedRunner::trace(inputs, visit);
     return asked([&] {
       const nb::object see = called_back([&](size_t place, const nb::object& value) {
         visit(place, tensor_from(value));
         return nb::none();
       });
-      std::vector<Step> steps;
-      for (const nb::handle each : object_.attr("trace")(tensors_to(inputs), see)) steps.push_back(step_from(each));
-      return steps;
+      return steps_from(object_.attr("trace")(tensors_to(inputs), see));
     });
   }
 
@@ -230,6 +242,7 @@ class PythonRunner : public ProbedRunner {
   nb::handle object_;
   std::optional<Model> model_;
   std::vector<std::string> outputs_;
+  std::vector<Step> steps_;  // whose values can be asked for
   mutable std::exception_ptr thrown_;
 };
 

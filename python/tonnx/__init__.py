@@ -1,4 +1,4 @@
-"""tonnx carries neural networks between ONNX and PyTorch."""
+"""tonnx converts neural networks between ONNX and PyTorch."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
         OnnxToTorchModuleWithCustomExport,
     )
     from tonnx._export import export, export_to_pretty_string, select_model_mode_for_export
-    from tonnx._export.exporting import get_onnx_version, is_in_onnx_export
-    from tonnx._export.onnx_program import OnnxProgram
-    from tonnx._export.symbolic import register_custom_op_symbolic, unregister_custom_op_symbolic
+    from tonnx._export.interface.exporting import get_onnx_version, is_in_onnx_export
+    from tonnx._export.interface.onnx_program import OnnxProgram
+    from tonnx._export.symbolic.registry import register_custom_op_symbolic, unregister_custom_op_symbolic
     from tonnx._save import save
     from tonnx._verify import Coverage, LayerComparison, OutputComparison, VerifyReport, verify
 
@@ -71,31 +71,24 @@ __all__ = [
 ]
 
 _LATER = {
-    "BatchReport": "tonnx._batch",
-    "BatchResult": "tonnx._batch",
-    "Coverage": "tonnx._verify",
-    "CustomExportToOnnx": "tonnx._custom_export",
-    "DefaultExportToOnnx": "tonnx._custom_export",
-    "LayerComparison": "tonnx._verify",
-    "OnnxProgram": "tonnx._export.onnx_program",
-    "OnnxToTorchModule": "tonnx._custom_export",
-    "OnnxToTorchModuleWithCustomExport": "tonnx._custom_export",
-    "OutputComparison": "tonnx._verify",
-    "VerifyReport": "tonnx._verify",
-    "export": "tonnx._export",
-    "export_to_pretty_string": "tonnx._export",
-    "get_onnx_version": "tonnx._export.exporting",
-    "is_in_onnx_export": "tonnx._export.exporting",
-    "register_custom_op_symbolic": "tonnx._export.symbolic",
-    "run": "tonnx._batch",
-    "save": "tonnx._save",
-    "select_model_mode_for_export": "tonnx._export",
-    "unregister_custom_op_symbolic": "tonnx._export.symbolic",
-    "verify": "tonnx._verify",
+    "tonnx._batch": ("BatchReport", "BatchResult", "run"),
+    "tonnx._custom_export": (
+        "CustomExportToOnnx",
+        "DefaultExportToOnnx",
+        "OnnxToTorchModule",
+        "OnnxToTorchModuleWithCustomExport",
+    ),
+    "tonnx._export": ("export", "export_to_pretty_string", "select_model_mode_for_export"),
+    "tonnx._export.interface.exporting": ("get_onnx_version", "is_in_onnx_export"),
+    "tonnx._export.interface.onnx_program": ("OnnxProgram",),
+    "tonnx._export.symbolic.registry": ("register_custom_op_symbolic", "unregister_custom_op_symbolic"),
+    "tonnx._save": ("save",),
+    "tonnx._verify": ("Coverage", "LayerComparison", "OutputComparison", "VerifyReport", "verify"),
 }
+_MODULES = {name: module for module, names in _LATER.items() for name in names}
 
 
-# what other converters call what is called otherwise here
+# names of other converters, and what to call instead
 _INSTEAD = {
     "ConvertModel": "tonnx.convert(onnx_model), which gives the module; tonnx.check(onnx_model) lists what it cannot",
     "safe_shape_inference": "tonnx.infer(onnx_model)",
@@ -104,17 +97,17 @@ _INSTEAD = {
 
 
 def __getattr__(name: str) -> Any:
-    """What not everybody needs, and what needs PyTorch, is imported when it is first asked for."""
-    if name not in _LATER:
+    """Imports the parts that need PyTorch, or that few programs use, when they are first used."""
+    if name not in _MODULES:
         instead = f": write {_INSTEAD[name]}" if name in _INSTEAD else ""
         raise AttributeError(f"module 'tonnx' has no attribute '{name}'{instead}")
     import importlib
 
-    value = getattr(importlib.import_module(_LATER[name]), name)
+    value = getattr(importlib.import_module(_MODULES[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    """What completion offers: all that is public, imported already or not."""
+    """All public names, also those that are not imported yet."""
     return sorted(__all__)

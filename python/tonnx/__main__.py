@@ -1,4 +1,4 @@
-"""The command line of the package: that of the tonnx program, which can compare and export models here."""
+"""The command line of the package: that of the tonnx program, with the commands that need PyTorch or ONNX Runtime."""
 
 import os
 import select
@@ -33,7 +33,7 @@ def run(arguments: Sequence[str]) -> int:
     return run_cli(["tonnx", *arguments], _compare.compare_for_cli)
 
 
-NOBODY_READS = 141  # as a shell says of a program that a closed pipe ended
+BROKEN_PIPE = 141  # the exit code in a shell of a program that SIGPIPE ended
 
 
 def _has_reader(descriptor: int) -> bool:
@@ -45,15 +45,15 @@ def _has_reader(descriptor: int) -> bool:
 
 
 def main() -> int:
-    guard_signals()  # this process is ours
+    guard_signals()  # the process belongs to the command line
     try:
         code = run(sys.argv[1:])
         sys.stdout.flush()
     except BrokenPipeError:
-        if _has_reader(sys.stdout.fileno()):  # it is another pipe that broke
+        if _has_reader(sys.stdout.fileno()):  # another pipe is broken
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left when the process ends
-        return NOBODY_READS
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the buffers that Python flushes at exit
+        return BROKEN_PIPE
     return code
 
 

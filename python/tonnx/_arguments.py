@@ -1,7 +1,7 @@
-"""Arguments of the public functions, checked against the types that their signatures declare.
+"""Checks arguments of the public functions against the types that their signatures declare.
 
-`Annotated[type, "words"]` says a type in words that a person understands better than what is made of the type. A
-function after the words gives advice for values of other types, such as `: use export for modules`, or an empty text.
+`Annotated[type, "words"]` gives the words that an error uses for a type. A function after the words returns advice
+for a value of another type, such as `: use export for modules`, or "".
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ R = TypeVar("R")
 
 
 def checks_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, for calls with arguments of any type: one of another type than declared is a TypeError that names
-    the argument and says what it takes."""
+    """Makes an argument of another type than declared a TypeError that names the argument and the type."""
     signature = inspect.signature(function)
     declared: dict[str, Any] = {}
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not declared:  # not while the package is imported
+        if not declared:  # at the first call, so that importing stays fast
             declared.update(_declared(function))
         try:
             given = signature.bind(*args, **kwargs)
-        except TypeError:  # a name that is not there, or one too many: Python says it well
+        except TypeError:  # Python's own error is good
             return function(*args, **kwargs)
         for name, value in given.arguments.items():
             wanted = declared.get(name, Any)
@@ -51,7 +50,7 @@ def _advice(value: object, wanted: Any) -> str:
 
 
 class _LaterType(type):
-    """A type that is not imported, such as torch's before PyTorch is: any value may be one."""
+    """Stands for a type that is not imported yet; every value fits."""
 
     def __getattr__(cls, name: str) -> Any:
         return cls
@@ -71,7 +70,7 @@ class _Later(metaclass=_LaterType):
 
 
 class _Names(dict[str, Any]):
-    """What annotations can name: the globals of a module, and types that it imports for type checkers alone."""
+    """The names in annotations: globals of a module, builtins, and types that are imported for type checkers only."""
 
     def __missing__(self, name: str) -> Any:
         import builtins
@@ -80,7 +79,7 @@ class _Names(dict[str, Any]):
 
 
 def _declared(function: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations of our own functions as types."""
+    """The annotations of a function as types."""
     names = _Names(inspect.unwrap(function).__globals__)
     found = {}
     for name, annotation in function.__annotations__.items():
@@ -139,12 +138,12 @@ def _is_list(value: object) -> bool:
 
 
 def _items(value: Any) -> Iterable[Any]:
-    """The items of a list; those of an iterator are left for whom it is meant for."""
+    """The items of a list. An iterator is not consumed."""
     return value if isinstance(value, Sequence) else ()
 
 
 def _described(wanted: Any) -> str:
-    """A type as a person says it: `an integer or None`."""
+    """A type in words: `an integer or None`."""
     choices = list(dict.fromkeys(_choices(wanted)))
     if str in choices and os.PathLike in [get_origin(c) or c for c in choices]:
         choices = [choice for choice in choices if choice is not str]
@@ -181,7 +180,7 @@ def _described_one(wanted: Any) -> str:
 
 
 def _plural(wanted: Any) -> str:
-    """`integers`, for many of them; a choice is said in the singular."""
+    """A type in the plural: `integers`."""
     words = [_described_one(choice) for choice in _choices(wanted)]
     plurals = {"a string": "strings", "an integer": "integers", "a number": "numbers", "any value": "anything"}
     many = [plurals.get(word) or word.replace("a dict", "dicts", 1).replace("a list", "lists", 1) for word in words]
@@ -189,7 +188,7 @@ def _plural(wanted: Any) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value that is short as it is, with its type; otherwise the type."""
+    """A short value with its type, or the type alone."""
     kind = type(value)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     if kind in (int, float, bool, str, bytes, type(None), list, tuple, dict):

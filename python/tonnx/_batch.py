@@ -1,4 +1,4 @@
-"""tonnx.run: many conversions, as a YAML file lists them."""
+"""tonnx.run: runs the conversions that a YAML file lists."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tonnx._limits import Limits, numbers_of
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What became of one source and one target."""
+    """The result for one source and one target."""
 
     source: str
     target: str
-    status: str  # "done", "unchanged", "failed", or "waiting" where nothing was done
+    status: str  # "done", "unchanged", "failed", or "waiting" if it was not run
     seconds: float = 0.0
-    bytes: int = 0  # of the target, with what lies beside it
+    bytes: int = 0  # of the target and the files beside it
     verified: bool = False
-    not_judged: str = ""  # why it was not compared, though that was asked for
-    steps: str = ""  # what is done on the way
+    not_judged: str = ""  # why it could not be verified
+    steps: str = ""  # such as "simplify, opset 18"
     nodes: dict[str, int] | None = None  # "before" and "after" simplification
     kind: str = ""  # of the error, as in tonnx.Error
     error: str = ""
@@ -32,7 +32,7 @@ class BatchResult:
 
 @dataclass
 class BatchReport:
-    """What became of all of them. True where nothing failed."""
+    """The results of all conversions. True if none failed."""
 
     results: list[BatchResult]
     seconds: float
@@ -61,19 +61,19 @@ def run(
     limits: Limits | None = None,
     client: Any = None,
 ) -> BatchReport:
-    """Converts the models that a YAML file lists, some at a time.
+    """Converts the models that a YAML file lists, several at a time.
 
-    Raises tonnx.Error with every mistake of the file, and its line, before anything is done. A conversion that fails
-    does not keep the others from being done: it is in the report that comes back.
+    Raises tonnx.Error with all mistakes in the file, and their lines, before anything is converted. A conversion that
+    fails does not stop the others; the report lists it.
 
-    `jobs` is how many are done at a time (one for each core). `resume` leaves alone what is done and unchanged,
-    `dry_run` only checks the file and says what would be done, `verify=False` compares nothing, whatever the file says,
-    and `report` is a file that the report is written to as JSON. `limits` is what each conversion may use where the
-    file does not say: `{"memory": "1G"}`. `client` is a distributed.Client: the workers of its cluster do the work, on
-    files that they see under the same paths, or that are URLs of fsspec.
+    `jobs` is the number of conversions at a time (default: the number of cores). `resume` skips what is done and
+    unchanged. `dry_run` checks the file and lists what would be done. `verify=False` compares nothing, whatever the
+    file says. `report` is a file for the report as JSON. `limits` is what each conversion may use, unless the file says
+    otherwise: `{"memory": "1G"}`. `client` is a distributed.Client: the workers of its cluster convert files that they
+    see under the same paths, or URLs of fsspec.
     """
     if jobs is not None and jobs < 1:
-        raise ValueError("jobs is a number from 1 on")
+        raise ValueError("jobs is 1 or more")
     with translated():
         if client is not None:
             from tonnx._cluster import run_on

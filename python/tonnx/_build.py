@@ -1,4 +1,4 @@
-"""Makes a module of generated code in memory, and gives it its weights."""
+"""Creates a model from generated code in memory, and assigns its weights."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def tensor_of(description: TensorDescription) -> torch.Tensor:
-    """A view of the bytes where they lie. Writing to it copies the pages that are written, and changes no file."""
+    """A tensor over mapped memory. Writing to it copies the pages that change, and leaves the file alone."""
     buffer, offset, dtype_name, sizes = description
     dtype: torch.dtype = getattr(torch, dtype_name)
     if buffer is None:
@@ -28,14 +28,14 @@ def tensor_of(description: TensorDescription) -> torch.Tensor:
     return flat if len(sizes) == 1 else flat.view(sizes)
 
 
-_PLAIN = frozenset((bool, int, float, str, tuple, type(None)))  # that are no members of a module
+_PLAIN = frozenset((bool, int, float, str, tuple, type(None)))  # which cannot be submodules or weights
 _COPIED = frozenset((dict, list, set, OrderedDict))
 
 
 def _set_quickly(self: nn.Module, name: str, value: Any) -> None:
-    """What nn.Module.__setattr__ does for numbers and texts, and for members: all others are left to it."""
+    """A faster nn.Module.__setattr__ for plain values."""
     fields = self.__dict__
-    if type(value) in _PLAIN and name not in fields.get("_parameters", ()):  # which some layers do not have yet
+    if type(value) in _PLAIN and name not in fields.get("_parameters", ()):  # absent before nn.Module.__init__
         fields[name] = value
     else:
         nn.Module.__setattr__(self, name, value)
@@ -43,7 +43,7 @@ def _set_quickly(self: nn.Module, name: str, value: Any) -> None:
 
 @functools.cache
 def _quick_kind(kind: type[nn.Module]) -> type[nn.Module] | None:
-    """A class whose layers come without values in their weights; none where `kind` cannot be made so."""
+    """A subclass whose layers have uninitialised weights, or None if `kind` has none to initialise."""
     if not hasattr(kind, "reset_parameters"):
         return None
     # recurrent layers hide their arguments behind *args
@@ -55,16 +55,15 @@ def _quick_kind(kind: type[nn.Module]) -> type[nn.Module] | None:
     return type(kind.__name__, (kind,), members)
 
 
-# layers by their class, the type of their weights, and their arguments: code has nothing but numbers and texts there
+# layers by their class, the type of their weights, and their arguments, which are literals in generated code
 _made: dict[tuple[type[nn.Module], torch.dtype, str], nn.Module] = {}
 _MOST_MADE = 1024
 
 
 class _Uninitialized:
-    """Stands for torch.nn while a model is made that gets all its weights afterwards.
+    """Stands for torch.nn while a model is created whose weights are assigned afterwards.
 
-    Layers come without memory for their weights and without the random numbers that PyTorch would fill them with, which
-    takes most of the time of making a model.
+    Its layers have no memory for weights and draw no random numbers, which take most of the time of creating a model.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -79,7 +78,7 @@ class _Uninitialized:
                 return _copied(like)
             layer: nn.Module = quick(*args, device="meta", **kwargs)
             layer.__class__ = kind
-            if not layer._modules and not isinstance(layer, nn.RNNBase):  # what has lists of its weights is made anew
+            if not layer._modules and not isinstance(layer, nn.RNNBase):  # recurrent layers hold lists of their weights
                 if len(_made) >= _MOST_MADE:
                     _made.clear()
                 _made[key] = _copied(layer)
@@ -90,12 +89,12 @@ class _Uninitialized:
 
 
 def _copied(layer: nn.Module) -> nn.Module:
-    """Another layer of the same arguments, quicker than by its class. Weights, which hold nothing, are shared."""
+    """A copy of a layer, faster than by its class. The weights are shared, as they hold no values yet."""
     other = layer.__class__.__new__(layer.__class__)
     fields = other.__dict__
     for name, value in layer.__dict__.items():
         kind = type(value)
-        if kind is OrderedDict and not value:  # most of them: those that hooks would be in
+        if kind is OrderedDict and not value:  # hooks, mostly
             fields[name] = OrderedDict()
         else:
             fields[name] = value.copy() if kind in _COPIED else value
@@ -103,7 +102,7 @@ def _copied(layer: nn.Module) -> nn.Module:
 
 
 def build(source: str, title: str, state: list[StateEntry], external: list[nn.Module]) -> nn.Module:
-    """A model of generated code with these weights, in eval mode."""
+    """A model from generated code with these weights, in eval mode."""
     model = make(generated(source, title), external)
     parts = dict(model.named_modules(remove_duplicate=False))
     for names, description, transposed, trainable in state:
@@ -114,11 +113,11 @@ def build(source: str, title: str, state: list[StateEntry], external: list[nn.Mo
         owner, attribute = places[0]
         if attribute in owner._parameters:
             parameter = nn.Parameter(tensor, requires_grad=trainable)
-            for owner, attribute in places:  # the modules that share it
+            for owner, attribute in places:  # several for shared weights
                 owner._parameters[attribute] = parameter
         else:
             owner._buffers[attribute] = tensor
-    for part in parts.values():  # what no model file has, such as the batch counter of a BatchNorm
+    for part in parts.values():  # not in model files, such as the batch counter of BatchNorm
         for attribute, buffer in part._buffers.items():
             if buffer is not None and buffer.is_meta:
                 part._buffers[attribute] = torch.zeros(buffer.shape, dtype=buffer.dtype)
@@ -127,7 +126,7 @@ def build(source: str, title: str, state: list[StateEntry], external: list[nn.Mo
 
 
 def _turn_to_eval(model: nn.Module, parts: Collection[nn.Module]) -> None:
-    """What model.eval() does, without its way through each attribute where no part has a way of its own."""
+    """model.eval(), faster where no submodule overrides train or eval."""
     if any(type(part).train is not nn.Module.train or type(part).eval is not nn.Module.eval for part in parts):
         model.eval()
         return
@@ -136,11 +135,11 @@ def _turn_to_eval(model: nn.Module, parts: Collection[nn.Module]) -> None:
 
 
 def make(code: Generated, external: Sequence[nn.Module]) -> nn.Module:
-    """A model whose weights have no memory, or no values.
+    """A model with uninitialised weights.
 
-    Modules that converters of the user's own gave stand in the code as `EXTERNAL[i]`.
+    `external` are the modules that registered converters returned, which the code calls `EXTERNAL[i]`.
     """
-    # The code runs once more, with other names around it: those of the module itself may be in use by other threads.
+    # The code runs again with its own globals, since other threads may use those of the module.
     names: dict[str, Any] = {"__name__": code.module.__name__, "__file__": code.module.__file__}
     exec(code.code, names)
     names.update(nn=_Uninitialized(), EXTERNAL=external)

@@ -1,4 +1,4 @@
-"""Layers that were put in the place of others in a converted module, written into its code."""
+"""Writes layers that the user replaced in a converted module into its code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDTH = 120  # of a line of code
 
 @dataclass
 class Change:
-    """A layer that is another one than the code makes."""
+    """A layer that differs from the one in the code."""
 
     path: list[str]
     now: nn.Module
@@ -28,7 +28,7 @@ class Change:
 
 
 def find_changes(now: nn.Module, then: nn.Module, path: Sequence[str] = ()) -> Iterator[Change]:
-    """The outermost layers that differ; `then` is the module as the code makes it."""
+    """The outermost layers that differ; `then` is the module that the code creates."""
     own, others = dict(now.named_children()), dict(then.named_children())
     is_same = _is_of_class(now, type(then)) and now.extra_repr() == then.extra_repr()
     if path and (not is_same or own.keys() != others.keys()):
@@ -39,7 +39,7 @@ def find_changes(now: nn.Module, then: nn.Module, path: Sequence[str] = ()) -> I
 
 
 def _is_of_class(layer: nn.Module, kind: type[nn.Module]) -> bool:
-    """Code that was read twice has its classes twice."""
+    """Compares generated classes by name, since code that was loaded twice has two classes."""
     is_generated = type(layer).__module__.startswith("tonnx.generated.") and kind.__module__.startswith(
         "tonnx.generated."
     )
@@ -47,12 +47,12 @@ def _is_of_class(layer: nn.Module, kind: type[nn.Module]) -> bool:
 
 
 def with_changes(source: str, model: nn.Module, changes: Sequence[Change]) -> str:
-    """The code with these layers; throws where one of them cannot be written."""
+    """The code with these layers; throws where one cannot be written."""
     for change in sorted(changes, key=lambda each: each.path):
         made = constructor_of(change.now)
         if made is None:
             raise Error(
-                f"'{change.name}' is {_shown(change.now)}, and the code makes it {_shown(change.then)}: "
+                f"'{change.name}' is {described(change.now)}, and the code makes it {described(change.then)}: "
                 "tonnx.save writes layers of torch.nn whose arguments can be read off them, and "
                 "torch.save(module.state_dict(), path) the weights",
                 "unsupported",
@@ -61,7 +61,7 @@ def with_changes(source: str, model: nn.Module, changes: Sequence[Change]) -> st
     return _with_note(source, changes)
 
 
-def _shown(layer: nn.Module) -> str:
+def described(layer: nn.Module) -> str:
     return f"{type(layer).__qualname__}({layer.extra_repr()})"
 
 
@@ -72,7 +72,7 @@ def _constructor(source: str) -> ast.FunctionDef:
 
 
 def _in_place(source: str, change: Change, made: str) -> str | None:
-    """`self.fc = nn.Linear(512, 10)` at its place, or in the list of a Sequential there; None where it is elsewhere."""
+    """The code with the constructor call replaced, also inside nn.Sequential(...); None if the call is elsewhere."""
     before = constructor_of(change.then)
     call: ast.expr | None = None
     for statement in _constructor(source).body:
@@ -97,7 +97,7 @@ def _in_place(source: str, change: Change, made: str) -> str | None:
 
 
 def _at_end(source: str, model: nn.Module, change: Change, made: str) -> str:
-    """`self.layers[3].fc = nn.Linear(512, 10)` behind all that the constructor makes."""
+    """The code with `self.layers[3].fc = nn.Linear(512, 10)` appended to the constructor."""
     place, part = "self", model
     for name in change.path:
         if isinstance(part, nn.ModuleDict):
@@ -111,7 +111,7 @@ def _at_end(source: str, model: nn.Module, change: Change, made: str) -> str:
 
 
 def _with_note(source: str, changes: Sequence[Change]) -> str:
-    """The docstring says what was changed, as the sizes of outputs that it has may be others now."""
+    """Notes the changed layers in the docstring, since they may change the sizes of outputs."""
     end = source.find('\n"""\n')
     if not changes or end < 0:
         return source

@@ -1,4 +1,4 @@
-"""What commands of the package share: how arguments are read, and what a failure ends with."""
+"""Argument parsing and exit codes of the commands of the package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CODES = {"bad_file": BAD_INPUT, "invalid_model": BAD_INPUT, "unsupported": UNSU
 
 
 class Parser(argparse.ArgumentParser):
-    """Options may be written with `_` as well as with `-`; what is not known is an error with what may be meant."""
+    """Options may be written with `_` or `-`; an unknown option is an error that suggests similar ones."""
 
     def error(self, message: str) -> NoReturn:
         _, found, rest = message.partition("unrecognized arguments: ")
@@ -35,10 +35,10 @@ def _with_dashes(text: str) -> str:
 def run_command(
     parser: argparse.ArgumentParser, command: Callable[[argparse.Namespace], int], arguments: Sequence[str]
 ) -> int:
-    """The exit code of a command with these arguments; what went wrong is printed."""
+    """Runs a command with these arguments, prints errors, and returns the exit code."""
     try:
         return command(parser.parse_args([_with_dashes(text) for text in arguments]))
-    except SystemExit as e:  # --help, or arguments that cannot be read
+    except SystemExit as e:  # --help, or invalid arguments
         return int(e.code or 0)
     except Error as e:
         print(f"error: {e}", file=sys.stderr)

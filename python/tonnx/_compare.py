@@ -1,4 +1,4 @@
-"""What simplify and run compare by: the judgement of verify, as one line."""
+"""The comparison of simplify and run: that of verify, with its result in one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tonnx._runtime import library_of_operators
 if TYPE_CHECKING:
     import numpy as np
 
-_ONE_AT_A_TIME = threading.Lock()  # torch.export.load keeps what it is reading in a global of its module
+_ONE_AT_A_TIME = threading.Lock()  # torch.export.load is not thread-safe
 
 
 def compare_files(
@@ -31,36 +31,34 @@ def compare_files(
     outputs_only: bool = False,
     custom_lib: str | os.PathLike[str] | None = None,
 ) -> str:
-    """What `verify` says of two files, on at least `times` draws: "" where they do the same, or what differs.
+    """Compares two files on at least `times` random inputs; returns "" if they compute the same, or what differs.
 
-    A size of `shapes` that is None or -1 stays open.
-    Where the first cannot be run on what is known of its inputs, nothing is known of the second: "not judged: ...".
+    A size in `shapes` that is None or -1 stays open. If the first file cannot be run on what is known of its inputs,
+    the result is "not judged: ...".
     """
-    from tonnx._verify import CannotRun, judged
+    from tonnx._verify import CannotRun, CompareOptions, compare
 
-    # the usual tolerances stand for those that fit the models; others were asked for
-    tolerances = (relative, absolute) if (relative, absolute) != (1e-4, 1e-5) else (None, None)
+    # the default tolerances mean those that verify chooses
+    rtol, atol = (relative, absolute) if (relative, absolute) != (1e-4, 1e-5) else (None, None)
+    options = CompareOptions(
+        {name: [None if size == -1 else size for size in shape] for name, shape in (shapes or {}).items()},
+        rtol=rtol,
+        atol=atol,
+        outputs_only=outputs_only,
+        draws=max(times, 1),
+        fill=fill,
+        may_drop_outputs=source.endswith(".onnx") and result.endswith(".onnx"),
+    )
     try:
         with _ONE_AT_A_TIME, library_of_operators(custom_lib):
-            report = judged(
-                source,
-                result,
-                data,
-                {name: [None if size == -1 else size for size in shape] for name, shape in (shapes or {}).items()},
-                tolerances=tolerances,
-                allow_ops=allow_ops,
-                outputs_only=outputs_only,
-                draws=max(times, 1),
-                fill=fill,
-                may_drop_outputs=source.endswith(".onnx") and result.endswith(".onnx"),
-            )
+            report = compare(source, result, data, options, allow_ops)
     except CannotRun as e:
         return f"not judged: {e}"
     return "" if report else report.difference()
 
 
 def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file, by their names."""
+    """The arrays of an .npz file by name."""
     import numpy as np
 
     try:
@@ -71,7 +69,7 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
 
 def parse_shapes(texts: Sequence[str]) -> dict[str, list[int | None]]:
-    """`name:1,3,224,224` for each; a size that is `?` stays open."""
+    """Parses texts of the form `name:1,3,224,224`, where `?` is an open size."""
     shapes: dict[str, list[int | None]] = {}
     for text in texts:
         name, colon, sizes = text.rpartition(":")
@@ -88,7 +86,7 @@ def parse_shapes(texts: Sequence[str]) -> dict[str, list[int | None]]:
 
 
 def compare_opened(source: str, result: str) -> str:
-    """What a model whose sizes were opened is compared with the original by, where ONNX Runtime is installed."""
+    """Compares a model whose sizes were opened with the original, if ONNX Runtime is installed."""
     if importlib.util.find_spec("onnxruntime") is None or importlib.util.find_spec("onnx") is None:
         return "not judged: that needs ONNX Runtime: pip install onnx onnxruntime"
     return compare_files(source, result, outputs_only=True)
@@ -106,7 +104,7 @@ def compare_for_cli(
     custom_lib: str = "",
     outputs_only: bool = False,
 ) -> str:
-    """What the command line calls."""
+    """The comparison as the command line calls it."""
     if outputs_only:
         return compare_opened(source, result)
     return compare_files(

@@ -1,4 +1,4 @@
-"""Layers of torch.nn as the calls that make them: `nn.Linear(512, 10, bias=False)`."""
+"""Layers of torch.nn as constructor calls: `nn.Linear(512, 10, bias=False)`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SIMPLE = (bool, int, float, str, tuple, type(None))
 
 
 def constructor_of(layer: nn.Module) -> str | None:
-    """The call, if the layer has all its arguments as attributes; None where they cannot be read off it."""
+    """The constructor call of a layer; None if its arguments cannot be read from its attributes."""
     kind = type(layer)
     if getattr(nn, kind.__name__, None) is not kind:
         return None
@@ -29,7 +29,7 @@ def constructor_of(layer: nn.Module) -> str | None:
     required, others = found
     if not _gives(layer, required, others):
         return None
-    for name in list(others):  # what follows from the rest is left out
+    for name in list(others):  # leave out what is not needed
         without = {k: v for k, v in others.items() if k != name}
         others = without if _gives(layer, required, without) else others
     required = _shortened(layer, required, others)
@@ -41,16 +41,16 @@ def constructor_of(layer: nn.Module) -> str | None:
 
 
 def _gives(layer: nn.Module, required: Sequence[Any], others: Mapping[str, Any]) -> bool:
-    """Whether a call with these arguments makes such a layer."""
+    """Whether a call with these arguments creates such a layer."""
     try:
         with torch.device("meta"):
             return _are_alike(type(layer)(*required, **others), layer)
-    except Exception:  # whatever a class makes of arguments that are not its own
+    except Exception:  # the class does not accept the arguments
         return False
 
 
 def _shortened(layer: nn.Module, required: list[Any], others: dict[str, Any]) -> list[Any]:
-    """`3` for `(3, 3)`, where the layer is the same; in `others` too."""
+    """Replaces `(3, 3)` by `3` where the layer is the same, also in `others`."""
     for i, value in enumerate(required):
         short = [*required[:i], _first_of_equal(value), *required[i + 1 :]]
         required = short if _gives(layer, short, others) else required
@@ -61,7 +61,7 @@ def _shortened(layer: nn.Module, required: list[Any], others: dict[str, Any]) ->
 
 
 def _arguments(layer: nn.Module) -> tuple[list[Any], dict[str, Any]] | None:
-    """Those that have no default, in their order, and those that differ from theirs."""
+    """The arguments without a default, in order, and those that differ from their default."""
     required: list[Any] = []
     others: dict[str, Any] = {}
     for name, parameter in _parameters(type(layer)).items():
@@ -83,7 +83,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _parameters(kind: type[nn.Module]) -> Mapping[str, inspect.Parameter]:
-    """Those of the class, or of the one that it hands all of them to."""
+    """The parameters of the class, and of the base classes that it passes *args to."""
     found: dict[str, inspect.Parameter] = {}
     for base in kind.__mro__:
         if "__init__" not in vars(base) or base is nn.Module:
@@ -98,7 +98,7 @@ def _parameters(kind: type[nn.Module]) -> Mapping[str, inspect.Parameter]:
 
 
 def _value(layer: nn.Module, name: str, default: Any) -> Any:
-    """What the layer was given for the argument, as far as it says; otherwise the default."""
+    """The argument as the layer's attributes show it, or the default."""
     if isinstance(default, bool) or name in ("bias", "elementwise_affine", "affine"):
         found = getattr(layer, name, None)
         if isinstance(found, bool):
@@ -110,7 +110,7 @@ def _value(layer: nn.Module, name: str, default: Any) -> Any:
 
 
 def _are_alike(made: nn.Module, layer: nn.Module) -> bool:
-    """Whether the layers say the same of themselves, and have weights of the same sizes."""
+    """Whether two layers have the same repr, shapes of weights and plain attributes, and no hooks."""
     return (
         repr(made) == repr(layer)
         and _shapes(made) == _shapes(layer)

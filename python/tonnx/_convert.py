@@ -1,4 +1,4 @@
-"""tonnx.convert: a model in, an nn.Module or a file out."""
+"""tonnx.convert: converts a model to an nn.Module or a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SerializableModel(Protocol):
     def SerializeToString(self) -> bytes: ...
 
 
-# the name of a size, or its name and the range that it is in
+# the name of a size, or its name and its range
 Dynamic = str | tuple[str, int, int | None]
 Opened = Annotated[Mapping[str, Mapping[int, Dynamic]] | Literal["auto"], 'a dict such as {"x": {0: "batch"}}, "auto"']
 InputShapes = Annotated[Mapping[str, Sequence[int]], 'a dict such as {"x": [1, 3, 224, 224]}']
@@ -33,7 +33,7 @@ InputTypes = Annotated[Mapping[str, str], 'a dict such as {"ids": "int64"}']
 
 
 def _what_converts(value: object) -> str:
-    """With what is given in place of a file."""
+    """Advice in the error about a source that is not a file."""
     return ": tonnx.export(model, args, path) writes a module as ONNX" if hasattr(value, "state_dict") else ""
 
 
@@ -100,35 +100,33 @@ def convert(
     """Converts a model between ONNX and PyTorch.
 
     `source` is the path of an `.onnx`, `.pt2` or `.pt` (TorchScript) file, the bytes of an ONNX model, or an
-    onnx.ModelProto. Without a target the model comes back as an nn.Module in eval mode, ready to be called or trained;
-    it can be copied, pickled and, by `tonnx.save`, written as code. With a target, its ending says what is written:
-    `.py` (and the weights beside it in `.safetensors`), `.pt2`, `.pt` (TorchScript, for torch.jit.load) or `.onnx`; or
-    the weights alone, under the names that the `.py` has: `.safetensors` or `.pth`. Files of weights alone become one
-    another.
+    onnx.ModelProto. Without a target the model is returned as an nn.Module in eval mode, which can be called, trained,
+    copied, pickled and, by `tonnx.save`, written as code. The suffix of a target chooses what is written: `.py` (with
+    the weights beside it in `.safetensors`), `.pt2`, `.pt` (TorchScript, for torch.jit.load) or `.onnx`; or the weights
+    alone, under the names that the `.py` has: `.safetensors` or `.pth`. A file of weights alone can be converted to the
+    other format.
 
-    An option that means nothing for a source and a target is an error. `opset` and `external_data` are for a target in
-    ONNX: the opset it is to have, and whether its weights go to a file of their own. `input_shapes` fixes the shapes of
-    the inputs of an ONNX model; -1 leaves a size as it is. A `.pt` file has no shapes: `input_shapes` and `input_types`
-    (`{"ids": "int64"}`, float32 where nothing is said) give them, by names or by places ("0"); -1 is an open size.
-    `dynamic` is for an ONNX model that becomes `.pt2`, `.pt` or `.onnx`: `{"x": {0: "batch"}}` makes a size of an input
-    one that varies, and `{"x": {0: ("batch", 1, 64)}}` says in which range; "auto" opens the first size of every input.
-    Sizes inside that follow from it follow. The result is compared with the original, at its own size and sample by
-    sample, by ONNX Runtime where that is installed; `verify=False` leaves that out.
+    An option without a meaning for a source and a target is an error. `opset` and `external_data` are for a target in
+    ONNX: its opset, and whether its weights go to a separate file. `input_shapes` fixes the shapes of the inputs of an
+    ONNX model; -1 leaves a size unchanged. A `.pt` file has no shapes: `input_shapes` and `input_types` (`{"ids":
+    "int64"}`, default float32) give them by name or by index ("0"); -1 is an open size.
+    `dynamic` opens sizes of an ONNX model that becomes `.pt2`, `.pt` or `.onnx`: `{"x": {0: "batch"}}` opens a size of
+    an input, `{"x": {0: ("batch", 1, 64)}}` within a range, and "auto" the first size of every input; sizes that
+    depend on it are adapted. The result is compared with the original, at the original size and sample by sample, if
+    ONNX Runtime is installed; `verify=False` leaves that out.
     `allow_ops` is for a `.pt2` source: operators that tonnx does not know are refused, unless they are named here as
     `library::name`; the code then calls them through torch.ops.
-    `mmap` is for a module made of a file: its weights are then views of the mapped file, and take neither time nor
-    memory before they are used. The file must not change while the module is in use: if it is written to in place the
-    weights change, and if it is cut short the system ends the process. Without it the weights are copied once, and the
-    module does not depend on the file.
-    `source_lines=False` is for a `.pt2` that becomes ONNX: its nodes do not say which line of the model they come from.
-    `flat` is for code, in memory or as `.py`, and for its weights: one class that has all layers as its own attributes,
-    in place of modules inside modules as the file's names have them.
-    `weights` is a `.pth` or `.safetensors` file, whose values take the place of the model's own: the graph stays as it
-    is. The names are those of the model, or those of the module that tonnx makes of it: what `tonnx.save`, the state
-    dict of a converted module, or a `.safetensors` beside a `.py` has. Names that are missing, that neither has, or
-    that have another shape are one error.
-    `part` says which dict of a checkpoint has the weights, as `tonnx print` names it: "model"; "." is all of the file.
-    `limits` allows the conversion more, or less, than follows from the size of the model: `{"memory": "1G"}`.
+    `mmap` is for a module from a file: its weights are views of the mapped file, which take neither time nor memory
+    before they are used. The file must not change while the module is in use: if it is overwritten in place the weights
+    change, and if it is truncated the system kills the process. By default the weights are copied.
+    `source_lines=False` is for a `.pt2` that becomes ONNX: nodes do not name the line of the model that they come from.
+    `flat` is for code, in memory or as `.py`, and for its weights: one class with all layers as attributes, instead of
+    nested modules.
+    `weights` is a `.pth` or `.safetensors` file whose values replace those of the model. Its names are those of the
+    model, or those of the converted module (its state dict, or the `.safetensors` beside a `.py`). Missing names,
+    unknown names and other shapes are an error.
+    `part` is the dict of a checkpoint with the weights, as `tonnx print` names it: "model"; "." is the whole file.
+    `limits` replaces the limits that follow from the size of the model: `{"memory": "1G"}`.
     """
     options = {
         "opset": opset is not None,
@@ -219,7 +217,7 @@ class Unsupported(NamedTuple):
 
 @checks_arguments
 def check(source: Source, *, limits: Limits | None = None) -> list[Unsupported]:
-    """Every operator of the model that cannot be converted to PyTorch, with its nodes and the reason."""
+    """Lists every operator of the model that cannot be converted to PyTorch, with its nodes and the reason."""
     with translated(), budget(limits):
         conversion, _ = _read(source)
         return [Unsupported(*row) for row in conversion.unsupported(_registry.registered())]

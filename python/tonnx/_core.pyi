@@ -97,37 +97,10 @@ class Program:
         self, title: str, allow_ops: list[str], mapped: bool, flat: bool, /
     ) -> tuple[str, list[StateEntry], list[Copies]]: ...
     def unsupported(self, opset: int, /) -> list[tuple[str, int, list[str], str]]: ...
-    def write_onnx(
-        self,
-        path: str,
-        opset: int | None = None,
-        external_data: bool | None = None,
-        export_params: bool = True,
-        keep_initializers_as_inputs: bool = False,
-        custom_opsets: dict[str, int] = {},
-        training: bool = False,
-        fold: bool = True,
-    ) -> None: ...
-    def onnx_bytes(
-        self,
-        opset: int | None = None,
-        external_data: bool | None = None,
-        export_params: bool = True,
-        keep_initializers_as_inputs: bool = False,
-        custom_opsets: dict[str, int] = {},
-        training: bool = False,
-        fold: bool = True,
-    ) -> bytes: ...
-    def onnx_text(
-        self,
-        opset: int | None = None,
-        external_data: bool | None = None,
-        export_params: bool = True,
-        keep_initializers_as_inputs: bool = False,
-        custom_opsets: dict[str, int] = {},
-        training: bool = False,
-        fold: bool = True,
-    ) -> str: ...
+    # options: opset, external_data, export_params, keep_initializers_as_inputs, custom_opsets, training, fold
+    def write_onnx(self, path: str, **options: Any) -> None: ...
+    def onnx_bytes(self, **options: Any) -> bytes: ...
+    def onnx_text(self, **options: Any) -> str: ...
     def text(self) -> str: ...
 
 def check_route(source: str, target: str, given: list[str]) -> None: ...

@@ -1,4 +1,4 @@
-"""Modules of registered converters that say themselves which operator of ONNX they are, as those for onnx2torch do."""
+"""Modules of registered converters that define their own export to ONNX, as modules for onnx2torch do."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from torch.autograd import Function
 
 
 class OnnxToTorchModule:
-    """Marks a module that stands for an operator of ONNX."""
+    """Marks a module that implements an operator of ONNX."""
 
 
 class OnnxToTorchModuleWithCustomExport(OnnxToTorchModule):
-    """Marks a module that is exported as an operator of its own choice: its forward calls DefaultExportToOnnx."""
+    """Marks a module that chooses the operator that it is exported as: its forward calls DefaultExportToOnnx."""
 
     def _onnx_attrs(self, opset_version: int) -> dict[str, Any]:
-        """The attributes of the operator, each with the letter of its type: `axis_i`, `mode_s`."""
+        """The attributes of the operator, with the letters of their types: `axis_i`, `mode_s`."""
         raise NotImplementedError
 
 
 class CustomExportToOnnx(Function):
-    """Runs a function as one call, which the static method `symbolic` of a subclass writes."""
+    """Runs a function as one call, which is exported by the static method `symbolic` of a subclass."""
 
     @classmethod
     def export(cls, forward_function: Callable[[], Any], *args: Any) -> Any:
-        """What the function gives; in an export, the node that `symbolic` makes of these arguments."""
+        """The result of the function; in an export, the node that `symbolic` returns for these arguments."""
         return cls.apply(_Forward(forward_function), *args)  # type: ignore[no-untyped-call]
 
     @staticmethod
@@ -34,7 +34,7 @@ class CustomExportToOnnx(Function):
 
 
 class DefaultExportToOnnx(CustomExportToOnnx):
-    """Writes `export(forward, "ScatterND", *tensors, {"reduction_s": "none"})` as that operator."""
+    """Exports `export(forward, "ScatterND", *tensors, {"reduction_s": "none"})` as that operator."""
 
     @staticmethod
     def symbolic(g: Any, forward_function: _Forward, *args: Any) -> Any:
@@ -44,7 +44,7 @@ class DefaultExportToOnnx(CustomExportToOnnx):
 
 
 class _Forward:
-    """The function, and how many values it gave."""
+    """The function, and the number of values that it returned."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self._function = function

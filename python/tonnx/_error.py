@@ -1,4 +1,4 @@
-"""The error that every part of the package raises."""
+"""tonnx.Error, which every part of the package raises."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tonnx._literal import visible
 
 
 class Error(Exception):
-    """What is wrong with a model, with the place where it was found.
+    """An error in a model, with the place where it was found.
 
-    `kind` says who must act: "bad_file", "invalid_model", "unsupported", "verification" (the written model computes
-    other values than the one it was made of), or "internal" (a mistake of tonnx itself).
+    `kind` is "bad_file", "invalid_model", "unsupported", "verification" (the written model computes other values than
+    the original), or "internal" (an internal error in tonnx: please report it).
     """
 
     def __init__(self, text: str, kind: str) -> None:
@@ -22,18 +22,18 @@ class Error(Exception):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The names that there are, as a list for an error about one that is not: the most similar come first."""
+    """The known names as a list for an error about an unknown one, the most similar first."""
     return nearest_list(name, list(known))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of an error about a name that is not there: `; did you mean 'opset_version'?`, or what there is."""
+    """The end of an error about an unknown name: `; did you mean 'opset_version'?`, or a list of the known names."""
     return did_you_mean_text(name, list(known))
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turns the errors of the core into Error."""
+    """Turns errors of the core into Error."""
     try:
         yield
     except CoreError as e:

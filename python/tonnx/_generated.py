@@ -1,4 +1,4 @@
-"""Generated code as modules of Python's: known by its text, run once in a process, pickled along with its models."""
+"""Generated code as Python modules: identified by its text, run once in a process, and pickled with its models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Generated:
         return kind
 
     def classes(self) -> list[type[nn.Module]]:
-        """Those that the code itself defines."""
+        """The classes that the code defines."""
         return [v for v in vars(self.module).values() if isinstance(v, type) and v.__module__ == self.module.__name__]
 
 
@@ -40,17 +40,17 @@ _all: dict[str, Generated] = {}  # by the name of the module
 
 
 class _NoModules:
-    """Stands for the modules that converters of the user's own gave: they belong to the model that was made of them."""
+    """Stands for the modules of registered converters, which only a converted model has."""
 
     def __getitem__(self, index: int) -> NoReturn:
         raise Error(
-            "the class cannot make the modules that converters of your own gave: copy a model of it with copy.deepcopy",
+            "the class cannot create the modules of registered converters: copy a model of it with copy.deepcopy",
             "unsupported",
         )
 
 
 def generated(source: str, title: str) -> Generated:
-    """The code, run where it was not yet: what has the same text is the same module."""
+    """Runs the code, unless code with the same text has been run."""
     name = f"tonnx.generated.{title}_{hashlib.sha256(source.encode()).hexdigest()[:32]}"
     if name in _all:
         return _all[name]
@@ -63,27 +63,27 @@ def generated(source: str, title: str) -> Generated:
     made = Generated(source, title, code, module)
     for kind in made.classes():
         _pickle_with_source(kind, made)
-    made = _all.setdefault(name, made)  # another thread may have been quicker
+    made = _all.setdefault(name, made)  # another thread may have been faster
     sys.modules[name] = made.module
-    # tracebacks, inspect.getsource and torch.compile find the code as if it came from a file
+    # so that tracebacks, inspect.getsource and torch.compile find the code
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     return made
 
 
 def find_generated(model: nn.Module) -> Generated | None:
-    """The code that the model's class is of; none where a class was derived from that, or comes from elsewhere."""
+    """The code that defines the model's class; None for other classes, also derived ones."""
     return _all.get(type(model).__module__)
 
 
 def _pickle_with_source(kind: type[nn.Module], made: Generated) -> None:
-    """Lets pickle and copy write an object of this class as the code and the object's state.
+    """Makes pickle and copy store an object of this class as the code and the object's state.
 
     By itself pickle writes the names of module and class, which mean nothing in another process.
     """
 
     def reduce(self: nn.Module, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         reduced = super(kind, self).__reduce_ex__(protocol)
-        if type(self) is not kind:  # a class that the user derived can be imported from where it stands
+        if type(self) is not kind:  # a derived class can be imported
             return reduced
         return restore, (made.source, made.title, kind.__name__), *reduced[2:]
 
@@ -91,6 +91,6 @@ def _pickle_with_source(kind: type[nn.Module], made: Generated) -> None:
 
 
 def restore(source: str, title: str, class_name: str) -> nn.Module:
-    """An object of a class of the code, without state. Pickles call it by this name; it runs the code in the pickle."""
+    """An object without state of a class of the code. Pickles call this function by its name."""
     kind: type[nn.Module] = vars(generated(source, title).module)[class_name]
     return kind.__new__(kind)

@@ -1,4 +1,4 @@
-"""Texts that become code or stand on a terminal, whatever they hold: literals of Python, names, and visible text."""
+"""Makes untrusted text safe: as Python literals and names in code, and as visible text on a terminal."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _MAX_DEPTH = 50
 
 
 def literal(value: object, depth: int = 0) -> str:
-    """The expression that gives the value again, of literals only. Raises TypeError for what has none.
+    """The value as an expression of Python literals: None, booleans, numbers, strings, and lists and tuples of them.
 
-    None, truth values, numbers, texts, and lists and tuples of them, to any depth that a person would write.
+    Raises TypeError for other values.
     """
     if value is None or isinstance(value, bool):
         return repr(value)
@@ -37,7 +37,7 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def _escaped(character: str) -> str:
-    """Printable characters stand for themselves: not so controls, lone surrogates, and marks that turn the writing."""
+    """Escapes controls, lone surrogates and marks that change the direction of text."""
     if character in _ESCAPES:
         return _ESCAPES[character]
     if character.isprintable():
@@ -51,12 +51,12 @@ def _text(value: str) -> str:
 
 
 def is_dotted_name(text: str) -> bool:
-    """`package.module`, `Outer.Inner`: names that an import or an expression can have."""
+    """Whether the text is a name such as `package.module` or `Outer.Inner`."""
     return all(part.isidentifier() and not keyword.iskeyword(part) for part in text.split("."))
 
 
 def visible(text: str) -> str:
-    """The text with whatever would act on a terminal escaped; line breaks stay."""
+    """Escapes everything that would control a terminal, except line breaks."""
     if text.isprintable():
         return text
     return "".join(c if c == "\n" or c.isprintable() else _escaped(c) for c in text)

@@ -1,4 +1,4 @@
-"""Classes of a script or a notebook as text that stands alone: nobody can import them from there."""
+"""The source of classes in `__main__`, which generated code cannot import, with all that they use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tonnx._literal import is_dotted_name, literal
 
 
 def code_of_main(names: Iterable[str]) -> str:
-    """What defines names of `__main__`, behind the imports and the definitions that they use themselves."""
+    """Definitions of names of `__main__`, after the imports and definitions that they use."""
     code = _MainCode()
     for name in names:
         code.add(name)
@@ -24,7 +24,7 @@ def code_of_main(names: Iterable[str]) -> str:
 
 
 class _MainCode:
-    """Imports and definitions, each before what uses it."""
+    """Collects imports and definitions in the order of use."""
 
     def __init__(self) -> None:
         self.imports: list[str] = []
@@ -63,7 +63,7 @@ class _MainCode:
 
 def _checked(line: str, *names: str) -> str:
     if not all(map(is_dotted_name, names)):
-        raise Error(f"generated code cannot say '{line}', which has a part that is no name", "unsupported")
+        raise Error(f"generated code cannot contain '{line}', which has a part that is not a name", "unsupported")
     return line
 
 
@@ -79,7 +79,7 @@ def _source_of(value: Any) -> str:
 
 
 def _names_in(text: str) -> list[str]:
-    """The names that code takes from around it: not those that a function, a class or a comprehension has itself."""
+    """The global names that the code uses."""
     outer = set(_outer_names(symtable.symtable(text, "<definition>", "exec")))
     names = (node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name))
     return [name for name in dict.fromkeys(names) if name in outer and not name.startswith("__")]

@@ -1,6 +1,6 @@
-"""Orders that a model leaves open (`topk(sorted=False)`): each runtime has its own, so all are asked to sort.
+"""Operators whose results may be in any order (`topk(sorted=False)`): makes every runtime sort them.
 
-Any order is right there, the sorted one too, and what comes behind is then the same in all of them.
+The sorted order is as correct as any other, and then all runtimes compute the same values after it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from torch import fx
 from torch.utils._python_dispatch import TorchDispatchMode
 
-# where the operators take whether they are to sort
+# the index of the argument `sorted`
 _PLACES: dict[Any, int] = {
     torch.ops.aten.topk.default: 4,
     torch.ops.aten._unique.default: 1,
@@ -34,7 +34,7 @@ def _sorted(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tu
 
 
 class _OrdersChosen(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Inside, what may be in any order is sorted."""
+    """Inside, such operators sort."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -44,7 +44,7 @@ class _OrdersChosen(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def orders_chosen(are_open: bool) -> AbstractContextManager[Any]:
-    """Inside, what PyTorch runs is sorted; `are_open` is whether there is anything, as to look at all costs time."""
+    """Inside, such operators sort in PyTorch. `are_open` says whether there may be any, as the mode costs time."""
     return _OrdersChosen() if are_open else nullcontext()  # type: ignore[no-untyped-call]
 
 
@@ -60,7 +60,7 @@ def has_open_orders(module: fx.GraphModule) -> bool:
 
 
 def choose_orders(module: fx.GraphModule) -> None:
-    """Has a program sort what may be in any order."""
+    """Makes such operators of a program sort."""
     for node in list(_open_nodes(module)):
         args, kwargs = _sorted(node.target, node.args, node.kwargs)
         node.args, node.kwargs = tuple(args), kwargs

@@ -1,4 +1,4 @@
-"""A bar on a terminal for work that takes longer than a second; nothing where nobody reads it."""
+"""A progress bar on a terminal for work that takes longer than a second."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _bar: ContextVar[Bar | None] = ContextVar("bar", default=None)
 
 
 def tell(what: str, done: int, total: int) -> None:
-    """Says how far some work is, to whoever looks on."""
+    """Reports progress to the bar, if there is one."""
     bar = _bar.get()
     if bar is not None:
         bar.show(what, done, total)
@@ -47,7 +47,7 @@ def tell(what: str, done: int, total: int) -> None:
 
 @contextmanager
 def bar_on_terminal(is_quiet: bool = False, stream: TextIO | None = None, wait: float = _WAIT) -> Iterator[None]:
-    """Inside, work that tells how far it is does so on the terminal, if errors go to one."""
+    """Inside, progress is shown on the terminal, if stderr is one."""
     stream = stream or sys.stderr
     if is_quiet or not stream.isatty():
         yield

@@ -1,4 +1,4 @@
-"""Converters of the user's own, registered for an operator as in onnx2torch."""
+"""Converters that users register for an operator, as in onnx2torch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OnnxTensor:
         self._description = description
 
     def to_torch(self) -> torch.Tensor:
-        """A copy, so that a module may own it."""
+        """A copy, which a module may own."""
         from tonnx._build import tensor_of
 
         return tensor_of(self._description).clone()
@@ -66,14 +66,14 @@ class OnnxGraph:
 
 
 class OnnxMapping(NamedTuple):
-    """The values that the module takes and gives, by name; an empty name is None."""
+    """The names of the values that the module takes and returns; an empty name is None."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 
 
 class OperationConverterResult(NamedTuple):
-    """What a converter returns: the module, and the values it is connected to."""
+    """What a converter returns: the module, and the values that it is connected to."""
 
     torch_module: torch.nn.Module
     onnx_mapping: OnnxMapping
@@ -88,12 +88,11 @@ _converters: dict[tuple[str, str, int], Converter] = {}
 def add_converter(
     operation_type: str, version: int, domain: str = "", *, override: bool = False
 ) -> Callable[[Converter], Converter]:
-    """Registers the decorated function for an operator; it goes before tonnx's own conversion of that operator.
+    """Registers the decorated function for an operator; it replaces tonnx's own conversion of that operator.
 
-    `version` is the opset version that the operator's definition came with, or the version of the domain that the model
-    imports where the operator is not of the standard. A second function for the same operator is an error, unless
-    `override` says that it takes the place of the first, or it is the same one again: a cell of a notebook that ran
-    twice, or a module that was loaded anew.
+    `version` is the opset version in which the operator was defined, or the version of its domain that the model
+    imports if it is not a standard operator. A second function for the same operator is an error, unless `override`
+    is set or the function is the same one, defined again by a notebook cell or a reloaded module.
     """
     key = ("" if domain == "ai.onnx" else domain, operation_type, version)
     versions = _core.standard_versions(operation_type) if not key[0] else []
@@ -115,13 +114,13 @@ def add_converter(
 
 
 def _is_again(before: Converter, converter: Converter) -> bool:
-    """Whether a function is the one of before, defined again; lambdas have no names to tell by."""
+    """Whether a function is the earlier one, defined again; lambdas have no names to compare."""
     names = [(getattr(f, "__module__", None), getattr(f, "__qualname__", "<lambda>")) for f in (before, converter)]
     return names[0] == names[1] and not names[0][1].endswith("<lambda>")
 
 
 def onnx_mapping_from_node(node: OnnxNode) -> OnnxMapping:
-    """All inputs and outputs of the node, in their order."""
+    """All inputs and outputs of the node in order."""
     return OnnxMapping(inputs=node.input_values, outputs=node.output_values)
 
 
@@ -131,13 +130,13 @@ def registered() -> list[tuple[str, str, int]]:
 
 @dataclass
 class ExternalModules:
-    """The modules that registered converters gave for the nodes of one model, in the order of the nodes."""
+    """The modules that registered converters returned for the nodes of one model, in the order of the nodes."""
 
     modules: list[torch.nn.Module] = field(default_factory=list)
     mappings: list[tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
 
     def constructors(self) -> tuple[list[str], list[str]]:
-        """For each module the import of its class and the call that makes it anew."""
+        """For each module, the import of its class and the call that creates it again."""
         imports, calls = [], []
         for module in self.modules:
             kind = type(module)
@@ -149,7 +148,7 @@ class ExternalModules:
                 )
             for name in (kind.__module__, kind.__qualname__):
                 if not is_dotted_name(name):
-                    raise Error(f"generated code cannot import '{name}', which is no name", "unsupported")
+                    raise Error(f"generated code cannot import '{name}', which is not a name", "unsupported")
             text, enums = _arguments_of(module)
             imports.append(_imports_of([kind, *enums]))
             calls.append(f"{kind.__qualname__}({text})")
@@ -161,14 +160,14 @@ class ExternalModules:
 
 
 def stored_state(module: torch.nn.Module) -> list[StoredTensor]:
-    """The weights of a module as they are written to files, where they lie if they can be written from there."""
+    """The weights of a module for writing to a file, in place where possible."""
     import torch
 
     parameters = {name for name, _ in module.named_parameters(remove_duplicate=False)}
     entries: list[StoredTensor] = []
     for name, tensor in module.state_dict().items():
         if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided or tensor.is_meta:
-            raise Error(f"'{name}' is no plain tensor, and cannot be written to a file of weights", "unsupported")
+            raise Error(f"'{name}' is not a plain tensor, and cannot be written to a file of weights", "unsupported")
         stored = tensor.detach().cpu()
         transposed = stored.dim() == 2 and not stored.is_contiguous() and stored.t().is_contiguous()
         stored = stored.t() if transposed else stored.contiguous()
@@ -181,13 +180,13 @@ def stored_state(module: torch.nn.Module) -> list[StoredTensor]:
 def _imports_of(kinds: Sequence[type]) -> str:
     places = dict.fromkeys((kind.__module__, kind.__qualname__.split(".")[0]) for kind in kinds)
     lines = [f"from {module} import {outer}" for module, outer in places if module != "__main__"]
-    own = [outer for module, outer in places if module == "__main__"]  # nobody can import them but the script itself
+    own = [outer for module, outer in places if module == "__main__"]  # cannot be imported from there
     return "\n".join([*lines, code_of_main(own)] if own else lines)
 
 
 def _arguments_of(module: torch.nn.Module) -> tuple[str, list[type]]:
-    """The arguments that the module was made with, where it keeps them as attributes of the same names, a `_` before
-    them or not; and the enumerations that are among them."""
+    """The constructor arguments of a module, from attributes of the same names (or with a leading `_`), and the enums
+    among them."""
     texts: list[str] = []
     enums: list[type] = []
     for name, parameter in inspect.signature(type(module)).parameters.items():
@@ -206,7 +205,7 @@ def _arguments_of(module: torch.nn.Module) -> tuple[str, list[type]]:
                 texts.append(f"{name}={literal(value)}")
         except TypeError:
             raise Error(
-                f"{type(module).__qualname__} cannot be made anew by generated code: its argument '{name}' is not "
+                f"{type(module).__qualname__} cannot be created by generated code: its argument '{name}' is not "
                 "kept as a plain value in an attribute of that name",
                 "unsupported",
             ) from None

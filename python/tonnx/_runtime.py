@@ -1,4 +1,4 @@
-"""The one way to open a model in ONNX Runtime, which runs in a process of its own."""
+"""Runs ONNX Runtime in a separate process, so that a crash there becomes an error here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 from tonnx import _runtime_process
 from tonnx._error import Error
 
-# what ONNX Runtime calls the types that numpy has too
+# ONNX Runtime's names of the types that numpy has too
 ONNX_TYPES = {
     "tensor(float)": "float32",
     "tensor(double)": "float64",
@@ -33,7 +33,7 @@ _libraries: ContextVar[tuple[str, ...]] = ContextVar("libraries", default=())
 
 @contextmanager
 def library_of_operators(path: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Inside, sessions know the operators of a shared library; None is none."""
+    """Inside, sessions load the operators of a shared library (None: of none)."""
     token = _libraries.set((*_libraries.get(), os.fspath(path)) if path else _libraries.get())
     try:
         yield
@@ -42,19 +42,19 @@ def library_of_operators(path: str | os.PathLike[str] | None) -> Iterator[None]:
 
 
 class RuntimeFailure(Exception):
-    """What ONNX Runtime says of a model or of its inputs."""
+    """An error of ONNX Runtime about a model or its inputs."""
 
 
 class RuntimeCrash(RuntimeFailure):
-    """ONNX Runtime ended its process, where it should have said what is wrong."""
+    """ONNX Runtime ended its process instead of reporting an error."""
 
 
 class _Process:
-    """ONNX Runtime in a process of its own."""
+    """A process that runs ONNX Runtime."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
-        self.closed: list[int] = []  # sessions that nobody uses any more
+        self.closed: list[int] = []  # sessions that are not used any more
         self.lock = threading.Lock()
         command = [sys.executable, _runtime_process.__file__]
         self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -77,7 +77,7 @@ class _Process:
                 is_right, answer = _runtime_process.receive(answers)
             except (EOFError, BrokenPipeError):
                 raise RuntimeCrash(self._how_it_ended()) from None
-            except BaseException:  # nobody takes the answer that may still come
+            except BaseException:  # an answer that may still come would be read as the next one
                 self.end()
                 raise
         if is_right:
@@ -117,7 +117,7 @@ def _end() -> None:
 
 @dataclass
 class Port:
-    """An input or an output of a model, as ONNX Runtime says it."""
+    """An input or an output of a model."""
 
     name: str
     type: str
@@ -127,7 +127,7 @@ class Port:
 class Session:
     """A model in ONNX Runtime, with the methods of its InferenceSession.
 
-    It opens the model again where the process has ended that had it open.
+    It opens the model again if the process has ended.
     """
 
     def __init__(self, *model: Any) -> None:
@@ -158,9 +158,9 @@ class Session:
 
 
 def open_session(model: str | bytes, folder: str = "", *, optimizes: bool = False) -> Session:
-    """A session over a file, or over the bytes of a model whose external data lies in `folder`.
+    """A session for a file, or for the bytes of a model with external data in `folder`.
 
-    A model that is judged runs as it is written; one that is only run may be made faster first.
+    A model that is compared runs unoptimised; one that is only run may be optimised first.
     """
     if importlib.util.find_spec("onnxruntime") is None:
         text = "running or comparing ONNX models needs ONNX Runtime: pip install onnxruntime"

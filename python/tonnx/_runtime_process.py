@@ -1,8 +1,7 @@
-"""The process that ONNX Runtime runs in: opens sessions and runs them for the process that started it.
+"""The process that runs ONNX Runtime: opens and runs sessions for the process that started it.
 
-A crash of the runtime (integer division by zero in a model is one) ends this process, and not the one that asked. The
-file is run by itself, and imports nothing of the package. A message is a pickle between two processes of one program;
-the elements of arrays follow it as they are.
+A crash of the runtime, such as an integer division by zero in a model, ends only this process. The file is run as a
+script and imports nothing of the package. A message is a pickle, followed by the elements of its arrays.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ Shape = list[int | str | None]
 
 
 def send(stream: IO[bytes], message: Any) -> None:
-    """Raises before anything is sent where the message cannot be pickled."""
+    """Sends a message; raises before anything is sent if it cannot be pickled."""
     arrays: list[pickle.PickleBuffer] = []
     parts: list[Any] = [pickle.dumps(message, protocol=5, buffer_callback=arrays.append)]
     parts += [array.raw() for array in arrays]
@@ -30,7 +29,7 @@ def send(stream: IO[bytes], message: Any) -> None:
 
 
 def receive(stream: IO[bytes]) -> Any:
-    """Raises EOFError where the other process has ended."""
+    """Receives a message; raises EOFError if the other process has ended."""
     (count,) = struct.unpack("<Q", _exactly(stream, 8))
     sizes = struct.unpack(f"<{count}Q", _exactly(stream, 8 * count))
     message, *arrays = (_exactly(stream, size) for size in sizes)
@@ -49,11 +48,11 @@ def _exactly(stream: IO[bytes], size: int) -> bytearray:
 
 
 class BadLibrary(Exception):
-    """A file that has no operators for ONNX Runtime."""
+    """A file that ONNX Runtime cannot load operators from."""
 
 
 class Server:
-    """The sessions that are open, by numbers."""
+    """The open sessions by number."""
 
     def __init__(self) -> None:
         self.sessions: dict[int, Any] = {}
@@ -66,7 +65,7 @@ class Server:
 
         options = ort.SessionOptions()
         options.log_severity_level = 4
-        os.chdir(working_directory)  # paths are relative to it, and a library of operators may use it
+        os.chdir(working_directory)  # that of the other process, for relative paths
         for library in libraries:
             try:
                 options.register_custom_ops_library(library)
@@ -96,7 +95,7 @@ class Server:
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asked ends this process by closing the pipe
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other process ends this one by closing the pipe
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1):  # a library of operators may print

@@ -1,11 +1,10 @@
-"""tonnx.simplify and tonnx.infer: ONNX in, simpler ONNX out."""
+"""tonnx.simplify and tonnx.infer."""
 
 from __future__ import annotations
 
 import functools
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, overload
@@ -14,7 +13,7 @@ from tonnx import _compare, _core
 from tonnx._arguments import checks_arguments
 from tonnx._convert import Source
 from tonnx._error import Error, nearest, translated
-from tonnx._limits import Limits, budget
+from tonnx._limits import Limits, budget, bytes_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,9 +36,9 @@ class SimplifyReport:
     ops: dict[str, dict[str, int]]
     passes: list[dict[str, Any]]
     rounds: int
-    ok: bool = True  # what the comparisons said
+    ok: bool = True  # the result of the comparisons
     taken_back: list[str] = field(default_factory=list)
-    not_judged: str = ""  # why nothing was compared, where that was asked for
+    not_judged: str = ""  # why the models could not be compared
     table: str = ""
 
     def __str__(self) -> str:
@@ -49,17 +48,8 @@ class SimplifyReport:
         return self.ok
 
 
-def _bytes(text: str | int) -> int:
-    if isinstance(text, int):
-        return text
-    found = re.fullmatch(r"\s*([\d.]+)\s*([KMGT]?)(I?B)?\s*", text.upper())
-    if not found:
-        raise Error(f"'{text}' is not a size such as 1MB", "invalid_model")
-    return int(float(found[1]) * 1024 ** " KMGT".index(found[2] or " "))
-
-
 def _serialized(source: Source) -> tuple[str | bytes, str]:
-    """A path, or bytes and the folder that their external data lies in."""
+    """A path or bytes, and the folder of the external data of bytes."""
     if isinstance(source, str | os.PathLike):
         return os.fspath(source), ""
     if isinstance(source, bytes):
@@ -68,7 +58,7 @@ def _serialized(source: Source) -> tuple[str | bytes, str]:
 
 
 def _named(shapes: Shapes | None, source: str | bytes) -> dict[str, list[int]]:
-    """Shapes by input; a shape without a name is that of the only input."""
+    """The shapes by input; a shape without a name is that of the only input."""
     if not shapes:
         return {}
     if isinstance(shapes, Mapping):
@@ -87,14 +77,14 @@ def _is_names(value: object) -> bool:
 
 
 def _takes_old_order(simplify: Callable[..., R]) -> Callable[..., R]:
-    """The function, for calls by place in the order of any version of onnxsim."""
+    """Accepts positional arguments in the order of any version of onnxsim."""
 
     @functools.wraps(simplify)
     def called(*args: Any, **kwargs: Any) -> R:
         places = list(args)
         if len(places) > 1 and isinstance(places[1], int):
             kwargs["check_n"], places[1] = places[1], None
-        # before 0.4: names of passes stood sixth, a flag behind them
+        # before 0.4, the sixth argument was a list of passes, and the seventh a flag
         if len(places) > 5 and _is_names(places[5]) or len(places) > 6 and isinstance(places[6], bool):
             names, *others = places[5:10]
             kwargs["skipped_optimizers"] = names
@@ -107,7 +97,7 @@ def _takes_old_order(simplify: Callable[..., R]) -> Callable[..., R]:
 
 
 def _inputs_of(source: str | bytes) -> list[str]:
-    """The names of the inputs that have no value of their own."""
+    """The names of the inputs that are not initializers."""
     import onnx
 
     model = onnx.load(source, load_external_data=False) if isinstance(source, str) else onnx.load_from_string(source)
@@ -124,7 +114,7 @@ def _require_inputs(source: str | bytes, names: Iterable[str]) -> None:
 
 
 class SimplifyOptions(TypedDict, total=False):
-    """The options of `simplify`, for those who check types."""
+    """The options of `simplify`, for type checkers."""
 
     perform_optimization: bool
     skip_fuse_bn: bool
@@ -203,23 +193,23 @@ def simplify(
     inline_functions: bool = True,
     limits: Limits | None = None,
 ) -> tuple[onnx.ModelProto, bool] | SimplifyReport:
-    """Makes an ONNX model simpler.
+    """Simplifies an ONNX model.
 
-    `model` is the path of an `.onnx` file, the bytes of a model, or an onnx.ModelProto. With a `target`, a path, the
-    result is written there, and a SimplifyReport comes back; without one, the pair (onnx.ModelProto, ok). The arguments
-    up to `mutable_initializer` are those of onnxsim.simplify, in its order; a number in the second place is its
-    `check_n`.
+    `model` is the path of an `.onnx` file, the bytes of a model, or an onnx.ModelProto. If `target` is a path,
+    the result is written there and a SimplifyReport is returned; without a target, the pair (onnx.ModelProto, ok). The
+    arguments up to `mutable_initializer` are those of onnxsim.simplify in its order; a number as the second argument is
+    its `check_n`.
 
-    `check_n` compares the outputs on so many random inputs, or on `input_data`, in ONNX Runtime; `ok` is the verdict.
-    `verify_passes` does so after every pass, and leaves out a pass that changes the outputs. `only`, `skip` and
-    `enable` name passes (`tonnx simplify --list-passes` explains them). No constant is made that is larger than what it
-    is computed from by more than `tensor_size_threshold`. `overwrite_input_shapes` fixes shapes of inputs; -1 leaves a
-    size as it is. `test_input_shapes` are shapes for `check_n` only. `input_shapes` are the former, or the latter where
-    `dynamic_input_shape` says that sizes stay open.
+    `check_n` compares the outputs on so many random inputs, or on `input_data`, in ONNX Runtime; `ok` is the result.
+    `verify_passes` does so after every pass, and undoes a pass that changes the outputs. `only`, `skip` and `enable`
+    name passes (listed by `tonnx simplify --list-passes`). Folding makes no constant that exceeds its inputs by more
+    than `tensor_size_threshold`. `overwrite_input_shapes` fixes shapes of inputs; -1 leaves a size unchanged.
+    `test_input_shapes` are shapes for `check_n` only. `input_shapes` means the former, or with `dynamic_input_shape`
+    the latter.
 
-    `custom_lib` is a shared library of operators that ONNX Runtime needs for `check_n`. `include_subgraph` changes
-    nothing: graphs inside nodes are always simplified too. `limits` allows it more, or less, than follows from the size
-    of the model: `{"memory": "1G"}`.
+    `custom_lib` is a shared library of operators that ONNX Runtime needs for `check_n`. `include_subgraph` has no
+    effect: subgraphs are always simplified too. `limits` replaces the limits that follow from the size of the model:
+    `{"memory": "1G"}`.
     """
     if target_opset_version is not None and opset is None:
         opset = _core.newest_opset if target_opset_version == "latest" else int(target_opset_version)
@@ -260,7 +250,7 @@ def simplify(
             list(only),
             [*enable, *(extra_optimizers or ())],
             list(unused_output or ()),
-            _bytes(tensor_size_threshold),
+            bytes_of(tensor_size_threshold),
             opset,
             not skip_shape_inference,
             external_data,
@@ -279,7 +269,7 @@ def simplify(
         found["not_judged"],
         table,
     )
-    if data is None:  # it was written
+    if data is None:  # it was written to the target
         return result
     import onnx
 
@@ -294,12 +284,11 @@ def infer(
     input_shapes: Shapes | None = None,
     limits: Limits | None = None,
 ) -> onnx.ModelProto | None:
-    """Finds out the types and shapes of all values of an ONNX model.
+    """Infers the types and shapes of all values of an ONNX model.
 
-    Sizes are expressions over those of the inputs, such as `2*height`. With a `target`, a path, the model is written
-    there with the types as its value_info; without one it comes back as an onnx.ModelProto. A model that declares a
-    type which cannot be is an error that names both.
-    `limits` allows it more, or less, than follows from the size of the model: `{"memory": "1G"}`.
+    Sizes are expressions over those of the inputs, such as `2*height`. The model is written to the path `target` with
+    the types as its value_info; without a target it is returned as an onnx.ModelProto. A declared type that contradicts
+    the inferred one is an error. `limits` is that of `simplify`.
     """
     with translated(), budget(limits):
         source, folder = _serialized(model)

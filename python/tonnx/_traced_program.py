@@ -1,4 +1,4 @@
-"""A .pt2 or a .pt of a module with layers of the user's own: only PyTorch knows what they compute, and traces them."""
+"""Writes a .pt2 or .pt of a module with layers of registered converters, which only PyTorch can trace."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-InputType = tuple[str, Sequence[int | str]]  # the element type, and the sizes: numbers, or names of open ones
+InputType = tuple[str, Sequence[int | str]]  # the element type, and the sizes: numbers, or names of open sizes
 
 
 def write_traced(model: nn.Module, types: Mapping[str, InputType], names: Sequence[str], path: str) -> None:
-    """Writes the module as a program of torch.export, whose sizes are open where those of the inputs are."""
+    """Traces the module with torch.export, with the open sizes of its inputs, and writes the program."""
     import torch
 
     missing = [name for name in names if name not in types]
@@ -49,7 +49,7 @@ def write_traced(model: nn.Module, types: Mapping[str, InputType], names: Sequen
 
 
 def _numbers_of(given: Sequence[InputType]) -> dict[int | str, int]:
-    """A size of its own for each name; not 0 and 1, which torch.export would fix."""
+    """A different size for each name; never 0 or 1, which torch.export would fix."""
     fixed = {size for _, sizes in given for size in sizes if isinstance(size, int)}
     free = (n for n in itertools.count(2) if n not in fixed)
     open_names = dict.fromkeys(size for _, sizes in given for size in sizes if isinstance(size, str))

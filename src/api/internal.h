@@ -170,4 +170,6 @@ class ModelBudget {
   core::BudgetScope scope_;
 };
 
+std::shared_ptr<const core::CustomOps> custom_of(const Registry& registry);
+
 }  // namespace tonnx::v1

@@ -2,7 +2,7 @@
 #include <unordered_map>
 
 #include "api/internal.h"
-#include "formats/modules/outline.h"
+#include "modules/outline.h"
 
 namespace tonnx::v1 {
 namespace {

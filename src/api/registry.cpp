@@ -1,8 +1,8 @@
 // registry.cpp - functions of the user's own, called as those of the tables are.
-#include "api/registry.h"
-
 #include <array>
 #include <utility>
+
+#include "api/internal.h"
 
 namespace tonnx::v1 {
 namespace {

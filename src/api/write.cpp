@@ -1,6 +1,5 @@
 // write.cpp - models of the interface as files, as bytes, as code, and as one another.
 #include "api/internal.h"
-#include "api/registry.h"
 #include "base/budget.h"
 #include "convert/opset.h"
 #include "convert/weights.h"

@@ -1,8 +1,8 @@
 // leftovers.cpp - keeps what a command made until the process ends.
-#include "cli/leftovers.h"
-
 #include <utility>
 #include <vector>
+
+#include "cli/process.h"
 
 namespace tonnx::cli {
 namespace {

@@ -6,8 +6,7 @@
 #endif
 
 #include "cli/commands.h"
-#include "cli/leftovers.h"
-#include "cli/signals.h"
+#include "cli/process.h"
 
 namespace {
 

@@ -1,11 +1,11 @@
 // signals.cpp - handlers that only make calls which a signal handler may make.
-#include "cli/signals.h"
-
 #include <tonnx/tools.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <string_view>
+
+#include "cli/process.h"
 
 namespace tonnx::cli {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "cli/commands.h"
 #include "cli/error.h"
-#include "cli/leftovers.h"
 #include "cli/parse.h"
+#include "cli/process.h"
 #include "cli/terminal.h"
 
 namespace tonnx::cli {

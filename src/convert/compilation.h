@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "convert/pipeline.h"
-#include "formats/modules/module_tree.h"
+#include "modules/module_tree.h"
 #include "passes/dialects/dialect.h"
 
 namespace tonnx {

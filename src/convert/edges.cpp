@@ -5,10 +5,10 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "convert/graph_steps.h"
 #include "convert/inference.h"
 #include "convert/opset.h"
 #include "convert/raising.h"
-#include "convert/scope_names.h"
 #include "convert/simplify.h"
 #include "formats/pt2/check_program.h"
 #include "passes/passes.h"

@@ -1,12 +1,11 @@
 // fold_program.cpp - computes what a program makes of numbers alone, by way of the ONNX nodes that mean the same.
-#include "convert/fold_program.h"
-
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "base/error.h"
+#include "convert/graph_steps.h"
 #include "convert/raising.h"
 #include "ir/clone.h"
 #include "ops/frame/op_def.h"

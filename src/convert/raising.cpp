@@ -10,7 +10,7 @@
 #include "base/join.h"
 #include "convert/evaluate.h"
 #include "convert/raised_model.h"
-#include "ops/move/raise.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 namespace {

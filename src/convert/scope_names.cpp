@@ -1,13 +1,12 @@
 // scope_names.cpp - reads the notes of torch.onnx and of tonnx.export.
-#include "convert/scope_names.h"
-
 #include <fmt/format.h>
 
 #include <map>
 
 #include "base/budget.h"
 #include "base/identifier.h"
-#include "formats/modules/module_tree.h"
+#include "convert/graph_steps.h"
+#include "modules/module_tree.h"
 
 namespace tonnx {
 namespace {

@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "formats/modules/outline.h"
 #include "formats/torchscript/torchscript.h"
+#include "modules/outline.h"
 #include "passes/dialects/dialect.h"
 #include "passes/dialects/to_exported.h"
 #include "passes/frame/aten_match.h"

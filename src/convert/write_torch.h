@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "convert/pipeline.h"
-#include "formats/modules/module_tree.h"
+#include "modules/module_tree.h"
 
 namespace tonnx {
 

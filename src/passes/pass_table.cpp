@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "passes/passes.h"
-#include "passes/recognise/aten/whole_attention.h"
 
 namespace tonnx {
 

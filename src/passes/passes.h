@@ -139,4 +139,8 @@ void share_concats(Graph& graph);
 /// aten: quantised numbers that are floats again at once stay floats.
 void keep_whole_numbers(Graph& graph);
 
+/// aten: attention of a tensor to itself, between the two projections that the names of their weights call those of an
+/// nn.MultiheadAttention, becomes one node, a module of generated code.
+void recognise_whole_attention(Graph& graph);
+
 }  // namespace tonnx

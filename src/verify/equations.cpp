@@ -3,44 +3,21 @@
 
 #include <algorithm>
 
-#include "ops/frame/op_def.h"
+#include "ops/frame/size_node.h"
 
 namespace tonnx::judge {
 namespace {
 
 constexpr int64_t kLargestTried = 2048;  // of a size that no formula gives
 
-bool is_one_of(const Node& node, std::initializer_list<std::string_view> ops) {
-  return std::find(ops.begin(), ops.end(), node.op.view()) != ops.end();
-}
-
-const Shape* shape_of(const Node& node, size_t input) {
-  const Value* value = input < node.inputs().size() ? node.inputs()[input] : nullptr;
-  return value != nullptr && value->type.is_tensor() && value->type.shape ? &*value->type.shape : nullptr;
-}
-
-const Dim* dim_of(const Shape* shape, int64_t axis) {
-  if (shape == nullptr) return nullptr;
-  const auto rank = static_cast<int64_t>(shape->size());
-  if (axis < 0) axis += rank;
-  return axis >= 0 && axis < rank ? &(*shape)[static_cast<size_t>(axis)] : nullptr;
-}
-
-int64_t int_of(const Node& node, std::string_view name, int64_t otherwise) {
-  const Attribute* attribute = node.find_attribute(name);
-  const auto* number = attribute != nullptr ? attribute->value.get<int64_t>() : nullptr;
-  return number != nullptr ? *number : otherwise;
-}
-
 class Equations {
  public:
   void visit(const Graph& graph) {
     for (const Node& node : graph) {
-      note_products(node);
-      note_layers(node);
-      note_reshape(node);
-      if (node.op == "Concat") note_concat(node);
-      if (has_trait(node, kElementwise)) note_broadcast(node);
+      const OnnxOpEntry* entry = find_onnx_op(node.domain.view(), node.op.view());
+      SizeNode view(node, [&](const Dim& a, const Dim& b) { add(strict_, a, b); });
+      if (entry != nullptr && entry->op->sizes != nullptr) entry->op->sizes(view);
+      if (has_trait(node, kElementwise)) note_broadcast(view);
       for (const GraphPtr& inner : subgraphs_of(node)) visit(*inner);
     }
   }
@@ -51,80 +28,19 @@ class Equations {
   }
 
  private:
-  void add(std::vector<SizeEquation>& equations, const Dim* left, const Dim* right) {
-    if (left == nullptr || right == nullptr || *left == *right) return;
-    if (left->is_constant() && right->is_constant()) return;
-    if (seen_.insert(left->text() + " = " + right->text()).second) equations.push_back({*left, *right});
+  void add(std::vector<SizeEquation>& equations, const Dim& left, const Dim& right) {
+    if (left == right || (left.is_constant() && right.is_constant())) return;
+    if (seen_.insert(left.text() + " = " + right.text()).second) equations.push_back({left, right});
   }
 
-  void add(const Dim* left, const Dim* right) { add(strict_, left, right); }
-
-  void note_products(const Node& node) {
-    if (is_one_of(node, {"MatMul", "MatMulInteger", "QLinearMatMul", "FusedMatMul", "MatMulIntegerToFloat"})) {
-      const Shape *a = shape_of(node, 0), *b = shape_of(node, node.op == "QLinearMatMul" ? 3 : 1);
-      if (b != nullptr) add(dim_of(a, -1), dim_of(b, b->size() == 1 ? -1 : -2));
-    } else if (node.op == "Gemm") {
-      add(dim_of(shape_of(node, 0), int_of(node, "transA", 0) != 0 ? 0 : 1),
-          dim_of(shape_of(node, 1), int_of(node, "transB", 0) != 0 ? 1 : 0));
-    } else if (node.op == "MatMulNBits") {
-      const Dim depth(int_of(node, "K", 0));
-      add(dim_of(shape_of(node, 0), -1), &depth);
-    } else if (is_one_of(node, {"Conv", "ConvInteger", "QLinearConv"})) {
-      const Dim* inputs = dim_of(shape_of(node, node.op == "QLinearConv" ? 3 : 1), 1);
-      if (inputs == nullptr) return;
-      const Dim all = *inputs * Dim(int_of(node, "group", 1));
-      add(dim_of(shape_of(node, 0), 1), &all);
-    } else if (node.op == "ConvTranspose") {
-      add(dim_of(shape_of(node, 0), 1), dim_of(shape_of(node, 1), 0));
-    }
-  }
-
-  void note_layers(const Node& node) {
-    if (is_one_of(node, {"LSTM", "GRU", "RNN"})) {
-      const int64_t batch = int_of(node, "layout", 0) != 0 ? 0 : 1;
-      add(dim_of(shape_of(node, 0), 2), dim_of(shape_of(node, 1), 2));
-      for (const size_t state : {size_t{5}, size_t{6}}) {
-        add(dim_of(shape_of(node, state), batch), dim_of(shape_of(node, 0), batch));
-        add(dim_of(shape_of(node, state), 2), dim_of(shape_of(node, 2), 2));
-      }
-    } else if (is_one_of(node, {"BatchNormalization", "InstanceNormalization", "GroupNormalization"})) {
-      add(dim_of(shape_of(node, 0), 1), dim_of(shape_of(node, 1), 0));
-    } else if (is_one_of(node, {"LayerNormalization", "SimplifiedLayerNormalization", "RMSNormalization"})) {
-      add(dim_of(shape_of(node, 0), -1), dim_of(shape_of(node, 1), -1));
-    }
-  }
-
-  /// As many elements as a shape of numbers says.
-  void note_reshape(const Node& node) {
-    if (!is_one_of(node, {"Reshape", "Flatten"}) || node.outputs().empty() || node.output(0) == nullptr) return;
-    const Type& type = node.output(0)->type;
-    const Shape* from = shape_of(node, 0);
-    if (from == nullptr || !type.is_tensor() || !type.shape) return;
-    const Dim before = count_of(*from), after = count_of(*type.shape);
-    if (after.is_constant()) add(&before, &after);
-  }
-
-  void note_concat(const Node& node) {
-    const Shape* first = shape_of(node, 0);
-    if (first == nullptr) return;
-    const auto rank = static_cast<int64_t>(first->size());
-    int64_t axis = int_of(node, "axis", 0);
-    if (axis < 0) axis += rank;
-    for (size_t i = 1; i < node.inputs().size(); ++i) {
-      for (int64_t d = 0; d < rank; ++d) {
-        if (d != axis) add(dim_of(first, d), dim_of(shape_of(node, i), d));
-      }
-    }
-  }
-
-  void note_broadcast(const Node& node) {
-    for (size_t i = 1; i < node.inputs().size(); ++i) {
-      const Shape *a = shape_of(node, i - 1), *b = shape_of(node, i);
+  void note_broadcast(const SizeNode& node) {
+    for (size_t i = 1; i < node.node().inputs().size(); ++i) {
+      const Shape *a = node.shape(i - 1), *b = node.shape(i);
       if (a == nullptr || b == nullptr) continue;
       const auto rank = static_cast<int64_t>(std::min(a->size(), b->size()));
       for (int64_t d = 1; d <= rank; ++d) {
-        const Dim *left = dim_of(a, -d), *right = dim_of(b, -d);
-        if (!left->is(1) && !right->is(1)) add(loose_, left, right);
+        const Dim *left = node.size(i - 1, -d), *right = node.size(i, -d);
+        if (!left->is(1) && !right->is(1)) add(loose_, *left, *right);
       }
     }
   }

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     import torch
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-KNOWN_FAILURES = Path(__file__).with_name("known_failures.txt")
-NOT_FOLDED = Path(__file__).with_name("not_folded.txt")
+CONFORMANCE = Path(__file__).with_name("conformance")  # with the lists of ONNX node tests that do not pass yet
+KNOWN_FAILURES = CONFORMANCE / "known_failures.txt"
+NOT_FOLDED = CONFORMANCE / "not_folded.txt"
 NODE_TEST = "node_test"  # the report property that carries (name, why) of one ONNX node test
 FOLDED_TEST = "folded_test"  # the same, of one that is folded
 EXPORTED_ROWS = "exported_rows"  # (test, the aten operators that it exports)

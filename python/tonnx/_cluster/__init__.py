@@ -1,4 +1,4 @@
-"""A batch on the workers of a Dask cluster: the same file, the same report, each job on one of them."""
+"""Runs a batch on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run_on(
     else:
         plan = _core.BatchPlan(config, verifies, resumes, "")
     if not is_dry:
-        # what is done is noted beside the file, so that a job that is given out twice is done once
+        # results are recorded beside the file, so that a job that is scheduled twice runs once
         records = _folder_beside(os.path.abspath(config))
         try:
             _gather(client, plan, _tasks(plan, config, staged, verifies, limits, records))
@@ -44,7 +44,7 @@ def run_on(
 def _folder_beside(config: str) -> str:
     try:
         return tempfile.mkdtemp(prefix=f".{os.path.basename(config)}.", dir=os.path.dirname(config))
-    except OSError:  # it lies where nobody may write
+    except OSError:  # that folder is read-only
         return tempfile.mkdtemp(prefix="tonnx-")
 
 

@@ -14,9 +14,9 @@ from tonnx._error import Error
 from tonnx._literal import visible
 from tonnx._progress import bar_on_terminal
 
-_PATIENCE = "10s"  # for a scheduler to answer
+_PATIENCE = "10s"  # timeout for the scheduler
 
-# the worst of the failures is what the command ends with
+# the exit code is that of the worst failure
 _CODES = {"internal": INTERNAL, "verification": DIFFERS, "unsupported": UNSUPPORTED}
 
 

@@ -1,4 +1,4 @@
-"""What runs on a worker: one job of a batch whose file it sees too."""
+"""One job of a batch on a worker that can read the file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _reading = threading.Lock()
 
 
 def digest_of(config: str) -> str:
-    """What tells two files apart."""
+    """A hash of the file."""
     try:
         return hashlib.sha256(Path(config).read_bytes()).hexdigest()
     except OSError as e:
@@ -24,7 +24,7 @@ def digest_of(config: str) -> str:
 
 
 def once(record: str, work: Callable[[], str]) -> str:
-    """What the work gives, from the record of a worker that died after it had done it, if there is one."""
+    """Runs the work and records its result, or returns the record of a worker that died after the work."""
     try:
         return Path(record).read_text()
     except OSError:
@@ -33,7 +33,7 @@ def once(record: str, work: Callable[[], str]) -> str:
     try:
         with translated():
             _core.write_text(record, text)
-    except Error:  # no shared folder: then it is done again where it must be
+    except Error:  # no shared folder: the job may run twice
         pass
     return text
 
@@ -41,7 +41,7 @@ def once(record: str, work: Callable[[], str]) -> str:
 def run_job(
     config: str, here: str, digest: str, index: int, verifies: bool, limits: dict[str, int], record: str
 ) -> str:
-    """The report of one job as JSON; failures of the conversion are in it. `here` is where the command was run."""
+    """The report of one job as JSON, including failures. `here` is the folder where the command was run."""
 
     def work() -> str:
         if not os.path.exists(config):

@@ -1,4 +1,4 @@
-"""Jobs whose files are URLs of fsspec: a worker brings the source, converts it, and takes back what it becomes."""
+"""Jobs whose files are URLs of fsspec: a worker downloads the source, converts it, and uploads the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tonnx._limits import Limits
 
 @dataclass(frozen=True)
 class StagedJob:
-    """One source and one target, with all that the file says of them."""
+    """One source and one target, with their options in the file."""
 
     source: str
     target: str
@@ -35,7 +35,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def staged_jobs(config: str) -> list[StagedJob] | None:
-    """The jobs of a file that names URLs; None where all are files, which the core looks at itself."""
+    """The jobs of a file that names URLs; None if it names only files, which the core reads itself."""
     config = os.path.abspath(config)
     try:
         text = Path(config).read_text()
@@ -51,7 +51,7 @@ def staged_jobs(config: str) -> list[StagedJob] | None:
     try:
         found = yaml.safe_load(text)
     except yaml.YAMLError as e:
-        raise Error(f"'{config}' is no YAML: {str(e).splitlines()[0]}", "invalid_model") from None
+        raise Error(f"'{config}' is not YAML: {str(e).splitlines()[0]}", "invalid_model") from None
     if not isinstance(found, dict) or not isinstance(found.get("models"), list):
         raise Error(f"'{config}' has no list 'models'", "invalid_model")
     defaults, shapes = found.get("defaults") or {}, found.get("input_shapes") or {}
@@ -98,7 +98,7 @@ def _expanded(folder: str, target: str, source: str) -> str:
 
 
 def run_staged(job: StagedJob, verifies: bool, limits: Limits, record: str) -> str:
-    """The report of one job as JSON, under the names that the file has."""
+    """The report of one job as JSON, with the URLs of the file."""
     return once(record, lambda: _run(job, verifies, limits))
 
 
@@ -129,15 +129,15 @@ def _run(job: StagedJob, verifies: bool, limits: Limits) -> str:
 
 
 def _bring(fsspec: Any, url: str, path: Path) -> None:
-    """The file, and the file of its weights where it has one beside it."""
+    """Downloads the file, and the external data beside it if there is any."""
     files, name = fsspec.core.url_to_fs(url)
     _get(files, name, str(path))
     if files.exists(f"{name}.data"):
         _get(files, f"{name}.data", f"{path}.data")
 
 
-# Some file systems give every reader of a file one handle with one position (fsspec's memory does), and the threads
-# of a worker may want the same source: the readers of a name wait for each other.
+# Some file systems, such as fsspec's memory, share one file handle with one position, and several threads of a worker
+# may read the same source: readers of a name wait for each other.
 _READERS = [threading.Lock() for _ in range(64)]
 
 
@@ -147,7 +147,7 @@ def _get(files: Any, name: str, path: str) -> None:
 
 
 def _take(fsspec: Any, path: Path, url: str) -> None:
-    """Whole or not at all: stores of objects do so by themselves, and on a disk it is renamed into its place."""
+    """Uploads a whole file or nothing: object stores do so by themselves, on a disk it is renamed into place."""
     files, name = fsspec.core.url_to_fs(url)
     files.makedirs(posixpath.dirname(name), exist_ok=True)
     if "file" in (files.protocol if isinstance(files.protocol, tuple) else (files.protocol,)):

@@ -1,4 +1,4 @@
-"""Modules and functions of torch.jit: saved, and read as the archives that they are, so that loops stay loops."""
+"""Modules and functions of torch.jit: saved, and read as TorchScript archives, so that loops stay loops."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from torch import nn
 
 from tonnx import _core
 from tonnx._error import Error, translated
-from tonnx._export.decompose import unsupported_text
-from tonnx._export.dynamic import DynamicShapes, require_outputs
-from tonnx._export.names import Interface, chosen_inputs, chosen_outputs
-from tonnx._export.onnx_program import Leaves, OnnxProgram, WriteOptions
+from tonnx._export.interface.names import Interface, chosen_inputs, chosen_outputs
+from tonnx._export.interface.onnx_program import OnnxProgram
+from tonnx._export.interface.request import Request
+from tonnx._export.program.decompose import unsupported_text
+from tonnx._export.sizes.dynamic import DynamicShapes, require_outputs
 
 
 def is_script(model: Any) -> bool:
@@ -25,19 +26,19 @@ def is_script(model: Any) -> bool:
 
 
 def scripted_whole(model: Any) -> Any:
-    """A module that calls what torch.jit made, as a script itself: loops in there stay loops. None elsewhere."""
+    """The script of a module of Python that calls scripts, so that their loops stay loops; None for other models."""
     if not isinstance(model, nn.Module) or is_script(model) or not any(map(_calls_script, model.modules())):
         return None
     try:
         return torch.jit.script(model)
-    except Exception:  # whatever torch.jit does not take: its own code is Python
+    except Exception:  # torch.jit does not support its code
         return None
 
 
 def _calls_script(part: nn.Module) -> bool:
     try:
         used = inspect.getclosurevars(type(part).forward)
-    except (TypeError, ValueError):  # it is no function of Python
+    except (TypeError, ValueError):  # not a Python function
         used = inspect.ClosureVars({}, {}, {}, set())
     return is_script(part) or any(
         map(is_script, [*vars(part).values(), *used.globals.values(), *used.nonlocals.values()])
@@ -54,7 +55,7 @@ def _parameters_of(model: Any) -> list[Any]:
 
 
 def signature_of(model: Any) -> Callable[..., Any]:
-    """A function with the parameters of a script, for those who ask for them: what is loaded does not tell."""
+    """A function with the signature of a script; torch.jit.load returns objects without one."""
 
     def forward(*args: Any, **kwargs: Any) -> Any:
         return model(*args, **kwargs)
@@ -72,43 +73,34 @@ def signature_of(model: Any) -> Callable[..., Any]:
 
 
 class TraceMayHelp(Error):
-    """The reader does not take the script, but there is no loop or branch in it that a trace would lose."""
+    """The reader does not support the script, but a trace would lose nothing: it has no loop or branch."""
 
 
-def script_program(
-    model: Any,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    shapes: DynamicShapes,
-    input_names: Sequence[str] | None,
-    output_names: Sequence[str] | None,
-    options: WriteOptions,
-    leaves: Leaves,
-) -> OnnxProgram:
+def script_program(model: Any, request: Request) -> OnnxProgram:
     """The program of a script."""
-    tensors = [(name, value) for name, value in leaves(args, kwargs) if isinstance(value, torch.Tensor)]
+    leaves = request.leaves(request.args, request.kwargs)
+    tensors = [(name, value) for name, value in leaves if isinstance(value, torch.Tensor)]
     own = [name for name, _ in tensors]
-    inputs = chosen_inputs(own, input_names)
-    rows = [(chosen, *_type_of(name, value, shapes)) for chosen, (name, value) in zip(inputs, tensors)]
+    inputs = chosen_inputs(own, request.input_names)
+    rows = [(chosen, *_type_of(name, value, request.shapes)) for chosen, (name, value) in zip(inputs, tensors)]
     places = {id(value): i for i, (_, value) in enumerate(tensors)}
-    bound = inspect.signature(signature_of(model)).bind(*args, **kwargs).arguments
+    bound = inspect.signature(signature_of(model)).bind(*request.args, **request.kwargs).arguments
     types = {p.name: p.type for p in _parameters_of(model)}
     arguments = [(name, _argument(name, value, types[name], places)) for name, value in bound.items()]
     try:
         with translated():
             program = _read(model, rows, arguments)
-            opset = options.opset or _core.default_opset
-            missing = program.unsupported(opset)
+            missing = program.unsupported(request.opset)
         if missing:
-            raise Error(unsupported_text(missing, None, program, opset), "unsupported")
+            raise Error(unsupported_text(missing, None, program, request.opset), "unsupported")
     except Error as failure:
         if failure.kind == "unsupported" and not _has_control_flow(model):
             raise TraceMayHelp(str(failure), failure.kind) from failure
         raise
-    outputs = chosen_outputs(program.output_names(), output_names, inputs)
-    require_outputs(shapes, inputs, outputs)
+    outputs = chosen_outputs(program.output_names(), request.output_names, inputs)
+    require_outputs(request.shapes, inputs, outputs)
     program.set_output_names(outputs)
-    return OnnxProgram(program, options, None, Interface(own, inputs, outputs), leaves)
+    return OnnxProgram(program, request.options, None, Interface(own, inputs, outputs), request.leaves)
 
 
 def _read(
@@ -120,16 +112,16 @@ def _read(
         path = os.path.join(folder, "model.pt")
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # it is what these models can
+                warnings.simplefilter("ignore", DeprecationWarning)  # torch.jit.save is deprecated
                 torch.jit.save(model, path)
         except RuntimeError as failure:
             sentence = next((line for line in str(failure).splitlines() if line.strip()), "it cannot be saved")
             raise Error(f"torch.jit cannot save the model: {sentence.strip()}", "unsupported") from failure
-        return _core.Program.read_script(path, inputs, arguments)  # the file stays mapped when its name is gone
+        return _core.Program.read_script(path, inputs, arguments)  # the file stays mapped after it is removed
 
 
 def _type_of(name: str, tensor: torch.Tensor, shapes: DynamicShapes) -> tuple[str, list[int | str]]:
-    """The element type and the sizes of an input; sizes that are asked to be open are names."""
+    """The element type and the sizes of an input; open sizes are names."""
     sizes: list[int | str] = list(tensor.shape)
     for axis, asked in shapes.axes.get(name, {}).items():
         sizes[axis] = asked.label or f"{name}_{axis}"
@@ -137,7 +129,7 @@ def _type_of(name: str, tensor: torch.Tensor, shapes: DynamicShapes) -> tuple[st
 
 
 def _argument(name: str, value: Any, type_: Any, places: Mapping[int, int]) -> _core.ScriptArgument:
-    """An argument as the core takes it: tensors are inputs, all else is part of the model."""
+    """An argument in the form of the core: tensors are inputs, other values are constants."""
 
     def items(values: Sequence[Any]) -> list[_core.ScriptArgument]:
         return [_argument(name, each, None, places) for each in values]
@@ -167,6 +159,6 @@ def _argument(name: str, value: Any, type_: Any, places: Mapping[int, int]) -> _
 
 
 def _has_control_flow(model: Any) -> bool:
-    """Whether a trace could leave something out."""
+    """Whether the script has loops or branches, which a trace would lose."""
     graph = model.inlined_graph
     return any(graph.findAllNodes(kind, recurse=True) for kind in ("prim::If", "prim::Loop"))

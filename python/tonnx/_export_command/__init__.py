@@ -1,4 +1,4 @@
-"""`tonnx export`: a class or a function of Python code, and its weights, to ONNX and the other forms."""
+"""`tonnx export`: builds a model from Python code, loads its weights, and writes it as ONNX or in other formats."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _run(arguments: argparse.Namespace) -> int:
             external_data=arguments.external_data,
             source_lines=not arguments.no_source_lines,
             verify=arguments.verify,
-            # other forms than ONNX have every weight as the model has it
+            # other formats have every weight unchanged
             do_constant_folding=path == target and not arguments.no_constant_folding,
         )
         if path != target:
@@ -128,20 +128,20 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def source_of_code(arguments: Sequence[str]) -> str | None:
-    """The file of code that the arguments of `tonnx convert` begin with; None where they begin with another file."""
+    """The first argument of `tonnx convert` if it is a .py file."""
     first = next((text for text in arguments if not text.startswith("-")), "")
     return first if first.lower().endswith(".py") else None
 
 
 def convert_code(source: str, arguments: Sequence[str]) -> int:
-    """`tonnx convert net.py net.onnx`: the model of a file that tonnx wrote."""
+    """`tonnx convert net.py net.onnx`, for a file that tonnx wrote."""
     others = list(arguments)
     others[others.index(source)] = f"{source}:Model"
     return main(others)
 
 
 def _with_values_joined(arguments: Sequence[str]) -> list[str]:
-    """`--input -1,3` as `--input=-1,3`: argparse takes what begins with a minus for another option."""
+    """`--input -1,3` as `--input=-1,3`, since argparse would take `-1,3` for an option."""
     result: list[str] = []
     for text in arguments:
         if result and result[-1] == "--input" and text[:2] == "-1":

@@ -1,4 +1,4 @@
-"""The model that `tonnx export` names: a class or a function of a file or of a package, called with arguments."""
+"""Builds the model of `tonnx export`: calls a class or a function of a file or a package."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from torch import nn
 
 from tonnx._error import Error, nearest
 from tonnx._export_command.generated_file import has_loader, load
+from tonnx._replaced import replaced
 
 
 @dataclass
 class Built:
-    """A model, and whether its weights are random: numbers were drawn for it, and no state dict was loaded."""
+    """A model, and whether its weights are random: random numbers were drawn and no state dict was loaded."""
 
     model: nn.Module
     is_random: bool
@@ -48,7 +49,7 @@ class _Watch:
 
 @contextmanager
 def _watched() -> Iterator[_Watch]:
-    """Sees whether random numbers are drawn, and whether a model loads a state dict."""
+    """Observes whether random numbers are drawn, and whether a model loads a state dict."""
     watch, loaded = _Watch(), False
     load_state_dict = nn.Module.load_state_dict
 
@@ -58,11 +59,8 @@ def _watched() -> Iterator[_Watch]:
         return load_state_dict(self, *args, **kwargs)
 
     before = torch.get_rng_state()
-    nn.Module.load_state_dict = noted  # type: ignore[method-assign]
-    try:
+    with replaced(nn.Module, "load_state_dict", noted):
         yield watch
-    finally:
-        nn.Module.load_state_dict = load_state_dict  # type: ignore[method-assign]
     watch.is_random = not loaded and not torch.equal(before, torch.get_rng_state())
 
 
@@ -86,7 +84,7 @@ def _build(where: str, arguments: Sequence[str], loads_weights: bool) -> nn.Modu
 
 
 def _of_folder(folder: str) -> str:
-    """What to do with a folder of a checkpoint, which has weights and a configuration, and no code."""
+    """The error about a folder: how to export a checkpoint."""
     path, quoted = Path(folder), shlex.quote(folder)
     if (path / "config.json").is_file():
         return (
@@ -103,7 +101,7 @@ def _of_folder(folder: str) -> str:
 
 
 def _load(source: str) -> ModuleType:
-    """The code is run as Python runs it: files beside it, or in the current folder, can be imported."""
+    """Imports the code, which can import files beside it or in the current folder."""
     try:
         if not source.endswith(".py"):
             sys.path.insert(0, os.getcwd())
@@ -113,14 +111,14 @@ def _load(source: str) -> ModuleType:
             raise Error(f"there is no file '{source}'", "bad_file")
         sys.path.insert(0, str(path.parent))
         spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None and spec.loader is not None  # of a name that ends in .py
+        assert spec is not None and spec.loader is not None  # the name ends in .py
         module = importlib.util.module_from_spec(spec)
-        sys.modules[path.stem] = module  # dataclasses and pickles look there
+        sys.modules[path.stem] = module  # dataclasses and pickle need it
         spec.loader.exec_module(module)
         return module
     except Error:
         raise
-    except Exception as failure:  # whatever the code does
+    except Exception as failure:  # the code may raise anything
         raise Error(f"{source} cannot be imported: {_sentence(failure)}", "invalid_model") from failure
 
 
@@ -132,7 +130,7 @@ def _find(module: ModuleType, name: str, source: str) -> Any:
             raise Error(f"{source} has no '{name}'; it has: {nearest(part, models) or 'none'}", "invalid_model")
         found = getattr(found, part)
     if not callable(found):
-        raise Error(f"'{name}' of {source} is a {type(found).__name__}, and no class or function", "invalid_model")
+        raise Error(f"'{name}' of {source} is a {type(found).__name__}, not a class or function", "invalid_model")
     return found
 
 
@@ -146,7 +144,7 @@ def _parse_arguments(texts: Sequence[str]) -> dict[str, Any]:
             raise Error(f"--arg gives '{name}' twice", "invalid_model")
         try:
             given[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):  # a text without quotes
+        except (ValueError, SyntaxError):  # a string without quotes
             given[name] = value
     return given
 
@@ -162,7 +160,7 @@ def _call(made: Any, given: dict[str, Any], where: str) -> Any:
 def _require_parameters(made: Any, given: dict[str, Any], where: str) -> None:
     try:
         parameters = inspect.signature(made).parameters
-    except ValueError:  # some builtins do not tell
+    except ValueError:  # some builtins have no signature
         return
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     named = {n: p for n, p in parameters.items() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
@@ -176,7 +174,7 @@ def _require_parameters(made: Any, given: dict[str, Any], where: str) -> None:
 
 
 def _sentence(failure: Exception) -> str:
-    """What was raised, and the innermost line of the user's code."""
+    """The exception, and the innermost line of the user's code."""
     place = ""
     for frame in traceback.extract_tb(failure.__traceback__):
         if not frame.filename.startswith("<frozen") and Path(frame.filename).parent != Path(__file__).parent:

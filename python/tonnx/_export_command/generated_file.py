@@ -1,4 +1,4 @@
-"""Files of code that tonnx wrote: they load their own weights, and say what their inputs and outputs are."""
+"""Files that tonnx wrote: loads their weights, and makes an example from their docstring."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ import inspect
 import operator
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
+from tonnx._docstring import Interface, TensorRow, read_docstring
 from tonnx._error import Error
 from tonnx._export_command.inputs import OPEN_SIZES, Example, example_tensor
 
-_ROW = re.compile(r"(?P<heading>Inputs|Outputs)?\s+(?P<name>\S+) +(?P<type>\w+)\[(?P<dims>.*)\](?:  \((?P<own>.*)\))?$")
-_COUNTED = re.compile(r"(.*?)(\d+)\.\.(\d+)(.*)")
 _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -28,27 +27,8 @@ _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
 }
 
 
-@dataclass
-class Tensors:
-    """An input or output as the docstring has it."""
-
-    name: str  # of the argument
-    own: str  # in the model that the code came from
-    dtype: str
-    dims: list[str]
-
-
-@dataclass
-class Interface:
-    """The inputs and outputs that a file names."""
-
-    inputs: list[Tensors] = field(default_factory=list)
-    outputs: list[Tensors] = field(default_factory=list)
-    are_outputs_in_order: bool = True  # rows that count may stand for tensors in turn, or for one group behind another
-
-
 def has_loader(made: Any) -> bool:
-    """Whether it is a class that loads its weights itself: a class method `load` that needs no arguments."""
+    """Whether it is a generated class with a class method `load` that needs no arguments."""
     if not (isinstance(made, type) and issubclass(made, nn.Module)):
         return False
     if not isinstance(vars(made).get("load"), classmethod) or find_interface(made) is None:
@@ -62,7 +42,7 @@ def _loader(made: type[nn.Module]) -> Callable[..., nn.Module]:
 
 
 def load(made: type[nn.Module], source: str) -> nn.Module:
-    """The model with the weights that lie beside its file."""
+    """The model with the weights beside its file."""
     weights = inspect.signature(_loader(made)).parameters.get("weights")
     if weights is not None and not Path(weights.default).is_file():
         raise Error(
@@ -74,41 +54,17 @@ def load(made: type[nn.Module], source: str) -> nn.Module:
 
 
 def find_interface(made: Any) -> Interface | None:
-    """What the docstring of the file says; None where it is no file of tonnx's."""
+    """The inputs and outputs in the docstring; None if tonnx did not write the file."""
     module = sys.modules.get(made.__module__)
     text = (module.__doc__ or "") if module is not None else ""
     if " by tonnx" not in text and "\nInputs " not in text and "\nOutputs " not in text:
         return None
-    found = Interface()
-    rows: list[Tensors] | None = None
-    did_count = False
-    for line in text.splitlines():
-        row = _ROW.match(line)
-        if not line.startswith(" "):
-            rows = {"Inputs": found.inputs, "Outputs": found.outputs}.get(line.partition(" ")[0])
-        counts = _COUNTED.fullmatch(row["name"]) is not None if row is not None else False
-        if rows is found.outputs and row is not None:
-            found.are_outputs_in_order &= not (counts and did_count)
-            did_count = counts
-        if rows is not None and row is not None:
-            rows += _tensors(row["name"], row["own"] or row["name"], row["type"], row["dims"])
-    return found
-
-
-def _tensors(name: str, own: str, dtype: str, dims: str) -> Iterator[Tensors]:
-    """`key_0..3` stands for four of them."""
-    sizes = [size.strip() for size in dims.split(",")] if dims else []
-    many, owns = _COUNTED.fullmatch(name), _COUNTED.fullmatch(own)
-    if many is None or owns is None:
-        yield Tensors(name, own, dtype, sizes)
-        return
-    for i in range(int(many[2]), int(many[3]) + 1):
-        yield Tensors(f"{many[1]}{i}{many[4]}", f"{owns[1]}{i}{owns[4]}", dtype, sizes)
+    return read_docstring(text)
 
 
 @dataclass
 class Call:
-    """An example of a call, and what its inputs and outputs are named."""
+    """An example of a call, and the names of its inputs and outputs."""
 
     example: Example
     input_names: list[str]
@@ -116,7 +72,7 @@ class Call:
 
 
 def find_call(model: nn.Module) -> Call | None:
-    """An example of the sizes and types that the file gives; None where it does not give all of them."""
+    """An example with the sizes and types in the docstring; None if some are missing."""
     interface = find_interface(type(model))
     parameters = list(inspect.signature(model.forward).parameters)
     if interface is None:
@@ -125,6 +81,8 @@ def find_call(model: nn.Module) -> Call | None:
     if sorted(by_name) != sorted(parameters):
         return None
     inputs = [by_name[name] for name in parameters]
+    if not all(each.has_shape for each in inputs):
+        return None
     sizes: dict[str, int] = {}
     for each in inputs:
         for axis, dim in enumerate(each.dims):
@@ -145,13 +103,13 @@ def find_call(model: nn.Module) -> Call | None:
     return Call(Example(tuple(tensors), {}, axes), [each.own for each in inputs], outputs)
 
 
-def _label(tensor: Tensors, axis: int) -> str:
+def _label(tensor: TensorRow, axis: int) -> str:
     dim = tensor.dims[axis]
     return dim if dim.isidentifier() else re.sub(r"\W", "_", f"{tensor.own}_{axis}")
 
 
 def _size(text: str, sizes: Mapping[str, int]) -> int | None:
-    """The number that a size is: of `past + 1`, where `past` is 2, 3."""
+    """The value of a size: 3 for `past + 1`, if `past` is 2."""
     try:
         return _number(ast.parse(text, mode="eval").body, sizes)
     except (SyntaxError, KeyError, ZeroDivisionError):

@@ -1,4 +1,4 @@
-"""The example that `tonnx export` traces a model with: tensors of the shapes and types that its options give."""
+"""The example that `tonnx export` traces a model with, from its options."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from torch import nn
 from tonnx._error import Error, nearest
 from tonnx._export.script import is_script, signature_of
 
-# Sizes of an example where they are open: by axis, so that inputs that go together have the same. Images and sequences
-# are long enough for the windows and the pools of most models.
+# The sizes of open axes in an example, by axis, so that related inputs have equal sizes. They are large enough for the
+# windows and pools of most models.
 OPEN_SIZES = (2, 64, 96, 128, 160, 192)
 
 
 @dataclass
 class Example:
-    """A call of the model, and the sizes in it that stay open."""
+    """A call of the model, and its open sizes."""
 
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Example:
 
 
 def make_example(model: nn.Module, inputs: Sequence[str], types: Sequence[str], dynamic: Sequence[str]) -> Example:
-    """`--input x:-1,3`, `--input-type x:int64`, `--dynamic x:0=batch`: each by name or by place."""
+    """`--input x:-1,3`, `--input-type x:int64`, `--dynamic x:0=batch`, by name or by index."""
     parameters = inspect.signature(signature_of(model) if is_script(model) else model.forward).parameters
     positional = [n for n, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     by_keyword = [n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
@@ -119,8 +119,8 @@ def _add_dynamic(
 
 
 def example_tensor(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-    """Random floats, or ones; a size of -1 is open."""
+    """A tensor of random floats, or of integer ones; -1 is an open size."""
     sizes = [size if size >= 0 else OPEN_SIZES[min(i, len(OPEN_SIZES) - 1)] for i, size in enumerate(shape)]
     if dtype.is_floating_point or dtype.is_complex:
         return torch.randn(sizes, generator=torch.Generator().manual_seed(0)).to(dtype)
-    return torch.ones(sizes, dtype=dtype)  # an index that tables of two rows have
+    return torch.ones(sizes, dtype=dtype)  # 1 is a valid index of tables with two rows

@@ -1,4 +1,4 @@
-"""Weights of a file into a model, by name. The file is read by the core, which executes nothing of it."""
+"""Loads the weights of a file into a model by name. The core reads the file, and executes nothing in it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tonnx._convert import convert
 from tonnx._error import Error
 
 _WRAPPERS = ("module.", "_orig_mod.")  # of DataParallel and torch.compile
-_MOST = 10  # names that an error lists
+_MOST = 10  # the number of names in an error
 
 
 def load_weights(model: nn.Module, path: str, part: str | None) -> None:
-    """Gives the model the weights of a file; names or shapes that differ are one error."""
+    """Loads the weights of a file; throws where names or shapes differ."""
     weights = _read(path, part)
     own = {name: value for name, value in model.state_dict().items() if isinstance(value, torch.Tensor)}
     while weights and all(name.startswith(_WRAPPERS) and name not in own for name in weights):
         weights = {name.partition(".")[2]: value for name, value in weights.items()}
     _require_same(weights, own, path)
-    model.load_state_dict(weights, strict=False)  # what is not there is a counter
+    model.load_state_dict(weights, strict=False)  # only counters are missing
 
 
 def _read(path: str, part: str | None) -> Mapping[str, torch.Tensor]:

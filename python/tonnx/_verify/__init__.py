@@ -1,11 +1,11 @@
-"""tonnx.verify: do two files hold the same model, and if not, where do they part?"""
+"""tonnx.verify: whether two models compute the same, and if not, where they begin to differ."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Union
 
 from tonnx import _core
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CannotRun",
+    "CompareOptions",
     "Coverage",
     "LayerComparison",
     "OutputComparison",
     "VerifyReport",
-    "judged",
-    "judged_runners",
+    "compare",
+    "compare_runners",
     "verify",
 ]
 
@@ -52,81 +53,62 @@ def verify(
     allow_ops: Sequence[str] = (),
     outputs_only: bool = False,
 ) -> VerifyReport:
-    """Runs two models on the same inputs and says whether they do the same.
+    """Runs two models on the same inputs and reports whether they compute the same.
 
-    Each of `a` and `b` is an .onnx, .pt2, TorchScript .pt, or a .py that tonnx wrote, with its weights beside it; code
-    in a .py is run. Or it is an nn.Module in memory, which runs in eval mode on inputs of the other model's shapes.
-    `inputs` are arrays by name or in order, or the path of an .npz file; random ones are made where there are none, of
-    the shapes that the models declare or `shapes` gives by name. They are drawn until the outputs depend on all
-    weights, and values inside are compared for the weights that still hide: a difference there counts, though no output
-    shows it. `outputs_only` leaves that out. `layers` compares every value inside the models that has a counterpart,
-    and finds the first layer that differs. Tolerances fit the types of the models and the lengths of their sums unless
-    `rtol` or `atol` is given, which are used for the outputs as numpy.isclose does.
-    `allow_ops` names operators of other libraries than PyTorch's, as `library::name`, that a .pt2 may call.
+    `a` and `b` are .onnx, .pt2, TorchScript .pt, or .py files that tonnx wrote (with the weights beside them; the code
+    is run), or an nn.Module in memory, which runs in eval mode on inputs of the other model's shapes.
+    `inputs` are arrays by name or in order, or the path of an .npz file. Without them, random inputs are drawn, of the
+    shapes that the models declare or `shapes` gives by name, until the outputs depend on all weights. For weights that
+    the outputs still do not depend on, intermediate values are compared; a difference there counts too. `outputs_only`
+    leaves that out. `layers` compares all intermediate values that have a counterpart, and finds the first layer that
+    differs. Tolerances follow from the types of the models and the lengths of their sums, unless `rtol` or `atol` is
+    given, which are used for the outputs as in numpy.isclose.
+    `allow_ops` names operators of other libraries, as `library::name`, that a .pt2 may call.
     """
-    tolerances = rtol, atol
-    return judged(a, b, inputs, shapes, seed, tolerances, allow_ops, layers=layers, outputs_only=outputs_only)
+    options = CompareOptions(shapes or {}, seed, rtol, atol, layers=layers, outputs_only=outputs_only)
+    return compare(a, b, inputs, options, allow_ops)
 
 
-def judged(
-    a: Model,
-    b: Model,
-    inputs: Inputs = None,
-    shapes: Mapping[str, Sequence[int | None]] | None = None,
-    seed: int = 0,
-    tolerances: tuple[float | None, float | None] = (None, None),
-    allow_ops: Sequence[str] = (),
-    *,
-    layers: bool = False,
-    outputs_only: bool = False,
-    draws: int = 1,
-    fill: str = "random",
-    may_drop_outputs: bool = False,
+@dataclass(frozen=True)
+class CompareOptions:
+    """How two models are compared."""
+
+    shapes: Mapping[str, Sequence[int | None]] = field(default_factory=dict)  # by input
+    seed: int = 0
+    rtol: float | None = None
+    atol: float | None = None
+    layers: bool = False
+    outputs_only: bool = False
+    draws: int = 1  # the least number of random inputs
+    fill: str = "random"  # the kind of inputs: one of _FILLS
+    may_drop_outputs: bool = False  # whether the second model may lack outputs
+
+
+def compare(
+    a: Model, b: Model, inputs: Inputs = None, options: CompareOptions | None = None, allow_ops: Sequence[str] = ()
 ) -> VerifyReport:
-    """The same for all who compare models: on at least so many draws, with inputs that are not random where `fill` says
-    how they are; the second model may lack outputs where somebody wanted it so."""
+    """Compares two models that are files or modules; used by `verify`, `simplify` and batches."""
     from tonnx._compare import read_arrays
 
-    if fill not in _FILLS:
-        raise Error(f"there is no input_fill '{fill}'; there are: {nearest(fill, _FILLS)}", "invalid_model")
+    options = options or CompareOptions()
+    if options.fill not in _FILLS:
+        raise Error(
+            f"there is no input_fill '{options.fill}'; there are: {nearest(options.fill, _FILLS)}", "invalid_model"
+        )
     first, second = open_model(a, allow_ops), open_model(b, allow_ops)
     first.fit(second)
     second.fit(first)
     given = _by_name(first, read_arrays(inputs) if isinstance(inputs, str | os.PathLike) else inputs)
-    values = {name: Value(array, str(array.dtype)) for name, array in given.items()}
-    return judged_runners(
-        first,
-        second,
-        values,
-        shapes or {},
-        seed,
-        tolerances,
-        layers=layers,
-        outputs_only=outputs_only,
-        draws=draws,
-        fill=fill,
-        may_drop_outputs=may_drop_outputs,
-    )
+    return compare_runners(first, second, {name: Value(x, str(x.dtype)) for name, x in given.items()}, options)
 
 
-def judged_runners(
-    first: Runner,
-    second: Runner,
-    inputs: Mapping[str, Value],
-    shapes: Mapping[str, Sequence[int | None]] = MappingProxyType({}),
-    seed: int = 0,
-    tolerances: tuple[float | None, float | None] = (None, None),
-    *,
-    layers: bool = False,
-    outputs_only: bool = False,
-    draws: int = 1,
-    fill: str = "random",
-    may_drop_outputs: bool = False,
+def compare_runners(
+    first: Runner, second: Runner, inputs: Mapping[str, Value], options: CompareOptions
 ) -> VerifyReport:
-    """Asks the one judge there is, which is part of the core."""
+    """Compares two open models, in the C++ core (src/verify/)."""
     from tonnx._verify.bridge import Bridge, to_core
 
-    for name, shape in shapes.items():
+    for name, shape in options.shapes.items():
         if any(size is not None and size < 0 for size in shape):
             raise Error(f"input '{name}' cannot be of shape {list(shape)}", "invalid_model")
     start = time.perf_counter()
@@ -135,14 +117,15 @@ def judged_runners(
             Bridge(first),
             Bridge(second),
             {name: to_core(value) for name, value in inputs.items()},
-            {name: [-1 if size is None else size for size in shape] for name, shape in shapes.items()},
-            seed,
-            fill,
-            *tolerances,
-            layers,
-            outputs_only,
-            may_drop_outputs,
-            draws,
+            {name: [-1 if size is None else size for size in shape] for name, shape in options.shapes.items()},
+            options.seed,
+            options.fill,
+            options.rtol,
+            options.atol,
+            options.layers,
+            options.outputs_only,
+            options.may_drop_outputs,
+            options.draws,
             runners.CHUNK_BYTES,
             tell,
         )
@@ -152,17 +135,17 @@ def judged_runners(
         raise ShapeUnknown(e.args[0]) from None
     except _core.CoreError as e:
         raise Error(*e.args) from None
-    report = report_of(first.path, second.path, seed, found)
+    report = report_of(first.path, second.path, options.seed, found)
     report.seconds = time.perf_counter() - start
     return report
 
 
 class CannotRun(Error):
-    """The first model cannot be run on anything that is known of its inputs: nothing can be said of the second."""
+    """The first model cannot be run on what is known of its inputs, so nothing can be said about the second."""
 
 
 class ShapeUnknown(Error):
-    """Neither model says what shape an input has, and so the user has to."""
+    """Neither model declares the shape of an input."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -173,7 +156,7 @@ class ShapeUnknown(Error):
 
 
 def _by_name(model: Runner, given: Mapping[str, np.ndarray] | Sequence[np.ndarray] | None) -> dict[str, np.ndarray]:
-    """The arrays that are given, by the names of the model's inputs."""
+    """The given arrays by the names of the model's inputs."""
     import numpy as np
 
     if given is None:
@@ -181,7 +164,7 @@ def _by_name(model: Runner, given: Mapping[str, np.ndarray] | Sequence[np.ndarra
     if isinstance(given, Mapping):
         if not given or any(name != f"arr_{i}" for i, name in enumerate(given)):
             return {name: np.asarray(array) for name, array in given.items()}
-        given = list(given.values())  # np.savez without names
+        given = list(given.values())  # from np.savez without names
     if len(given) != len(model.inputs):
         raise Error(f"{len(given)} inputs are given where '{model.path}' has {len(model.inputs)}", "invalid_model")
     return {value.name: np.asarray(array) for value, array in zip(model.inputs, given)}

@@ -1,4 +1,4 @@
-"""Graphs inside nodes, opened: what If and Loop compute on given inputs, as nodes of the graph around them."""
+"""Inlines subgraphs for given inputs, so that the nodes inside If and Loop can be compared like others."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-_NODES = 20_000  # no graph is made larger than this
-_TURNS = 2  # of a Loop that are shown
-_ROUNDS = 32  # of branches inside branches
+_NODES = 20_000  # the largest graph that is made
+_TURNS = 2  # of a Loop that are inlined
+_ROUNDS = 32  # for branches inside branches
 
 Fetch = Callable[[Any, Sequence[str]], Mapping[str, "np.ndarray"]]
 
@@ -24,15 +24,15 @@ def has_bodies(graph: Any) -> bool:
 
 
 def opened(model: Any, fetch: Fetch) -> Any:
-    """A copy of the model where each If is the branch that is taken, and the first turns of each Loop stand beside it.
+    """A copy of the model with each If replaced by the branch that is taken, and the first turns of each Loop added.
 
-    `fetch` gives values of a model by their names, at the inputs that all this holds for.
+    `fetch` returns values of a model by name, for the inputs in question.
     """
     import onnx
 
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    looped: set[str] = set()  # Loops that were looked at
+    looped: set[str] = set()  # Loops that are inlined already
     for _ in range(_ROUNDS):
         nodes = list(copy.graph.node)
         choices = [node for node in nodes if node.op_type == "If"]
@@ -60,7 +60,7 @@ def opened(model: Any, fetch: Fetch) -> Any:
 
 
 def _trips(node: Any) -> list[str]:
-    """Values that say how often a Loop runs."""
+    """Values that tell how often a Loop runs."""
     carried = len(node.input) - 2
     scanned = [name for name in node.output[carried:] if name][:1]
     return scanned or [name for name in node.input[:1] if name]
@@ -77,7 +77,7 @@ def _count(node: Any, values: Mapping[str, np.ndarray]) -> int:
 
 
 class _Opening:
-    """Copies nodes of inner graphs under names that are free."""
+    """Copies nodes of subgraphs with new names."""
 
     def __init__(self, graph: Any) -> None:
         self._graph = graph
@@ -139,7 +139,7 @@ class _Opening:
 
 
 def rename(node: Any, names: Mapping[str, str]) -> None:
-    """Gives values other names, in the graphs inside of the node too."""
+    """Renames values, also in the subgraphs of the node."""
     node.input[:] = [names.get(name, name) for name in node.input]
     node.output[:] = [names.get(name, name) for name in node.output]
     _rename_inside(node, names)

@@ -1,20 +1,20 @@
-"""A runner as the judge of the core asks for it: arrays and tensors as places in memory."""
+"""A runner in the form that the C++ core calls: arrays as addresses in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tonnx._verify.runners import Runner, Value
+from tonnx._verify.runners import Runner, Step, Value
 
 if TYPE_CHECKING:
     import numpy as np
 
-CoreTensor = tuple[str, list[int], Any]  # element type, sizes, and memory or texts
+CoreTensor = tuple[str, list[int], Any]  # element type, sizes, and memory or strings
 
 
 def to_core(value: Value) -> CoreTensor:
-    """A value as the core takes it: its bytes stay where they are."""
+    """A value for the core, without a copy."""
     import numpy as np
 
     array, dtype = value.array, value.dtype
@@ -22,13 +22,13 @@ def to_core(value: Value) -> CoreTensor:
         return "string", list(array.shape), [str(text) for text in array.reshape(-1)]
     array = np.asarray(array, order="C")
     name = str(array.dtype)
-    if dtype == "bfloat16" and name == "float32":  # which numpy lacks: it came as the same numbers, wider
+    if dtype == "bfloat16" and name == "float32":  # numpy has no bfloat16: the value was widened
         name, array = dtype, (array.view(np.uint32) >> 16).astype(np.uint16)
     return name, list(array.shape), (array.ctypes.data, array.nbytes, array)
 
 
 def from_core(tensor: CoreTensor) -> np.ndarray:
-    """An array over the core's memory, which is not written to."""
+    """A read-only array over the core's memory."""
     import numpy as np
 
     name, shape, memory = tensor
@@ -86,13 +86,15 @@ class Bridge:
     ) -> list[CoreTensor | None]:
         return _in_order(self._runner.recompute(_arrays(feeds), _by_place(given), wanted), wanted)
 
-    def trace(self, feeds: Sequence[CoreTensor], visit: Callable[[int, CoreTensor], None]) -> list[Any]:
+    def find_steps(self, feeds: Sequence[CoreTensor]) -> list[Step] | None:
+        return self._runner.find_steps(_arrays(feeds))
+
+    def trace(self, feeds: Sequence[CoreTensor], visit: Callable[[int, CoreTensor], None]) -> list[Step]:
         def see(place: int, value: Value) -> None:
-            # operators in place change it later, and the core keeps what it is shown
+            # in-place operators may change it later, and the core keeps it
             visit(place, to_core(Value(value.array.copy(), value.dtype)))
 
-        self._runner.trace(_arrays(feeds), see)
-        return self._runner.steps
+        return self._runner.trace(_arrays(feeds), see)
 
     def gradients(
         self, feeds: Sequence[CoreTensor], factors: Callable[[int, CoreTensor], CoreTensor | None], is_inside: bool

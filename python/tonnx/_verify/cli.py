@@ -1,4 +1,4 @@
-"""`tonnx verify`: reads its arguments, prints the report, writes it as JSON and as a page."""
+"""`tonnx verify`: prints the report, or writes it as JSON or HTML."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def plain(value: Any) -> Any:
-    """What JSON can hold: numbers that are none become null."""
+    """A value for JSON: NaN and infinities become null."""
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -73,7 +73,7 @@ def as_json(report: VerifyReport) -> str:
 
 
 def write(path: str, text: str) -> None:
-    """As all files of tonnx: whole, or not at all."""
+    """Writes the whole file, or nothing on an error."""
     with translated():
         _core.write_text(path, text)
 
@@ -108,7 +108,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _advice_as_options() -> Iterator[None]:
-    """Inside, errors that lack something of the inputs say which options give it."""
+    """Inside, errors about missing inputs name the options that give them."""
     try:
         yield
     except ShapeUnknown as e:

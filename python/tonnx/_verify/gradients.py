@@ -1,4 +1,4 @@
-"""The derivatives of a sum of outputs or values inside with respect to each weight of a model of PyTorch."""
+"""The gradients of a weighted sum of outputs or intermediate values for each weight of a PyTorch model."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tonnx._verify.torch_work import Counting
 if TYPE_CHECKING:
     import numpy as np
 
-_STATISTICS = ("running_mean", "running_var")  # by which PyTorch does not differentiate
+_STATISTICS = ("running_mean", "running_var")  # which have no gradients
 
 Factor = Callable[[int, Value], "np.ndarray | None"]
 
 
 class Sum:
-    """Adds up the elements of values, each times its factor."""
+    """Sums the elements of values, each times its factor."""
 
     def __init__(self, factor: Factor) -> None:
         self._factor = factor
@@ -38,9 +38,14 @@ class Sum:
         part = (torch.where(torch.isfinite(value), value, 0.0).float() * factor).sum()
         self.total = part if self.total is None else self.total + part
 
+    def add_all(self, outputs: Any) -> None:
+        for place, value in enumerate(leaf for leaf in pytree.tree_leaves(outputs) if leaf is not None):
+            if isinstance(value, torch.Tensor):
+                self.add(place, value)
+
 
 def gradients(weights: Mapping[str, torch.Tensor], factor: Factor, run: Callable[[Sum], Any]) -> Gradients | None:
-    """What `run` adds up, differentiated by each weight of floats; None where PyTorch cannot do that."""
+    """The gradients of what `run` sums for each weight of floats; None where PyTorch cannot compute them."""
     floats = {
         name: tensor
         for name, tensor in weights.items()
@@ -56,7 +61,7 @@ def gradients(weights: Mapping[str, torch.Tensor], factor: Factor, run: Callable
             slopes: Iterable[torch.Tensor | None] = [None] * len(floats)
             if found.total is not None:
                 slopes = torch.autograd.grad(found.total, list(floats.values()), allow_unused=True)
-    except Exception:  # operators without a derivative, values changed in place
+    except Exception:  # operators without a derivative, in-place changes
         return None
     finally:
         for tensor, was in zip(floats.values(), were):
@@ -66,7 +71,3 @@ def gradients(weights: Mapping[str, torch.Tensor], factor: Factor, run: Callable
         for (name, tensor), slope in zip(floats.items(), slopes)
     ]
     return Gradients(rows, counting.seconds)
-
-
-def leaves(result: Any) -> Iterable[Any]:
-    return (leaf for leaf in pytree.tree_leaves(result) if leaf is not None)

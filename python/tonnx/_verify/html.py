@@ -1,4 +1,4 @@
-"""The report of verify as one page that needs no other file and no network."""
+"""The report of verify as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ const first = document.querySelector('.first-row');
 if (first && !location.hash) first.scrollIntoView();
 """
 
-_DECADES = 10  # a bar goes from 1e-9 to 10 times what the tensor holds
+_DECADES = 10  # a bar ranges from 1e-9 to 10 times the largest element
 
 
 def _number(value: float) -> str:
@@ -64,7 +64,7 @@ def _number(value: float) -> str:
 
 
 def _share(relative: float) -> float:
-    """How long a bar is, of 1."""
+    """The length of a bar, as a fraction."""
     if not math.isfinite(relative):
         return 1.0
     return min(max((math.log10(max(relative, 1e-30)) + _DECADES - 1) / _DECADES, 0.0), 1.0)
@@ -95,7 +95,7 @@ def _numbers(value: OutputComparison) -> str:
 
 
 def _name(text: str) -> str:
-    """A name that may be broken behind its dots and slashes."""
+    """A name that may be broken after dots and slashes."""
     return escape(text).replace("/", "/<wbr>").replace(".", ".<wbr>")
 
 
@@ -141,7 +141,7 @@ point goes to its layer.</p>
 
 
 def _short(a: str, b: str) -> tuple[str, str]:
-    """The names of the files; where these are equal, with the folders in which they differ."""
+    """The names of the files, with the folders where they differ if the names are equal."""
     left, right = Path(a).parts, Path(b).parts
     if left[-1] != right[-1] or left == right:
         return left[-1], right[-1]

@@ -1,4 +1,4 @@
-"""The errors of all layers over the order of execution, as a picture in the page of verify."""
+"""The plot of the errors of all layers in order of execution, for the page of verify."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from html import escape
 
 from tonnx._verify.report import LayerComparison, OutputComparison
 
-_HEIGHT = 120.0  # pixels, as the style of the page has it
-_EDGE = 6.0  # so that points at the ends are whole
-_LOWEST, _HIGHEST = -10, 1  # powers of ten; what is smaller, and 0, lies at the bottom
+_HEIGHT = 120.0  # pixels, as in the style of the page
+_EDGE = 6.0  # so that points at the edge are not cut
+_LOWEST, _HIGHEST = -10, 1  # powers of ten; smaller values and 0 are drawn at the bottom
 
 
 def badness(layer: OutputComparison) -> float:
-    """The largest error as a share of the largest element, which tensors of all scales have in common."""
+    """The largest error relative to the largest element."""
     if layer.atol > 0 and layer.rtol > 0:
         scale = layer.atol / layer.rtol
         return layer.max_abs / scale if scale > 0 else layer.max_rel
@@ -22,14 +22,14 @@ def badness(layer: OutputComparison) -> float:
 
 
 def _height(share: float) -> float:
-    """How far down a share of the largest element lies, in pixels."""
+    """The y coordinate of a relative error, in pixels."""
     power = _HIGHEST if not math.isfinite(share) else math.log10(max(share, 10.0**_LOWEST))
     place = (min(max(power, _LOWEST), _HIGHEST) - _LOWEST) / (_HIGHEST - _LOWEST)
     return _EDGE + (1 - place) * (_HEIGHT - 2 * _EDGE)
 
 
 def plot(layers: Sequence[LayerComparison]) -> str:
-    """Sizes across are in percent, so that the picture is as wide as the page; each point leads to its layer."""
+    """The plot as SVG. Widths are in percent, so that it is as wide as the page; each point links to its layer."""
     if not layers:
         return ""
     heights = {power: f"{_height(10.0**power):.1f}" for power in range(_LOWEST, _HIGHEST + 1, 3)}

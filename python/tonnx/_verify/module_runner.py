@@ -1,10 +1,9 @@
-"""Runs modules of Python code, generated or live, and shows every value on the way."""
+"""Runs modules of Python code, generated or live, and observes every intermediate value."""
 
 from __future__ import annotations
 
 import inspect
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -17,14 +16,15 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
+from tonnx._docstring import TensorRow, read_docstring
 from tonnx._error import Error
-from tonnx._export.capture import mode_of
+from tonnx._export.capture.model import mode_of
 from tonnx._verify.runners import Depth, Input, Runner, Step, identifier, layer_of_weight, short
-from tonnx._verify.torch_runner import See, TorchRunner, coarsest, depth_of_weights, is_plain
+from tonnx._verify.torch_runner import See, TorchRunner, coarsest, depth_of_weights, is_plain, weights_of
 
 
 class _Watch(TorchFunctionMode):
-    """Sees every function of PyTorch that is called; tensors carry the number of the step that made them."""
+    """Observes every call of a PyTorch function; tensors carry the number of the step that made them."""
 
     def __init__(self, see: See, weights: dict[int, str], path: Callable[[], str]) -> None:
         super().__init__()
@@ -53,21 +53,8 @@ def step_number(tensor: torch.Tensor) -> int | None:
     return getattr(tensor, "_tonnx_step", None)
 
 
-_LINE = re.compile(r"(?P<name>\S+)\s\s+(?P<dtype>[a-z]+\d*)(?:\[(?P<shape>[^\]]*)\])?(?:\s\s+\((?P<original>.*)\))?$")
-
-
-def described(text: str, title: str) -> list[re.Match[str]]:
-    """The lines under `Inputs` or `Outputs` of the text at the top of generated code."""
-    found, inside = [], False
-    for line in text.splitlines():
-        inside = line.startswith(title) or (inside and line.startswith(" "))
-        if inside and (match := _LINE.match(line.removeprefix(title).strip())):
-            found.append(match)
-    return found
-
-
 class CodeRunner(TorchRunner):
-    """A module of Python code: its functions are watched while they run."""
+    """A module of Python code, whose calls of PyTorch are observed while it runs."""
 
     _model: nn.Module
 
@@ -78,7 +65,7 @@ class CodeRunner(TorchRunner):
         return self._model(*tensors)
 
     def weights(self) -> dict[str, torch.Tensor]:
-        return {**dict(self._model.named_parameters()), **dict(self._model.named_buffers())}
+        return weights_of(self._model)
 
     def walk(self, tensors: list[torch.Tensor], see: See) -> Any:
         weights = {id(t): name for name, t in self.weights().items()}
@@ -99,7 +86,7 @@ class CodeRunner(TorchRunner):
 
 
 class ModuleRunner(CodeRunner):
-    """A .py file that tonnx wrote: a class `Model` that loads its weights itself."""
+    """A .py file that tonnx wrote, with a class `Model` that loads its weights."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -108,7 +95,7 @@ class ModuleRunner(CodeRunner):
         module.__file__ = os.path.abspath(path)
         sys.modules[name] = module
         try:
-            # not imported: that would leave a __pycache__ behind, and trust one that is there
+            # not imported, which would write a __pycache__, or trust an existing one
             code = Path(path).read_bytes()
             exec(compile(code, module.__file__, "exec"), module.__dict__)
             self.has_open_orders = b"sorted=False" in code
@@ -117,16 +104,17 @@ class ModuleRunner(CodeRunner):
         except Exception as e:
             raise Error(f"cannot load '{path}': {type(e).__name__}: {short(e)}", "bad_file") from None
         self.precision = coarsest(self._model.state_dict().values())
-        self.output_names = [match["name"] for match in described(module.__doc__ or "", "Outputs")]
-        lines = {match["name"]: match for match in described(module.__doc__ or "", "Inputs")}
+        listed = read_docstring(module.__doc__ or "")
+        self.output_names = [row.name for row in listed.outputs]
+        rows = {row.name: row for row in listed.inputs}
         for parameter in inspect.signature(self._model.forward).parameters.values():
-            if parameter.name not in lines and parameter.default is not parameter.empty:
+            if parameter.name not in rows and parameter.default is not parameter.empty:
                 continue
-            self.inputs.append(_described_input(parameter.name, lines.get(parameter.name)))
+            self.inputs.append(_input_of(parameter.name, rows.get(parameter.name)))
 
 
 class LiveRunner(CodeRunner):
-    """A module in memory, in eval mode while it runs. What shapes its inputs have, the other model says."""
+    """A module in memory, run in eval mode. The shapes of its inputs are those of the other model."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__(title_of(model))
@@ -143,7 +131,7 @@ class LiveRunner(CodeRunner):
         ]
 
     def fit(self, other: Runner) -> None:
-        """Arguments that may be left out are inputs where the other model has them."""
+        """Optional arguments are inputs if the other model has them."""
         self._choose_inputs([identifier(value.name) for value in other.inputs])
 
     def _tensors(self, feeds: Sequence[Any]) -> list[torch.Tensor]:
@@ -164,14 +152,12 @@ class LiveRunner(CodeRunner):
 
 
 def title_of(model: nn.Module) -> str:
-    """What a module in memory is called in a report."""
+    """The name of a module in memory in reports."""
     return f"{type(model).__name__} in memory"
 
 
-def _described_input(name: str, line: re.Match[str] | None) -> Input:
-    if line is None:
+def _input_of(name: str, row: TensorRow | None) -> Input:
+    if row is None:
         return Input(name)
-    sizes = [size.strip() for size in (line["shape"] or "").split(",") if size.strip()]
-    shape: list[Any] = [int(size) if size.isdigit() else (None if size == "?" else size) for size in sizes]
-    dtype = {"float": "float32", "double": "float64"}.get(line["dtype"], line["dtype"])
-    return Input(line["original"] or name, dtype, shape)
+    sizes = [int(size) if size.isdigit() else None if size == "?" else size for size in row.dims]
+    return Input(row.own, {"float": "float32", "double": "float64"}.get(row.dtype, row.dtype), sizes)

@@ -1,4 +1,4 @@
-"""Nodes of an ONNX file, with those of the graphs inside them."""
+"""The nodes of an ONNX model, including those in subgraphs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def subgraphs(node: Any) -> Iterator[Any]:
 
 
 def all_nodes(graph: Any) -> Iterator[Any]:
-    """Those of the graphs inside nodes too."""
+    """All nodes of a graph, including those in subgraphs."""
     for node in graph.node:
         yield node
         for inner in subgraphs(node):

@@ -1,4 +1,4 @@
-"""Runs an ONNX file in ONNX Runtime, and shows the values between its nodes by making them outputs."""
+"""Runs an ONNX file in ONNX Runtime; intermediate values are observed by making them outputs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tonnx._error import Error, translated
 from tonnx._runtime import ONNX_TYPES, open_session
 from tonnx._verify.bodies import has_bodies, opened
 from tonnx._verify.nodes import all_nodes, subgraphs
-from tonnx._verify.runners import ChunkRunner, Input, Step, Value, Visit, layer_of_weight, short
+from tonnx._verify.runners import Input, Runner, Step, Value, layer_of_weight, short
 from tonnx._verify.saturation import without_saturation
 
 if TYPE_CHECKING:
     import numpy as np
 
 _NO_LAYERS = {"Constant", "Shape", "Size", "ConstantOfShape"}
-_INTEGERS = {6, 7}  # int32 and int64: shapes, axes and places, which no layer is named after
+_INTEGERS = {6, 7}  # int32 and int64: shapes, axes and indices, which are not weights of a layer
 
 
 def _problem(path: str, doing: str, e: Exception) -> Error:
@@ -28,13 +28,13 @@ def _problem(path: str, doing: str, e: Exception) -> Error:
     return Error(f"ONNX Runtime cannot {doing} '{path}': {text}", kind)
 
 
-class OnnxRunner(ChunkRunner):
+class OnnxRunner(Runner):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self.model_path = path
         try:
             with translated():
-                _core.Conversion.read_file(path)  # what is no model, or lies outside its folder, is refused here
+                _core.Conversion.read_file(path)  # refuses invalid models, and external data outside the folder
         except Error as e:
             raise Error(f"cannot load '{path}': {e}", e.kind) from None
         try:
@@ -44,14 +44,14 @@ class OnnxRunner(ChunkRunner):
         except Exception as e:
             raise _problem(path, "load", e) from None
         self._model: Any = None
-        self._watched: Any = None  # the model whose values are looked at: bodies are open in it
+        self._watched: Any = None  # the model with subgraphs inlined, whose values are observed
         self._places: dict[int, str] = {}
         shapeless = {v.name for v in self._graph().input if not v.type.tensor_type.HasField("shape")}
         for value in self._session.get_inputs():
             if value.type not in ONNX_TYPES:
                 raise Error(f"input '{value.name}' of '{path}' is a {value.type}", "unsupported")
             sizes = [size if isinstance(size, int) or size else None for size in value.shape]
-            shape = None if value.name in shapeless else sizes  # the runtime says of both that they have none
+            shape = None if value.name in shapeless else sizes  # the runtime reports both as []
             self.inputs.append(Input(value.name, ONNX_TYPES[value.type], shape))
         chosen = _orders_chosen(all_nodes(self._graph()))
         exact = without_saturation(self._model, self._folder())
@@ -73,7 +73,7 @@ class OnnxRunner(ChunkRunner):
         return os.path.dirname(os.path.abspath(self.path))
 
     def _open_again(self, model: Any) -> Any:
-        """A session over a model as it is now."""
+        """A session for the model with its changes."""
         try:
             return open_session(model.SerializeToString(), self._folder())
         except Exception as e:
@@ -104,12 +104,8 @@ class OnnxRunner(ChunkRunner):
                 found.append((name, Value(array, str(array.dtype))))
         return found
 
-    def trace(self, feeds: Sequence[np.ndarray], visit: Visit) -> None:
-        self._watch(feeds)
-        super().trace(feeds, visit)
-
     def _watch(self, feeds: Sequence[np.ndarray]) -> None:
-        """Opens the graphs inside of nodes as these inputs run through them."""
+        """Inlines subgraphs as these inputs run through them."""
         if not has_bodies(self._graph()):
             return
 
@@ -119,20 +115,19 @@ class OnnxRunner(ChunkRunner):
         try:
             self._watched = opened(self._model, fetch)
             open_session(self._watched.SerializeToString(), self._folder())
-        except Exception:  # the nodes are looked at from outside then
+        except Exception:  # then subgraphs are not observed
             self._watched = self._model
-        self.steps, self._places = [], {}
 
     def _observed(self) -> Any:
         self._graph()
         return self._watched if self._watched is not None else self._model
 
-    def find_steps(self) -> None:
-        if not self.steps:
-            self.steps, self._places = steps_of(self._observed().graph, self.inputs)
+    def find_steps(self, feeds: Sequence[np.ndarray]) -> list[Step]:
+        self._watch(feeds)
+        steps, self._places = steps_of(self._observed().graph, self.inputs)
+        return steps
 
     def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
-        self.find_steps()
         places = {self._places[i]: i for i in wanted}
         values = self._fetch(self._observed(), list(places), feeds)
         return {
@@ -146,7 +141,7 @@ class OnnxRunner(ChunkRunner):
         feeds: Sequence[np.ndarray],
         more: Mapping[str, np.ndarray] | None = None,
     ) -> dict[str, np.ndarray]:
-        """Values of a model by their names, as far as they are tensors."""
+        """Values of a model by name, those that are tensors."""
         import numpy as np
         import onnx
 
@@ -173,10 +168,9 @@ class OnnxRunner(ChunkRunner):
         return {places[name]: Value(value, str(value.dtype)) for name, value in values.items()}
 
     def _cut(self, given: Mapping[int, np.ndarray]) -> tuple[Any, dict[str, np.ndarray], dict[str, str]]:
-        """A copy of the model where given values are inputs, and what computed them has another name."""
+        """A copy of the model where given values are inputs, and the values that were computed are renamed."""
         import onnx
 
-        self.find_steps()
         model = onnx.ModelProto()
         model.CopyFrom(self._observed())
         arrays = {self._places[index]: array for index, array in given.items()}
@@ -190,9 +184,9 @@ class OnnxRunner(ChunkRunner):
 
 
 def _orders_chosen(nodes: Iterable[Any]) -> bool:
-    """Has TopK sort where it may give any order (as _orders.py does in PyTorch); says whether it might have somewhere.
+    """Makes TopK sort where any order is allowed, as _orders.py does in PyTorch; returns whether there was such a node.
 
-    Unique is not among them: ONNX says which order it has.
+    ONNX defines the order of Unique.
     """
     found = False
     for node in nodes:
@@ -203,13 +197,13 @@ def _orders_chosen(nodes: Iterable[Any]) -> bool:
 
 
 def steps_of(graph: Any, inputs: Sequence[Input]) -> tuple[list[Step], dict[int, str]]:
-    """The values that are computed from inputs, in order, and their names."""
+    """The values that depend on inputs in order of execution, and their names by index."""
     steps: list[Step] = []
     places: dict[int, str] = {}
     weights = {tensor.name for tensor in graph.initializer}
     weights |= {tensor.values.name for tensor in graph.sparse_initializer}
     numbers = {tensor.name for tensor in graph.initializer if tensor.data_type in _INTEGERS}
-    # what a value is computed from: steps, and inputs as negative numbers
+    # the steps that a value is computed from; negative numbers are inputs
     sources: dict[str, tuple[int, ...]] = {value.name: (-1 - i,) for i, value in enumerate(inputs)}
     for node in _in_order(graph.node):
         known = (sources.get(name, ()) for name in node.input)
@@ -231,16 +225,16 @@ def steps_of(graph: Any, inputs: Sequence[Input]) -> tuple[list[Step], dict[int,
 
 
 def module_of(node: Any) -> str:
-    """The path of the module that an exporter of PyTorch left in the node's metadata."""
+    """The path of the module in the node's metadata, as exporters of PyTorch write it."""
     kept = {entry.key: entry.value for entry in node.metadata_props}
-    if "torch.module" in kept:  # as tonnx.export writes it
+    if "torch.module" in kept:  # from tonnx.export
         return str(kept["torch.module"])
     scopes = re.findall(r"'([^']*)'", kept.get("pkg.torch.onnx.name_scopes", ""))
     return scopes[-2] if len(scopes) > 1 else ""  # the last one is the operator
 
 
 def _in_order(nodes: Sequence[Any]) -> list[Any]:
-    """The nodes so that each comes after those that it needs; ONNX Runtime takes files that are not sorted."""
+    """The nodes in topological order; ONNX Runtime accepts files that are not sorted."""
     made = {name for node in nodes for name in node.output}
     done: set[str] = set()
     waiting, result = list(nodes), []
@@ -252,7 +246,7 @@ def _in_order(nodes: Sequence[Any]) -> list[Any]:
                 done.update(node.output)
             else:
                 later.append(node)
-        if len(later) == len(waiting):  # a cycle, which ONNX Runtime has refused before
+        if len(later) == len(waiting):  # a cycle, which ONNX Runtime refuses
             return result + later
         waiting = later
     return result

@@ -1,4 +1,4 @@
-"""What verify found: how far outputs and layers of two models are apart, in numbers and in words."""
+"""The report of verify: how far outputs and layers of two models differ."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tonnx import _core
 
 @dataclass
 class Coverage:
-    """Weights are seen where a change of one hundredth would move what was compared by more than it may differ."""
+    """Which weights the comparison covers: those where a change of 1% would exceed the tolerances."""
 
     weights: int = 0  # tensors of floats
     outputs: int = 0  # that the outputs depend on
     inside: int = 0  # that only values inside depend on
-    hidden: dict[str, str] = field(default_factory=dict)  # the others, and why
+    hidden: dict[str, str] = field(default_factory=dict)  # the weights that are not covered, and why
 
     @property
     def is_complete(self) -> bool:
@@ -28,7 +28,7 @@ class Coverage:
 
 @dataclass
 class OutputComparison:
-    """How far two tensors are apart. The first model is what the second one is measured by."""
+    """How far two outputs differ. The first model is the reference."""
 
     name: str
     counterpart: str
@@ -42,9 +42,11 @@ class OutputComparison:
     wrong: int  # elements beyond the tolerance
     elements: int
     ok: bool
-    why: str = ""  # other shapes, other types
+    why: str = ""  # such as another shape or type
     mse: float = 0.0  # the mean of the squared differences
-    is_rounding: bool = False  # off by more than is allowed, though every layer does the same where it gets the same
+    is_rounding: bool = (
+        False  # differs by more than the tolerance, although every layer computes the same on the same inputs
+    )
 
     def __bool__(self) -> bool:
         return self.ok
@@ -60,7 +62,7 @@ class OutputComparison:
 
 @dataclass
 class LayerComparison(OutputComparison):
-    """A value inside the models: what computes it on either side, and how the counterpart was found."""
+    """An intermediate value of both models, the layers that compute it, and how they were matched."""
 
     index: int = 0  # in order of execution
     layer: str = ""
@@ -69,22 +71,22 @@ class LayerComparison(OutputComparison):
     counterpart_layer: str = ""
     counterpart_op: str = ""
     weights: tuple[str, ...] = ()
-    covers: tuple[str, ...] = ()  # nodes before it that have no counterpart: they may be fused in the other model
+    covers: tuple[str, ...] = ()  # nodes before it without a counterpart, such as fused ones
     how: str = "name"
     depth: int = 1
     counterpart_index: int = 0
 
     def title(self) -> str:
-        """The layer in the words of both models."""
+        """The names of the layer in both models."""
         return _core.layer_title(asdict(self))
 
 
 @dataclass
 class SizeCheck:
-    """A size that one model fixes and the other leaves open: what the open model does at other sizes."""
+    """A size that is fixed in one model and open in the other: whether the open model is right at other sizes."""
 
     name: str
-    is_compared: bool = True  # with the fixed model, run once for each sample; otherwise it only has to run
+    is_compared: bool = True  # with the fixed model, run for each sample; otherwise it only has to run
     sizes: list[int] = field(default_factory=list)  # at which it ran
     ok: bool = True
     why: str = ""
@@ -96,7 +98,7 @@ class SizeCheck:
 
 @dataclass
 class VerifyReport:
-    """What verify found. It is true where the outputs are the same."""
+    """The report of verify. True if the models compute the same."""
 
     a: str
     b: str
@@ -106,15 +108,15 @@ class VerifyReport:
     missing: list[str] = field(default_factory=list)  # outputs that only one model has
     layers: list[LayerComparison] = field(default_factory=list)
     first_difference: LayerComparison | None = None
-    steps: tuple[int, int] | None = None  # values that were looked at in a and in b
+    steps: tuple[int, int] | None = None  # the number of intermediate values of a and b
     seconds: float = 0.0
-    draws: list[str] = field(default_factory=list)  # what the random floats were like, each time that both ran
-    inside: int = 0  # values inside that were compared
-    coverage: Coverage | None = None  # None where no model can be differentiated
-    is_hidden_difference: bool = False  # the first difference is one that no output shows
-    sizes: list[SizeCheck] = field(default_factory=list)  # those that only one of the models fixes
-    left_out: list[str] = field(default_factory=list)  # what would have been too much work
-    _words: tuple[str, str, str] = ("", "", "")  # all of it, its last line, and what differs
+    draws: list[str] = field(default_factory=list)  # the distribution of the random inputs of each run
+    inside: int = 0  # the number of intermediate values that were compared
+    coverage: Coverage | None = None  # None if neither model has gradients
+    is_hidden_difference: bool = False  # the models differ inside, and no output shows it
+    sizes: list[SizeCheck] = field(default_factory=list)  # that are fixed in only one of the models
+    left_out: list[str] = field(default_factory=list)  # what was not compared because it takes too long
+    _words: tuple[str, str, str] = ("", "", "")  # the whole text, its last line, and what differs
 
     @property
     def is_same_outside(self) -> bool:
@@ -144,7 +146,7 @@ class VerifyReport:
 
 
 def report_of(a: str, b: str, seed: int, found: Mapping[str, Any]) -> VerifyReport:
-    """What the judge found, as a report."""
+    """The result of the C++ core as a report."""
     first, coverage = found["first_difference"], found["coverage"]
     return VerifyReport(
         a,

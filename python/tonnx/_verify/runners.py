@@ -1,4 +1,4 @@
-"""What models of every format have in common when they are run: inputs, outputs, and the steps in between."""
+"""The interface of models that are run for a comparison, whatever their format."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from torch import nn
 
 FORMATS = {".onnx": "ONNX", ".pt2": "torch.export", ".pt": "TorchScript", ".py": "PyTorch module"}
-CHUNK_BYTES = 1 << 30  # values that are held at the same time
+CHUNK_BYTES = 1 << 30  # of values in memory at a time
 
 
 @dataclass
 class Value:
-    """A tensor that a model made. Types that numpy lacks are widened, and keep their name here."""
+    """A tensor as a numpy array. Types that numpy lacks are widened; `dtype` is the original one."""
 
     array: np.ndarray
     dtype: str
@@ -31,17 +31,17 @@ class Value:
 
 @dataclass
 class Input:
-    """What a model takes. Sizes that are open are None, a name, or an expression over names of PyTorch."""
+    """An input. Open sizes are None, a name, or a symbolic expression of PyTorch."""
 
     name: str
     dtype: str | None = None
     shape: list[Any] | None = None
-    limit: int | None = None  # of random integers
+    limit: int | None = None  # exclusive upper bound of random integers
 
 
 @dataclass
 class Step:
-    """One value that a model computes, in order of execution.
+    """One intermediate value, in order of execution.
 
     Parents are the steps that it is computed from, negative numbers the inputs of the model: -1 is the first one.
     """
@@ -51,109 +51,83 @@ class Step:
     parents: tuple[int, ...]
     layer: str = ""  # the node or the module that computes it
     weights: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()  # of modules whose output it is
-    module: str = ""  # where a node lies in the model that the file was made of
+    paths: tuple[str, ...] = ()  # of the modules that it is the output of
+    module: str = ""  # the path of the node's module in the original model
 
 
 Visit = Callable[[int, Value], None]
 
 
 class Depth(NamedTuple):
-    """How much rounding a value has behind it."""
+    """An estimate of the rounding errors that a value has accumulated."""
 
-    layers: int = 0  # that add up many numbers
-    numbers: int = 0  # that these add up for one element, together
+    layers: int = 0  # that sum many numbers
+    numbers: int = 0  # summed by all of these layers for one element
 
 
 class Gradients(NamedTuple):
-    """The derivatives of a sum, and the seconds of a usual processor that they took."""
+    """Gradients of a sum, and the estimated seconds that they took."""
 
-    weights: list[tuple[str, Value, Value | None]]  # by name; None for a weight that had no part in it
+    weights: list[tuple[str, Value, Value | None]]  # name, weight, and gradient or None
     work: float
 
 
 class Runner(ABC):
-    """A model that is open. Feeds are the arrays of all inputs, in the model's own order."""
+    """An open model. Feeds are the arrays of all inputs, in the model's order."""
 
-    # a file that the core reads, or its bytes: it tells of inputs, sizes and rounding
+    # a file, or its bytes, that the core can read for types of inputs, sizes and rounding
     model_path: str | None = None
     model_data: bytes | None = None
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.inputs: list[Input] = []
-        self.ranges: list[tuple[str, int, int | None]] = []  # of open sizes, by their names
-        self.steps: list[Step] = []  # once it was traced
-        self.precision = "float32"  # the coarsest type that it computes in, where no file tells more
+        self.ranges: list[tuple[str, int, int | None]] = []  # name, minimum and maximum of open sizes
+        self.precision = "float32"  # the coarsest type that it computes in, if the core cannot read the model
 
     def fit(self, other: Runner) -> None:
-        """Learns from the model that it is compared with which of its own inputs count."""
+        """Adapts the inputs to the model that it is compared with."""
         return
 
     @abstractmethod
     def run(self, feeds: Sequence[np.ndarray]) -> list[tuple[str, Value]]:
-        """The outputs, by their names; an empty name where the model has none."""
+        """The outputs with their names, which may be empty."""
 
-    @abstractmethod
-    def trace(self, feeds: Sequence[np.ndarray], visit: Visit) -> None:
-        """Runs the model, shows every value on the way, and leaves the steps behind."""
+    def find_steps(self, feeds: Sequence[np.ndarray]) -> list[Step] | None:
+        """All steps on these inputs, whose values `fetch` returns; None if only `trace` can find them."""
+        return []
 
-    @abstractmethod
+    def trace(self, feeds: Sequence[np.ndarray], visit: Visit) -> list[Step]:
+        """Runs the model once, calls `visit` with every intermediate value, and returns the steps."""
+        raise NotImplementedError
+
     def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
         """The values of some steps."""
+        return {}
 
     def run_with(self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray]) -> list[tuple[str, Value]]:
-        """The outputs where the values of some steps are others."""
+        """The outputs when the values of some steps are replaced."""
         raise Error(f"the values of '{self.path}' cannot be replaced", "unsupported")
 
     def recompute(
         self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray], wanted: Sequence[int]
     ) -> dict[int, Value]:
-        """Values of steps as they are computed where those that use the given ones take these."""
+        """Values of steps when the users of the given steps get these values."""
         raise Error(f"the values of '{self.path}' cannot be replaced", "unsupported")
 
     def gradients(
         self, feeds: Sequence[np.ndarray], factor: Callable[[int, Value], np.ndarray | None], is_inside: bool
     ) -> Gradients | None:
-        """The derivatives of the sum of all outputs, or of values inside, times factors; None where nobody knows."""
+        """The gradients of the sum of all outputs, or intermediate values, times factors; None if unknown."""
         return None
 
     def depth(self) -> Depth:
-        """What lies one after the other from inputs to outputs, at most, where no file tells more."""
+        """The depth from inputs to outputs, if the core cannot read the model."""
         return Depth()
 
 
-class OutputRunner(Runner):
-    """A model of which nothing is known but its outputs."""
-
-    def trace(self, feeds: Sequence[np.ndarray], visit: Visit) -> None:
-        return
-
-    def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
-        return {}
-
-
-class ChunkRunner(Runner):
-    """A model that can only say some of its values at a time, because all that are asked for lie in memory."""
-
-    def trace(self, feeds: Sequence[np.ndarray], visit: Visit) -> None:
-        self.find_steps()
-        at, count = 0, 16
-        while at < len(self.steps):
-            chunk = range(at, min(at + count, len(self.steps)))
-            found = self.fetch(feeds, chunk)
-            for index, value in found.items():
-                visit(index, value)
-            used = sum(value.array.nbytes for value in found.values())
-            at += count
-            count = max(1, min(4 * count, int(count * CHUNK_BYTES / max(used, 1) / 2)))
-
-    @abstractmethod
-    def find_steps(self) -> None: ...
-
-
 def identifier(text: str) -> str:
-    """The name as tonnx writes it into code and programs of PyTorch."""
+    """A name of ONNX as tonnx writes it in Python."""
     name = re.sub(r"[^0-9A-Za-z]+", "_", text).strip("_")
     return f"n{name}" if name[:1].isdigit() else name
 
@@ -162,7 +136,7 @@ _ENDING = re.compile(r"[./_:](weights?|kernel|filter|gamma|scale|W|w|s|bias|beta
 
 
 def layer_of_weight(name: str) -> str:
-    """`conv1_w_0`, `layer1.0.conv1.weight`: the layer that a weight belongs to; empty where the name says nothing."""
+    """The layer of a weight: `layer1.0.conv1` for `layer1.0.conv1.weight`; empty if the name has none."""
     if not name or name.startswith("onnx::") or re.fullmatch(r"[A-Za-z]{0,8}_?\d*", name):
         return ""
     base = re.sub(r"(:0|(_[01])+)$", "", name)
@@ -171,12 +145,12 @@ def layer_of_weight(name: str) -> str:
 
 
 def value_of(tensor: torch.Tensor) -> Value:
-    """The tensor as numpy holds it."""
+    """The tensor as a numpy array."""
     import torch
 
     dtype = str(tensor.dtype).removeprefix("torch.")
     tensor = tensor.detach().resolve_conj().resolve_neg()
-    if tensor.is_complex():  # ONNX has a last dimension of two instead
+    if tensor.is_complex():  # as a last dimension of 2, as in ONNX
         tensor = torch.view_as_real(tensor)
     if dtype not in ("float64", "float32", "float16", "bool") and tensor.is_floating_point():
         tensor = tensor.float()
@@ -184,7 +158,7 @@ def value_of(tensor: torch.Tensor) -> Value:
 
 
 def open_model(model: str | os.PathLike[str] | nn.Module, allow_ops: Sequence[str] = ()) -> Runner:
-    """The model, by the ending of its name, or as it is in memory."""
+    """Opens a file by its suffix, or a module in memory."""
     if not isinstance(model, str | os.PathLike):
         return _open_live(model)
     name = os.fspath(model)
@@ -223,6 +197,6 @@ def _open_live(model: Any) -> Runner:
 
 
 def short(problem: BaseException) -> str:
-    """The first line of what went wrong: the rest is where in other people's code."""
+    """The first line of an error message."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     return lines[0][:400] if lines else type(problem).__name__

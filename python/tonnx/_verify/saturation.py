@@ -1,4 +1,4 @@
-"""Products of uint8 and int8 that ONNX Runtime would saturate on this processor, as products of uint8 alone."""
+"""Replaces products of uint8 and int8, which saturate in ONNX Runtime on some processors, by products of uint8."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tonnx._runtime import open_session
 from tonnx._verify.nodes import all_nodes
 
-# by domain and operator: the places of the zero point of what is multiplied, of its weights, and of their zero point
+# by domain and operator: the indices of the zero point of the input, the weights, and the zero point of the weights
 _PRODUCTS = {
     ("", "MatMulInteger"): (2, 1, 3),
     ("", "ConvInteger"): (2, 1, 3),
@@ -23,14 +23,14 @@ _PRODUCTS = {
 
 class Product(NamedTuple):
     node: Any
-    place: int  # of the zero point of the weights
+    place: int  # the index of the zero point of the weights
     weights: str
-    zero: str  # empty where it is none
+    zero: str  # empty if there is none
 
 
 @functools.cache
 def saturates() -> bool:
-    """Whether two products of uint8 and int8 are added in 16 bits here, as on processors without VNNI."""
+    """Whether products of uint8 and int8 are summed in 16 bits here, as on processors without VNNI."""
     import numpy as np
     from onnx import TensorProto, helper
 
@@ -45,9 +45,9 @@ def saturates() -> bool:
 
 
 def without_saturation(model: Any, folder: str) -> bool:
-    """Where this processor needs it, constant weights of int8 beside uint8 become uint8: says whether any did.
+    """Makes int8 weights of such products uint8, if products saturate here; returns whether there were any.
 
-    They are 128 higher then, like their zero points: the sums are the same numbers, by kernels that do not saturate.
+    Weights and zero points are increased by 128: the sums are the same, and the kernels for uint8 do not saturate.
     """
     graph = model.graph
     tensors = {tensor.name: tensor for tensor in graph.initializer}

@@ -1,4 +1,4 @@
-"""Runs TorchScript files, and shows the values of their graph by making them outputs."""
+"""Runs TorchScript files; intermediate values are observed by making them outputs of the graph."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import torch
 
 from tonnx._error import Error
 from tonnx._orders import orders_chosen
-from tonnx._verify.gradients import Factor, Sum, gradients, leaves
+from tonnx._verify.gradients import Factor, gradients
 from tonnx._verify.runners import (
-    ChunkRunner,
     Depth,
     Gradients,
     Input,
@@ -24,7 +23,7 @@ from tonnx._verify.runners import (
     short,
     value_of,
 )
-from tonnx._verify.torch_runner import coarsest, depth_of_weights, is_plain, named_outputs
+from tonnx._verify.torch_runner import coarsest, depth_of_weights, is_plain, named_outputs, weights_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +45,7 @@ def _value_of(argument: Any, array: np.ndarray) -> Any:
     return tensor.item() if _element_type(argument).kind() in _NUMBERS else tensor
 
 
-class ScriptRunner(ChunkRunner):
+class ScriptRunner(Runner):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         try:
@@ -60,7 +59,10 @@ class ScriptRunner(ChunkRunner):
         self._has_open_orders = re.search(r"\b(topk|_unique2?)\b", str(self._module.inlined_graph)) is not None
         self._graph: Any = None
         self._weights: list[Any] = []
-        self._places: list[tuple[int, int]] = []  # node and output of each step: names change in a copy of the graph
+        self._steps: list[Step] = []
+        self._places: list[
+            tuple[int, int]
+        ] = []  # indices of the node and the output of each step: a copy of the graph has other names
 
     def _input_of(self, argument: Any) -> Input:
         kind = _element_type(argument).kind()
@@ -71,15 +73,15 @@ class ScriptRunner(ChunkRunner):
         return Input(argument.name, limit=self._limits.get(argument.name))
 
     def _rows_of_tables(self) -> dict[str, int]:
-        """Arguments that are looked up in tables, and a number of rows that each of these has."""
+        """Arguments that are indices into tables, with the least number of rows of a table."""
         graph = self._module.inlined_graph
-        places = {value.debugName(): i for i, value in enumerate(graph.inputs())}  # the module is the first
+        places = {value.debugName(): i for i, value in enumerate(graph.inputs())}  # the first one is the module
         rows = min((t.shape[0] for t in self._module.state_dict().values() if t.ndim == 2), default=0)
         asked = [list(node.inputs())[1].debugName() for node in graph.findAllNodes("aten::embedding", recurse=True)]
         return {self._arguments[places[name] - 1].name: rows for name in asked if rows and places.get(name, 0) > 0}
 
     def fit(self, other: Runner) -> None:
-        """Arguments that may be left out are inputs where the other model has such an input, by name or by number."""
+        """Optional arguments are inputs if the other model has an input of that name, or more inputs."""
         names = {name for value in other.inputs for name in (value.name, identifier(value.name))}
         own = {value.name for value in self.inputs}
         optional = [a for a in self._arguments if a.name not in own]
@@ -90,7 +92,7 @@ class ScriptRunner(ChunkRunner):
         self.inputs = [self._input_of(a) for a in self._arguments if a.name in own]
 
     def _values(self, feeds: Sequence[np.ndarray]) -> list[Any]:
-        """All arguments of a call: those that are no inputs are what they are by default."""
+        """All arguments of a call: inputs, and defaults for others."""
         given = {value.name: array for value, array in zip(self.inputs, feeds)}
         return [
             _value_of(argument, given[argument.name])
@@ -104,18 +106,21 @@ class ScriptRunner(ChunkRunner):
             with torch.no_grad(), orders_chosen(self._has_open_orders):
                 return function(*self._values(feeds))
         except Exception as e:
-            reason = str(e).strip().rpartition("\n")[2]  # the lines before it are the code
+            reason = str(e).strip().rpartition("\n")[2]  # the lines before it are code
             raise Error(f"PyTorch cannot run '{self.path}': {reason}", "invalid_model") from None
 
     def run(self, feeds: Sequence[np.ndarray]) -> list[tuple[str, Value]]:
         return named_outputs(self._guarded(self._module, feeds), ())
 
-    def find_steps(self) -> None:
-        if self._graph is not None:
-            return
+    def find_steps(self, feeds: Sequence[np.ndarray]) -> list[Step]:
+        if self._graph is None:
+            self._find_steps()
+        return self._steps
+
+    def _find_steps(self) -> None:
         graph = self._module.inlined_graph.copy()
         try:
-            # weights become inputs of the graph, and operators in place become those that make a new tensor
+            # weights become inputs of the graph, and in-place operators become functional
             self._graph, self._weights = torch._C._jit_pass_lower_graph(graph, self._module._c)
             torch._C._jit_pass_remove_mutation(self._graph)
         except RuntimeError as e:
@@ -138,14 +143,13 @@ class ScriptRunner(ChunkRunner):
             for place, value in enumerate(node.outputs()):
                 sources[value.debugName()] = parents
                 if value.type().kind() == "TensorType" and node.kind() != "prim::GetAttr" and parents:
-                    sources[value.debugName()] = (len(self.steps),)
+                    sources[value.debugName()] = (len(self._steps),)
                     op = node.kind().split("::")[1]
                     step = Step(value.debugName(), op, parents, layer, used, (layer,) if layer else ())
-                    self.steps.append(step)
+                    self._steps.append(step)
                     self._places.append((number, place))
 
     def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
-        self.find_steps()
         steps = list(wanted)
         graph = self._graph.copy()
         while len(list(graph.outputs())):
@@ -163,13 +167,9 @@ class ScriptRunner(ChunkRunner):
     def gradients(self, feeds: Sequence[np.ndarray], factor: Factor, is_inside: bool) -> Gradients | None:
         if is_inside:
             return None
-
-        def run(found: Sum) -> None:
-            for i, value in enumerate(leaves(self._module(*self._values(feeds)))):
-                if isinstance(value, torch.Tensor):
-                    found.add(i, value)
-
-        return gradients({**dict(self._module.named_parameters()), **dict(self._module.named_buffers())}, factor, run)
+        return gradients(
+            weights_of(self._module), factor, lambda found: found.add_all(self._module(*self._values(feeds)))
+        )
 
     def depth(self) -> Depth:
         return depth_of_weights(self._module.state_dict().values())

@@ -1,4 +1,4 @@
-"""Runs programs of torch.export and generated modules, and shows every value on the way."""
+"""Runs programs of torch.export, and observes every intermediate value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torch.utils import _pytree as pytree
 from tonnx import _core
 from tonnx._error import Error, translated
 from tonnx._orders import choose_orders, orders_chosen
-from tonnx._verify.gradients import Factor, Sum, gradients, leaves
+from tonnx._verify.gradients import Factor, Sum, gradients
 from tonnx._verify.runners import (
     Depth,
     Gradients,
@@ -35,7 +35,7 @@ from tonnx._verify.runners import (
 if TYPE_CHECKING:
     import numpy as np
 
-_NO_BOUND = 1 << 40  # PyTorch has an integer of its own for infinity
+_NO_BOUND = 1 << 40  # PyTorch's integer for infinity is larger
 See = Callable[[torch.Tensor, Callable[[], Step]], int]
 
 
@@ -55,21 +55,25 @@ def coarsest(tensors: Iterable[torch.Tensor]) -> str:
     return next((name for name in ("bfloat16", "float16") if name in types), "float32")
 
 
+def weights_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
 def depth_of_weights(tensors: Iterable[torch.Tensor]) -> Depth:
-    """A guess at what lies one behind the other, where no graph says so: all that has weights."""
+    """A guess at the depth of a model without a graph: the number of layers with weights."""
     sums = [tensor.numel() // tensor.shape[0] for tensor in tensors if tensor.ndim >= 2 and tensor.numel()]
     return Depth(max(len(sums), 1), sum(sums))
 
 
 class TorchRunner(Runner):
-    """A model whose every operator passes by: each value is looked at when it is made, and let go."""
+    """A model that is observed while it runs: each value is visited once, and not kept."""
 
     output_names: Sequence[str] = ()
-    has_open_orders = False  # that are chosen while it runs
+    has_open_orders = False  # operators that may sort or not
 
     @abstractmethod
     def walk(self, tensors: list[torch.Tensor], see: See) -> Any:
-        """Runs the model and calls `see` with every value, which gives the number of its step; gives what it made."""
+        """Runs the model, calls `see` with every value, which returns the number of its step; returns the result."""
 
     @abstractmethod
     def call(self, tensors: list[torch.Tensor]) -> Any: ...
@@ -78,7 +82,7 @@ class TorchRunner(Runner):
     def weights(self) -> dict[str, torch.Tensor]: ...
 
     def _tensors(self, feeds: Sequence[np.ndarray]) -> list[torch.Tensor]:
-        return [torch.from_numpy(array.copy()) for array in feeds]  # a model may write to its inputs
+        return [torch.from_numpy(array.copy()) for array in feeds]  # copies: a model may write to its inputs
 
     def _guarded(self, work: Callable[[], Any]) -> Any:
         try:
@@ -92,15 +96,19 @@ class TorchRunner(Runner):
     def run(self, feeds: Sequence[np.ndarray]) -> list[tuple[str, Value]]:
         return named_outputs(self._guarded(lambda: self.call(self._tensors(feeds))), self.output_names)
 
-    def trace(self, feeds: Sequence[np.ndarray], visit: Visit) -> None:
-        self.steps = []
+    def find_steps(self, feeds: Sequence[np.ndarray]) -> None:
+        return None
+
+    def trace(self, feeds: Sequence[np.ndarray], visit: Visit) -> list[Step]:
+        steps: list[Step] = []
 
         def see(tensor: torch.Tensor, describe: Callable[[], Step]) -> int:
-            self.steps.append(describe())
-            visit(len(self.steps) - 1, value_of(tensor))
-            return len(self.steps) - 1
+            steps.append(describe())
+            visit(len(steps) - 1, value_of(tensor))
+            return len(steps) - 1
 
         self._guarded(lambda: self.walk(self._tensors(feeds), see))
+        return steps
 
     def run_with(self, feeds: Sequence[np.ndarray], given: Mapping[int, np.ndarray]) -> list[tuple[str, Value]]:
         result = self._replacing(feeds, given, lambda index, tensor: None)
@@ -114,7 +122,7 @@ class TorchRunner(Runner):
         def keep(index: int, tensor: torch.Tensor) -> None:
             if index in places:
                 value = value_of(tensor)
-                found[index] = Value(value.array.copy(), value.dtype)
+                found[index] = Value(value.array.copy(), value.dtype)  # in-place operators may change it later
 
         self._replacing(feeds, given, keep)
         return found
@@ -150,25 +158,12 @@ class TorchRunner(Runner):
             if is_inside:
                 self.walk(self._tensors(feeds), see)
                 return
-            for i, value in enumerate(leaves(self.call(self._tensors(feeds)))):
-                if isinstance(value, torch.Tensor):
-                    found.add(i, value)
+            found.add_all(self.call(self._tensors(feeds)))
 
         return gradients(self.weights(), factor, run)
 
     def fetch(self, feeds: Sequence[np.ndarray], wanted: Iterable[int]) -> dict[int, Value]:
-        places, found, count = set(wanted), dict[int, Value](), 0
-
-        def see(tensor: torch.Tensor, describe: Callable[[], Step]) -> int:
-            nonlocal count
-            if count in places:
-                value = value_of(tensor)
-                found[count] = Value(value.array.copy(), value.dtype)  # operators in place change it later
-            count += 1
-            return count - 1
-
-        self._guarded(lambda: self.walk(self._tensors(feeds), see))
-        return found
+        return self.recompute(feeds, {}, list(wanted))
 
 
 class _Walk(fx.Interpreter):
@@ -185,7 +180,7 @@ class _Walk(fx.Interpreter):
             self.sources[n] = (-self.inputs,)
             return result
         parents = tuple(dict.fromkeys(p for node in n.all_input_nodes for p in self.sources.get(node, ())))
-        # numbers and tuples lead on to what they were taken from
+        # numbers and tuples have the sources of what they were computed from
         self.sources[n] = parents
         if n.op.startswith("call") and is_plain(result) and parents:
             self.sources[n] = (self.see(result, lambda: step_of(n, parents)),)
@@ -210,7 +205,7 @@ def _is_inside(node: fx.Node, path: str) -> bool:
 
 
 def _refuse_other_functions(module: fx.GraphModule, path: str) -> None:
-    """What is called must be operators on tensors and numbers, whatever the names in the file led PyTorch to."""
+    """Throws where the program calls anything but operators on tensors and numbers."""
     for part in module.modules():
         for node in part.graph.nodes if isinstance(part, fx.GraphModule) else ():
             target = node.target
@@ -253,7 +248,7 @@ class ProgramRunner(TorchRunner):
             high = int(bounds.upper) if bounds.upper < _NO_BOUND else None
             self.ranges.append((str(symbol), int(bounds.lower), high))
         nodes = {node.name: node for node in self._program.graph.nodes if node.op == "placeholder"}
-        self._given: list[Any] = []  # values of inputs that are no tensors
+        self._given: list[Any] = []  # the values of inputs that are not tensors
         for spec in self._program.graph_signature.input_specs:
             if spec.kind != torch.export.graph_signature.InputKind.USER_INPUT:
                 continue
@@ -268,11 +263,11 @@ class ProgramRunner(TorchRunner):
             self.inputs.append(Input(originals.get(name, name), dtype, shape))
 
     def _load(self, allow_ops: list[str]) -> dict[str, list[str]]:
-        """Loads what tonnx read of the file and wrote anew; gives the names of the ONNX model that it was made of.
+        """Loads a copy that tonnx wrote from what it read; returns the names in the original ONNX model.
 
         PyTorch runs what it loads (pickles, expressions, names that become code), so it never loads the file itself.
         """
-        with tempfile.TemporaryFile() as copy:  # has no name, and so goes away however we end
+        with tempfile.TemporaryFile() as copy:  # has no name, so that it is removed even after a crash
             try:
                 with translated():
                     _core.write_vetted_copy(self.path, f"/proc/self/fd/{copy.fileno()}", allow_ops)
@@ -304,4 +299,4 @@ class ProgramRunner(TorchRunner):
         return _Walk(self._module, see).run(*self._flat(tensors), enable_io_processing=False)
 
     def weights(self) -> dict[str, torch.Tensor]:
-        return {**dict(self._module.named_parameters()), **dict(self._module.named_buffers())}
+        return weights_of(self._module)

@@ -1,4 +1,4 @@
-"""Counts what PyTorch computes: multiplications, elements and operators."""
+"""Estimates the time of a computation by counting multiplications, elements and operators."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-# Seconds on a usual processor: one core of a computer of today.
-# No clock is asked: a slow or a busy machine comes to the same verdict.
+# Seconds on one core of a common processor.
+# Not measured, so that a slow or busy machine gives the same report.
 MULTIPLICATION = 4e-11
-OPERATOR = 1e-4  # one call, whatever it computes
-ELEMENT = 1e-8  # made, and written
+OPERATOR = 1e-4  # for each call
+ELEMENT = 1e-8  # for each element of a result
 
 
 class Counting(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """The work of what runs inside, backward passes too."""
+    """Counts what runs inside, including backward passes."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -28,6 +28,6 @@ class Counting(TorchDispatchMode):  # type: ignore[no-untyped-call]
         elements = sum(leaf.numel() for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor))
         self.seconds += OPERATOR + ELEMENT * elements
         if (multiplications := flop_registry.get(func._overloadpacket)) is not None:
-            # an addition goes with each
+            # the registry counts an addition for each
             self.seconds += MULTIPLICATION * multiplications(*args, **(kwargs or {}), out_val=result) / 2
         return result

@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/identifier.h"
 #include "base/json.h"
-#include "formats/modules/stack_classes.h"
 #include "formats/pt2/check_program.h"
 #include "formats/pt2/dtype.h"
 #include "formats/pt2/json_access.h"
@@ -21,6 +20,7 @@
 #include "formats/pt2/sympy.h"
 #include "formats/pt2/target.h"
 #include "formats/pt2/tree_names.h"
+#include "modules/module_tree.h"
 #include "ops/frame/op_def.h"
 
 namespace tonnx {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "formats/modules/module_tree.h"
 #include "formats/pt2/archive.h"
 #include "ir/model.h"
+#include "modules/module_tree.h"
 
 namespace tonnx {
 

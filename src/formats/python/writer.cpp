@@ -7,13 +7,13 @@
 #include "base/error.h"
 #include "base/join.h"
 #include "base/utf8.h"
-#include "formats/modules/module_tree.h"
-#include "formats/modules/places.h"
-#include "formats/python/classes.h"
+#include "formats/python/classes/classes.h"
 #include "formats/python/layout.h"
 #include "formats/python/python.h"
 #include "formats/python/rows.h"
-#include "formats/python/statements.h"
+#include "formats/python/statements/statements.h"
+#include "modules/module_tree.h"
+#include "modules/places.h"
 
 namespace tonnx {
 namespace python {

@@ -1,9 +1,9 @@
 // reader.cpp - the program of a TorchScript archive: forward() run on inputs of given shapes.
 #include "base/budget.h"
 #include "base/error.h"
-#include "formats/torchscript/interpreter.h"
-#include "formats/torchscript/item_facts.h"
-#include "formats/torchscript/script_inputs.h"
+#include "formats/torchscript/run/inputs.h"
+#include "formats/torchscript/run/interpreter.h"
+#include "formats/torchscript/run/item_facts.h"
 #include "formats/torchscript/torchscript.h"
 
 namespace tonnx {

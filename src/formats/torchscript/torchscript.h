@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "formats/modules/module_tree.h"
 #include "formats/pt2/pt2.h"
+#include "modules/module_tree.h"
 
 namespace tonnx {
 

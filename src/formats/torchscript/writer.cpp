@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/pickle_writer.h"
 #include "base/zip_writer.h"
-#include "formats/torchscript/code_writer.h"
+#include "formats/torchscript/code/code_writer.h"
 #include "formats/torchscript/dtype.h"
 #include "formats/torchscript/torchscript.h"
 #include "formats/weight_files.h"

@@ -3,16 +3,15 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ops/activation/raise.h"
+#include "ops/activation/rows.h"
 #include "ops/frame/aten_types.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/expansion.h"
 #include "ops/frame/same_value.h"
-#include "ops/math/eval.h"
-#include "ops/math/raise.h"
-#include "ops/signal/complex.h"
+#include "ops/math/complex.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 namespace {

@@ -1,13 +1,11 @@
 // raise.cpp - PyTorch's activation functions and softmax as ONNX.
-#include "ops/activation/raise.h"
-
 #include <cmath>
 #include <limits>
 
-#include "ops/activation/types.h"
+#include "ops/activation/rows.h"
 #include "ops/frame/aten_types.h"
-#include "ops/math/raise.h"
-#include "ops/signal/raise.h"
+#include "ops/math/complex.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 namespace {
@@ -137,12 +135,6 @@ constexpr AtenOp kAtenActivationAten[] = {
 };
 
 }  // namespace
-
-Value* softplus(Value* x, OnnxBuilder& onnx) {
-  if (has_kernel(OnnxBuilder::dtype(x))) return onnx("Softplus", {x});
-  Value* less = onnx("Exp", {onnx("Neg", {onnx("Abs", {x})})});
-  return onnx("Add", {onnx("Max", {x, number(onnx, x, 0)}), log1p(less, onnx)});
-}
 
 Value* leaky_relu(Value* x, double slope, OnnxBuilder& onnx) {
   if (has_kernel(OnnxBuilder::dtype(x))) return onnx("LeakyRelu", {x}, {{"alpha", slope}});

@@ -2,8 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "ops/activation/eval.h"
-#include "ops/activation/raise.h"
+#include "ops/activation/rows.h"
 #include "ops/frame/aten_types.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"

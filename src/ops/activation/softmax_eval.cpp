@@ -1,7 +1,7 @@
 // softmax_eval.cpp - evaluation of Softmax, LogSoftmax and Hardmax.
 #include <cmath>
 
-#include "ops/activation/eval.h"
+#include "ops/activation/rows.h"
 #include "ops/frame/eval_lines.h"
 
 namespace tonnx {

@@ -1,5 +1,5 @@
 // types.cpp - types of what activations give.
-#include "ops/activation/types.h"
+#include "ops/activation/rows.h"
 
 namespace tonnx {
 

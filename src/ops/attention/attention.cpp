@@ -3,17 +3,13 @@
 #include <limits>
 
 #include "base/error.h"
-#include "ops/attention/eval.h"
-#include "ops/attention/older.h"
-#include "ops/attention/raise.h"
-#include "ops/attention/types.h"
+#include "ops/attention/rows.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
-#include "ops/shape/raise.h"
-#include "ops/shape/types.h"
+#include "ops/shape/rows.h"
 
 namespace tonnx {
 namespace {

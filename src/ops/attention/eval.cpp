@@ -1,9 +1,8 @@
 // eval.cpp - evaluation of Attention, LinearAttention and RotaryEmbedding.
-#include "ops/attention/eval.h"
-
 #include <algorithm>
 #include <cmath>
 
+#include "ops/attention/rows.h"
 #include "ops/frame/eval_elements.h"
 
 namespace tonnx {

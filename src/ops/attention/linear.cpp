@@ -3,13 +3,12 @@
 #include <limits>
 
 #include "base/error.h"
-#include "ops/attention/eval.h"
+#include "ops/attention/rows.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/expansion.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
-#include "ops/linalg/raise.h"
-#include "ops/linalg/types.h"
+#include "ops/linalg/rows.h"
 
 namespace tonnx {
 namespace {

@@ -1,10 +1,9 @@
 // older.cpp - Attention in matrix products and Softmax, for opsets before 23.
-#include "ops/attention/older.h"
-
 #include <cmath>
 #include <limits>
 
 #include "base/error.h"
+#include "ops/attention/rows.h"
 #include "ops/frame/expansion.h"
 
 namespace tonnx {

@@ -1,6 +1,5 @@
 // raise.cpp - PyTorch's scaled dot-product attention as ONNX.
-#include "ops/attention/raise.h"
-
+#include "ops/attention/rows.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {

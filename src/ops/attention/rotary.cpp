@@ -1,6 +1,6 @@
 // rotary.cpp - rotary position embedding: RotaryEmbedding.
 #include "base/error.h"
-#include "ops/attention/eval.h"
+#include "ops/attention/rows.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/open_node.h"

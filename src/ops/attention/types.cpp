@@ -1,5 +1,5 @@
 // types.cpp - the type of what attention gives.
-#include "ops/attention/types.h"
+#include "ops/attention/rows.h"
 
 namespace tonnx {
 

@@ -5,17 +5,15 @@
 
 #include "base/error.h"
 #include "ops/cast/eval.h"
-#include "ops/cast/raise.h"
-#include "ops/cast/types.h"
+#include "ops/cast/rows.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/same_value.h"
 #include "ops/frame/script_node.h"
-#include "ops/math/raise.h"
-#include "ops/shape/raise.h"
-#include "ops/shape/types.h"
-#include "ops/signal/complex.h"
+#include "ops/math/complex.h"
+#include "ops/math/rows.h"
+#include "ops/shape/rows.h"
 
 namespace tonnx {
 namespace {

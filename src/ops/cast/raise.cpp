@@ -1,9 +1,7 @@
 // raise.cpp - PyTorch's changes of element type as ONNX.
-#include "ops/cast/raise.h"
-
 #include <cmath>
 
-#include "ops/cast/types.h"
+#include "ops/cast/rows.h"
 #include "ops/frame/emission.h"
 
 namespace tonnx {

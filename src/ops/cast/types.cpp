@@ -1,5 +1,5 @@
 // types.cpp - types of what conversions give.
-#include "ops/cast/types.h"
+#include "ops/cast/rows.h"
 
 namespace tonnx {
 

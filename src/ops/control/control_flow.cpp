@@ -11,8 +11,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
-#include "ops/shape/raise.h"
-#include "ops/shape/types.h"
+#include "ops/shape/rows.h"
 
 namespace tonnx {
 namespace {

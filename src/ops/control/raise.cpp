@@ -1,10 +1,9 @@
 // raise.cpp - PyTorch's operators that take graphs, torch.cond, while_loop, scan and map, as ONNX.
-#include "ops/move/raise.h"
-
 #include <algorithm>
 
 #include "base/error.h"
 #include "ir/clone.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 namespace {

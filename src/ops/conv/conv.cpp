@@ -4,9 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "ops/conv/eval.h"
-#include "ops/conv/raise.h"
-#include "ops/conv/types.h"
+#include "ops/conv/rows.h"
 #include "ops/frame/complex_parts.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/infer.h"
@@ -14,6 +12,7 @@
 #include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/rank_choice.h"
+#include "ops/frame/size_node.h"
 #include "ops/window/window.h"
 
 namespace tonnx {
@@ -304,6 +303,7 @@ constexpr OnnxOp kConvOnnx[] = {
      .zeros = {1 << 2},
      .history = kConvHistory,
      .infer = infer_conv,
+     .sizes = sizes_of_conv<1>,
      .open = open_samples,
      .eval = eval_conv,
      .lower = lower_conv,
@@ -316,6 +316,7 @@ constexpr OnnxOp kConvOnnx[] = {
      .zeros = {1 << 2},
      .history = kConvHistory,
      .infer = infer_conv_transpose,
+     .sizes = sizes_of_channels,
      .open = open_samples,
      .eval = eval_conv_transpose,
      .lower = lower_conv_transpose,

@@ -1,9 +1,8 @@
 // eval.cpp - evaluation of convolutions: of floats, of quantised integers, and transposed.
-#include "ops/conv/eval.h"
-
 #include <cmath>
 
 #include "ops/conv/conv.h"
+#include "ops/conv/rows.h"
 #include "ops/window/sliding.h"
 
 namespace tonnx {

@@ -1,8 +1,6 @@
 // raise.cpp - PyTorch's convolutions as ONNX.
-#include "ops/conv/raise.h"
-
 #include "base/checked_int.h"
-#include "ops/conv/types.h"
+#include "ops/conv/rows.h"
 #include "ops/frame/complex_parts.h"
 #include "ops/window/raise_window.h"
 

@@ -1,5 +1,5 @@
 // types.cpp - types of what convolutions give.
-#include "ops/conv/types.h"
+#include "ops/conv/rows.h"
 
 namespace tonnx {
 namespace {

@@ -1,13 +1,10 @@
 // create.cpp - tensors made from nothing: Constant, ConstantOfShape, Range.
-#include "ops/create/create.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "base/error.h"
-#include "ops/create/raise.h"
-#include "ops/create/types.h"
+#include "ops/create/rows.h"
 #include "ops/frame/complex_parts.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
@@ -15,7 +12,7 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
-#include "ops/move/eval.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 

@@ -1,13 +1,10 @@
 // raise.cpp - PyTorch's new tensors of known content as ONNX.
-#include "ops/create/raise.h"
-
 #include <cmath>
 #include <functional>
 #include <numbers>
 
 #include "base/budget.h"
-#include "ops/create/create.h"
-#include "ops/create/types.h"
+#include "ops/create/rows.h"
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
 

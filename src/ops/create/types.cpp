@@ -1,7 +1,7 @@
 // types.cpp - types of new tensors.
-#include "ops/create/types.h"
-
 #include <cmath>
+
+#include "ops/create/rows.h"
 
 namespace tonnx {
 

@@ -6,7 +6,6 @@
 #include "ir/origins.h"
 #include "ops/frame/conversion.h"
 #include "ops/frame/onnx_to_aten.h"
-#include "ops/index/index.h"
 
 namespace tonnx {
 namespace {
@@ -262,6 +261,13 @@ std::vector<Value*> OnnxNode::inputs(std::string_view variadic) const {
   std::vector<Value*> result;
   for (const Value* each : values(variadic)) result.push_back(each ? lowering_->tensor_of(each) : nullptr);
   return result;
+}
+
+const Value* find_shape_of_any_rank(const Value* value) {
+  const Node* node = value ? value->producer : nullptr;
+  if (node == nullptr || !node->domain.empty() || node->op != "Shape" || !node->attributes.empty()) return nullptr;
+  const Value* of = node->input(0);
+  return of && of->type.is_tensor() && !of->type.shape ? of : nullptr;
 }
 
 Value* tensor_of(AtenBuilder& aten, const Value* onnx) { return aten.lowering().tensor_of(onnx); }

@@ -164,4 +164,9 @@ class OnnxNode : public NodeView {
   Lowering* lowering_;
 };
 
+/// The tensor whose sizes the value is, where their number is not known; null elsewhere.
+const Value* find_shape_of_any_rank(const Value* value);
+/// The aten tensor of any ONNX value that has been lowered.
+Value* tensor_of(AtenBuilder& aten, const Value* onnx);
+
 }  // namespace tonnx

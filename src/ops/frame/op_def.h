@@ -17,6 +17,7 @@ struct Value;
 class OnnxNode;     // a node that is lowered, seen through its signature (lowering.h)
 class InferNode;    // a node whose outputs are inferred (infer.h)
 class NodeView;     // a node seen through its signature (node_view.h)
+class SizeNode;     // a node some of whose sizes are equal at every run (size_node.h)
 class OpenNode;     // a node that follows sizes that become open (open_node.h)
 class OnnxEdit;     // a node that takes one opset step, or is written in other operators (opset_step.h)
 class Results;      // what an evaluation gives (eval.h)
@@ -44,6 +45,7 @@ using LowerFn = Values (*)(const OnnxNode&, AtenBuilder&);
 using EvalFn = Results (*)(const NodeView&);
 using SameFn = Value* (*)(const Node&);
 using StepFn = void (*)(OnnxEdit&);
+using SizesFn = void (*)(SizeNode&);
 using OpenFn = void (*)(OpenNode&);
 using ExpandFn = bool (*)(const NodeView&, OnnxEdit&);
 using RaiseFn = Values (*)(const AtenNode&, OnnxBuilder&);
@@ -100,6 +102,7 @@ struct OnnxOp {
   ZeroInputs zeros = {};                    // inputs that are zeros where they are absent
   std::span<const OpsetStep> history = {};  // every later version of it
   InferFn infer = nullptr;                  // null: nothing is known of the outputs
+  SizesFn sizes = nullptr;                  // which of its sizes are equal at every run; null: none, but for broadcasts
   OpenFn open = nullptr;                    // how its constant sizes follow one that becomes open; null: it has none
   EvalFn eval = nullptr;                    // the outputs where all inputs are constants; null: left to the run
   SameFn same = nullptr;                    // the value that output 0 is, where the node changes nothing, at any opset
@@ -118,12 +121,14 @@ struct OnnxOp {
 
 struct OnnxFacts {
   int traits = 0;
+  SizesFn sizes = nullptr;
   RuntimeTypes runtime = {};
   SameFn same = nullptr;
 };
 /// A row that a function made, and what else is known of the operator.
 constexpr OnnxOp with(OnnxOp op, const OnnxFacts& facts) {
   op.traits = static_cast<uint16_t>(op.traits | facts.traits);
+  op.sizes = facts.sizes;
   op.runtime = facts.runtime;
   op.same = facts.same;
   return op;

@@ -311,6 +311,32 @@ const OnnxOpEntry* find_onnx_op(std::string_view domain, std::string_view name) 
   return domain.empty() ? table.find(name) : table.find(fmt::format("{}::{}", domain, name));
 }
 
+std::span<const int> standard_versions(std::string_view name) {
+  static const auto& versions = *new auto([] {
+    std::unordered_map<std::string_view, std::vector<int>> all;
+    for (const OpFamily* family : kFamilies) {
+      if (family->name.starts_with("ms_")) continue;  // what ONNX Runtime alone takes, in ai.onnx too
+      for (const OnnxOp& op : family->onnx) {
+        if (op.sig.name().find("::") != std::string_view::npos) continue;
+        std::vector<int>& found = all[op.sig.name()];
+        found.push_back(op.since);
+        for (const OpsetStep& step : op.history) found.push_back(step.to);
+      }
+    }
+    return all;
+  }());
+  const auto at = versions.find(name);
+  return at == versions.end() ? std::span<const int>() : std::span<const int>(at->second);
+}
+
+int schema_version(std::string_view name, int64_t opset) {
+  int found = 0;
+  for (const int version : standard_versions(name)) {
+    if (version <= opset) found = version;
+  }
+  return found;
+}
+
 bool has_trait(const Node& node, OnnxTrait trait) {
   const OnnxOpEntry* entry = node.domain.empty() ? find_onnx_op("", node.op.view()) : nullptr;
   return entry != nullptr && entry->op->has(trait);

@@ -9,7 +9,7 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
-#include "ops/index/eval.h"
+#include "ops/index/rows.h"
 
 namespace tonnx {
 namespace {

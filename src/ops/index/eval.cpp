@@ -1,9 +1,8 @@
 // eval.cpp - evaluation of what takes or puts elements by index, or by what they are.
-#include "ops/index/eval.h"
-
 #include <algorithm>
 
 #include "ops/frame/eval_elements.h"
+#include "ops/index/rows.h"
 
 namespace tonnx {
 namespace {
@@ -271,19 +270,6 @@ Results eval_reverse_sequence(const NodeView& n) {
     if (length < 0 || length > x->dims[time_axis]) return {};
     const int64_t from = time < length ? length - 1 - time : time;
     result.copy(to, *x, to + (from - time) * strides[time_axis]);
-  }
-  return result.done();
-}
-
-Results eval_eye_like(const NodeView& n) {
-  const auto dims = static_dims(n.node().output(0));
-  const DType dtype = n.node().output(0)->type.dtype;
-  const int64_t k = n.i("k");
-  if (!dims || dims->size() != 2 || !is_plain_number(dtype)) return {};
-  NewTensor result(dtype, *dims);
-  for (int64_t row = 0; row < (*dims)[0]; ++row) {
-    if (k < -row || k >= (*dims)[1] - row) continue;
-    result.set(row * (*dims)[1] + row + k, 1.0);
   }
   return result.done();
 }

@@ -11,14 +11,11 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/quantized.h"
 #include "ops/frame/rank_choice.h"
 #include "ops/frame/same_value.h"
-#include "ops/index/eval.h"
-#include "ops/index/open.h"
-#include "ops/index/raise.h"
-#include "ops/index/types.h"
-#include "ops/move/eval.h"
-#include "ops/quantize/quantize.h"
+#include "ops/index/rows.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 
@@ -61,13 +58,6 @@ int64_t index_depth(const NodeView& n, std::string_view indices) {
   if (!depth) fail_unsupported("the last size of '{}' is not known", indices);
   require(*depth >= 1 && *depth <= kMaxRank, "the last size of '{}' is {}", indices, *depth);
   return *depth;
-}
-
-const Value* find_shape_of_any_rank(const Value* value) {
-  const Node* node = value ? value->producer : nullptr;
-  if (node == nullptr || !node->domain.empty() || node->op != "Shape" || !node->attributes.empty()) return nullptr;
-  const Value* of = node->input(0);
-  return of && of->type.is_tensor() && !of->type.shape ? of : nullptr;
 }
 
 std::vector<Value*> index_columns(const OnnxNode& n, AtenBuilder& aten, std::string_view indices) {
@@ -164,9 +154,18 @@ Values lower_gather(const OnnxNode& n, AtenBuilder& aten) {
   return aten("index.Tensor", n.input("data"), index);
 }
 
+/// Rows of a quantised table are dequantised once they are taken, and not the whole table.
+bool expand_gather_of_quantised(OnnxEdit& edit) {
+  const Quantized table = dequantized_from(edit.node().input(0));
+  if (!table || !table.x->constant || !table.is_per_tensor()) return false;
+  std::vector<Attribute> attributes = edit.node().attributes;
+  Value* rows = edit.before("Gather", {table.x, edit.node().input(1)}, std::move(attributes));
+  return edit.replace_with({edit.before("DequantizeLinear", {rows, table.scale, table.zero_point})});
+}
+
 /// Indexing is written behind the dimensions in front of it.
 bool expand_gather_of_any(const NodeView& n, OnnxEdit& edit) {
-  if (expand_gather(n, edit)) return true;
+  if (expand_gather_of_quantised(edit)) return true;
   const int64_t axis = n.i("axis");
   return axis < 0 && choose_rank(edit, n, {"data"}, ranks_with(axis, 5));
 }

@@ -16,9 +16,7 @@ std::vector<Value*> index_columns(const OnnxNode& n, AtenBuilder& aten, std::str
 std::optional<int64_t> find_index_depth(const NodeView& n, std::string_view indices);
 int64_t index_depth(const NodeView& n, std::string_view indices);
 
-/// The tensor whose sizes the value is, where their number is not known; null elsewhere.
-const Value* find_shape_of_any_rank(const Value* value);
-/// The aten tensor of any ONNX value that has been lowered (convert/aten_builder.cpp).
-Value* tensor_of(AtenBuilder& aten, const Value* onnx);
+/// ScatterND as it was written, by slices, where its indices are constants; null where they are others.
+Value* put_slices(const OnnxNode& n, AtenBuilder& aten);
 
 }  // namespace tonnx

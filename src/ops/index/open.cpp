@@ -1,12 +1,11 @@
 // open.cpp - Gather, Scatter and their kin where the axis that is indexed holds samples: each sample has its own
 // places.
-#include "ops/index/open.h"
-
 #include <algorithm>
 
 #include "base/error.h"
 #include "ops/frame/node_facts.h"
 #include "ops/frame/node_view.h"
+#include "ops/index/rows.h"
 
 namespace tonnx {
 namespace {

@@ -3,9 +3,8 @@
 
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
-#include "ops/index/raise.h"
+#include "ops/index/rows.h"
 #include "ops/index/subscript.h"
-#include "ops/index/types.h"
 
 namespace tonnx {
 namespace {
@@ -130,6 +129,11 @@ Values raise_masked_index_put(const AtenNode& n, OnnxBuilder& onnx) {
 }
 
 constexpr AtenOp kAtenIndexPutAten[] = {
+    {.sig = "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+     .elementwise = Elementwise::Kept,
+     .python = ".masked_fill",
+     .raise = raise_masked_fill,
+     .raise_complex = raise_each_part},
     {.sig = "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
      .elementwise = Elementwise::Kept,
      .python = ".masked_fill",

@@ -4,8 +4,8 @@
 
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
+#include "ops/index/rows.h"
 #include "ops/index/subscript.h"
-#include "ops/index/types.h"
 
 namespace tonnx {
 

@@ -11,13 +11,8 @@
 #include "ops/frame/opset_step.h"
 #include "ops/frame/rank_choice.h"
 #include "ops/frame/same_value.h"
-#include "ops/index/eval.h"
 #include "ops/index/index.h"
-#include "ops/index/open.h"
-#include "ops/index/raise.h"
-#include "ops/index/slices.h"
-#include "ops/shape/raise.h"
-#include "ops/shape/types.h"
+#include "ops/index/rows.h"
 
 namespace tonnx {
 namespace {
@@ -255,11 +250,6 @@ constexpr AtenOp kScatterAten[] = {
      .emit = emit_index_put,
      .raise = raise_index_put,
      .raise_complex = raise_each_part},
-    {.sig = "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
-     .types = types_expand_as,
-     .view = ViewRule::Expand,
-     .python = ".expand_as",
-     .raise = raise_expand},
 };
 
 }  // namespace

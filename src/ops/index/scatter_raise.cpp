@@ -3,8 +3,8 @@
 
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
-#include "ops/index/raise.h"
-#include "ops/move/raise.h"
+#include "ops/index/rows.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 

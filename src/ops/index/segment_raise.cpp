@@ -1,9 +1,8 @@
 // segment_raise.cpp - rows that are reduced in groups, side by side: embedding_bag and segment_reduce, as ONNX.
 #include <limits>
 
-#include "ops/index/raise.h"
-#include "ops/index/types.h"
-#include "ops/move/raise.h"
+#include "ops/index/rows.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 namespace {

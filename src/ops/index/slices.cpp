@@ -1,10 +1,9 @@
 // slices.cpp - finds the slices that the indices of a ScatterND stand for.
-#include "ops/index/slices.h"
-
 #include <optional>
 #include <vector>
 
 #include "ir/tensor.h"
+#include "ops/index/index.h"
 
 namespace tonnx {
 namespace {

@@ -1,6 +1,6 @@
 // subscript.h - the indices of x[...] in PyTorch, read and written alike.
 #pragma once
-#include "ops/move/raise.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 

@@ -1,7 +1,7 @@
 // types.cpp - types of what is picked by indices.
-#include "ops/index/types.h"
-
 #include <algorithm>
+
+#include "ops/index/rows.h"
 
 namespace tonnx {
 

@@ -4,8 +4,7 @@
 
 #include "base/budget.h"
 #include "ops/frame/aten_types.h"
-#include "ops/linalg/raise.h"
-#include "ops/linalg/types.h"
+#include "ops/linalg/rows.h"
 
 namespace tonnx {
 namespace {

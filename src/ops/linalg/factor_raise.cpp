@@ -1,6 +1,6 @@
 // factor_raise.cpp - factorisations, norms of matrices and other operators that PyTorch has and ONNX has nothing for.
 #include "ops/frame/op_def.h"
-#include "ops/linalg/note.h"
+#include "ops/linalg/rows.h"
 
 namespace tonnx {
 namespace {

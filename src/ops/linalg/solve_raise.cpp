@@ -4,9 +4,7 @@
 #include "base/checked_int.h"
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
-#include "ops/linalg/note.h"
-#include "ops/linalg/raise.h"
-#include "ops/linalg/types.h"
+#include "ops/linalg/rows.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {

@@ -1,5 +1,5 @@
 // types.cpp - types of what solving and determinants give.
-#include "ops/linalg/types.h"
+#include "ops/linalg/rows.h"
 
 namespace tonnx {
 

@@ -1,9 +1,8 @@
 // eval.cpp - evaluation of losses: NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss.
-#include "ops/loss/eval.h"
-
 #include <cmath>
 
 #include "ops/frame/eval_map.h"
+#include "ops/loss/rows.h"
 
 namespace tonnx {
 namespace {

@@ -6,9 +6,7 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
-#include "ops/loss/eval.h"
-#include "ops/loss/raise.h"
-#include "ops/loss/types.h"
+#include "ops/loss/rows.h"
 
 namespace tonnx {
 namespace {

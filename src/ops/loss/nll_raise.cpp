@@ -2,9 +2,7 @@
 #include <algorithm>
 
 #include "ops/frame/aten_types.h"
-#include "ops/loss/loss.h"
-#include "ops/loss/raise.h"
-#include "ops/loss/types.h"
+#include "ops/loss/rows.h"
 
 namespace tonnx {
 namespace {

@@ -1,17 +1,13 @@
 // raise.cpp - PyTorch's losses between a tensor and its target as ONNX.
-#include "ops/activation/raise.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "ops/frame/aten_types.h"
 #include "ops/frame/emission.h"
-#include "ops/linalg/raise.h"
-#include "ops/loss/loss.h"
-#include "ops/loss/raise.h"
-#include "ops/loss/types.h"
-#include "ops/math/raise.h"
+#include "ops/linalg/rows.h"
+#include "ops/loss/rows.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 namespace {

@@ -1,7 +1,6 @@
 // types.cpp - types of what losses give.
-#include "ops/loss/types.h"
-
 #include "ops/frame/result_dtype.h"
+#include "ops/loss/rows.h"
 
 namespace tonnx {
 

@@ -7,9 +7,8 @@
 #include "ops/frame/eval.h"
 #include "ops/frame/same_value.h"
 #include "ops/math/bitwise.h"
-#include "ops/math/eval.h"
-#include "ops/math/raise.h"
-#include "ops/signal/complex.h"
+#include "ops/math/complex.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 namespace {

@@ -4,7 +4,7 @@
 #include "base/budget.h"
 #include "ops/frame/eval_elements.h"
 #include "ops/frame/eval_map.h"
-#include "ops/math/eval.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 

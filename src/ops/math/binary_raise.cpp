@@ -2,11 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/activation/raise.h"
 #include "ops/frame/node_facts.h"
-#include "ops/math/raise.h"
-#include "ops/math/types.h"
-#include "ops/signal/raise.h"
+#include "ops/math/complex.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 namespace {

@@ -4,9 +4,7 @@
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/same_value.h"
-#include "ops/index/raise.h"
-#include "ops/math/eval.h"
-#include "ops/math/raise.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 namespace {
@@ -291,11 +289,6 @@ constexpr AtenOp kCompareAten[] = {
      .elementwise = Elementwise::Promoted,
      .python = "torch.where",
      .raise = raise_where,
-     .raise_complex = raise_each_part},
-    {.sig = "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-     .elementwise = Elementwise::Kept,
-     .python = ".masked_fill",
-     .raise = raise_masked_fill,
      .raise_complex = raise_each_part},
 };
 

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/math/raise.h"
-#include "ops/signal/raise.h"
+#include "ops/math/complex.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 namespace {

@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "ops/frame/wide_number.h"
-#include "ops/math/raise.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 namespace {

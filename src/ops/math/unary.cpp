@@ -9,10 +9,9 @@
 #include "ops/frame/opset_step.h"
 #include "ops/frame/same_value.h"
 #include "ops/math/bitwise.h"
-#include "ops/math/eval.h"
-#include "ops/math/raise.h"
-#include "ops/move/eval.h"
-#include "ops/signal/complex.h"
+#include "ops/math/complex.h"
+#include "ops/math/rows.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 namespace {

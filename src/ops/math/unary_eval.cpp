@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "ops/frame/eval_map.h"
-#include "ops/math/eval.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 namespace {
@@ -21,7 +21,7 @@ Results each(const NodeView& n, const FloatFn& on_floats, const IntFn& on_ints =
 bool is_unsigned_input(const NodeView& n) { return is_unsigned(n.node().input(0)->constant->dtype); }
 
 double sigmoid(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
-double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }
+double soft_plus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }
 
 }  // namespace
 
@@ -95,7 +95,7 @@ Results eval_erf(const NodeView& n) {
   return each(n, [](double x) { return std::erf(x); });
 }
 Results eval_sigmoid(const NodeView& n) { return each(n, sigmoid); }
-Results eval_softplus(const NodeView& n) { return each(n, softplus); }
+Results eval_softplus(const NodeView& n) { return each(n, soft_plus); }
 
 Results eval_relu(const NodeView& n) {
   return each(
@@ -184,7 +184,7 @@ Results eval_leaky_relu(const NodeView& n) {
 }
 
 Results eval_mish(const NodeView& n) {
-  return each(n, [](double x) { return x * std::tanh(softplus(x)); });
+  return each(n, [](double x) { return x * std::tanh(soft_plus(x)); });
 }
 
 Results eval_selu(const NodeView& n) {

@@ -5,10 +5,8 @@
 
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
-#include "ops/math/raise.h"
-#include "ops/math/types.h"
-#include "ops/signal/complex.h"
-#include "ops/signal/raise.h"
+#include "ops/math/complex.h"
+#include "ops/math/rows.h"
 
 namespace tonnx {
 namespace {
@@ -239,6 +237,12 @@ Value* log1p(Value* x, OnnxBuilder& onnx) {
   Value* is_near = onnx("Less", {onnx("Abs", {x}), onnx.number(dtype, 0.5)});
   Value* is_tiny = onnx("Equal", {lost, onnx.number(dtype, 0)});
   return onnx.where(is_near, onnx.where(is_tiny, x, near), log);
+}
+
+Value* softplus(Value* x, OnnxBuilder& onnx) {
+  if (OnnxBuilder::dtype(x) != DType::Float64) return onnx("Softplus", {x});
+  Value* less = onnx("Exp", {onnx("Neg", {onnx("Abs", {x})})});
+  return onnx("Add", {onnx("Max", {x, onnx.number(OnnxBuilder::dtype(x), 0)}), log1p(less, onnx)});
 }
 
 Value* arc_tangent(Value* y, Value* x, OnnxBuilder& onnx) {

@@ -3,8 +3,7 @@
 #include <set>
 
 #include "ops/frame/complex_parts.h"
-#include "ops/matmul/raise.h"
-#include "ops/matmul/types.h"
+#include "ops/matmul/rows.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {

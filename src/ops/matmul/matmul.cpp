@@ -10,11 +10,10 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
-#include "ops/linalg/raise.h"
-#include "ops/linalg/types.h"
+#include "ops/frame/size_node.h"
+#include "ops/linalg/rows.h"
 #include "ops/matmul/eval.h"
-#include "ops/matmul/raise.h"
-#include "ops/matmul/types.h"
+#include "ops/matmul/rows.h"
 
 namespace tonnx {
 namespace {
@@ -308,6 +307,7 @@ constexpr OnnxOp kMatMulOnnx[] = {
      .runtime = {kWideInts},
      .history = kMatMulHistory,
      .infer = infer_mat_mul,
+     .sizes = sizes_of_product<1>,
      .open = open_matrices,
      .eval = eval_matmul,
      .lower = lower_mat_mul},
@@ -317,6 +317,7 @@ constexpr OnnxOp kMatMulOnnx[] = {
      .zeros = {1 << 2, 11},
      .history = kGemmHistory,
      .infer = infer_gemm,
+     .sizes = sizes_of_gemm<1>,
      .open = open_gemm,
      .eval = eval_gemm,
      .lower = lower_gemm},

@@ -1,12 +1,10 @@
 // raise.cpp - PyTorch's matrix products as ONNX.
-#include "ops/matmul/raise.h"
-
 #include <map>
 #include <set>
 
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
-#include "ops/matmul/types.h"
+#include "ops/matmul/rows.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {

@@ -1,11 +1,10 @@
 // types.cpp - types of what products of matrices give.
-#include "ops/matmul/types.h"
-
 #include <cctype>
 #include <map>
 
 #include "ops/frame/result_dtype.h"
-#include "ops/reduce/types.h"
+#include "ops/matmul/rows.h"
+#include "ops/reduce/rows.h"
 
 namespace tonnx {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/frame/expansion.h"
+#include "ops/frame/size_node.h"
 #include "ops/microsoft/row.h"
 
 namespace tonnx {
@@ -177,7 +178,7 @@ constexpr OnnxOp kMsMatMulOnnx[] = {
         expanded_row(
             "com.microsoft::FusedConv(T X, T W, T? B, T? Z, *, str? activation, floats? activation_params, " TONNX_CONV,
             expand_fused_conv),
-        {.traits = kSumsProducts}),
+        {.traits = kSumsProducts, .sizes = sizes_of_conv<1>}),
     with(expanded_row("com.microsoft::NhwcConv(T X, T W, T? B, *, " TONNX_CONV, expand_nhwc_conv),
          {.traits = kSumsProducts}),
     with(expanded_row("com.microsoft::NhwcFusedConv(T X, T W, T? B, T? Z, *, str? activation, floats? "
@@ -188,23 +189,23 @@ constexpr OnnxOp kMsMatMulOnnx[] = {
              "com.microsoft::FusedMatMul(T A, T B, *, float alpha=1.0, int transA=0, int transB=0, int transBatchA=0, "
              "int transBatchB=0) -> T Y",
              expand_fused_mat_mul),
-         {.traits = kSumsProducts}),
+         {.traits = kSumsProducts, .sizes = sizes_of_gemm<1>}),
     with(expanded_row(
              "com.microsoft::FusedMatMulActivation(T A, T B, *, str activation, float? activation_alpha, "
              "int? activation_axis, float? activation_beta, float? activation_gamma, float alpha=1.0, int transA=0, "
              "int transB=0, int transBatchA=0, int transBatchB=0) -> T Y",
              expand_fused_mat_mul_activation),
-         {.traits = kSumsProducts}),
+         {.traits = kSumsProducts, .sizes = sizes_of_gemm<1>}),
     with(expanded_row("com.microsoft::TransposeMatMul(T A, T B, *, float alpha=1.0, int transA=0, int transB=0) -> T Y",
                       expand_transpose_mat_mul),
-         {.traits = kSumsProducts}),
+         {.traits = kSumsProducts, .sizes = sizes_of_gemm<1>}),
     with(expanded_row("com.microsoft::FusedGemm(T A, T B, T? C, *, str? activation, float? activation_alpha, "
                       "float? activation_beta, float? activation_gamma, float alpha=1.0, float beta=1.0, int transA=0, "
                       "int transB=0) -> T Y",
                       expand_fused_gemm),
-         {.traits = kSumsProducts}),
+         {.traits = kSumsProducts, .sizes = sizes_of_gemm<1>}),
     with(expanded_row("com.microsoft::GemmFastGelu(T X, T W, T? bias) -> T Y", expand_gemm_fast_gelu),
-         {.traits = kSumsProducts}),
+         {.traits = kSumsProducts, .sizes = sizes_of_product<1>}),
     with(
         expanded_row("com.microsoft::ConvTransposeWithDynamicPads(T X, T W, tensor(int64)? Pads, T? B, *, "
                      "str auto_pad=\"NOTSET\", ints? dilations, int group=1, ints? kernel_shape, ints? output_padding, "

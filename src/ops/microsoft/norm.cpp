@@ -1,6 +1,7 @@
 // norm.cpp - normalisations of com.microsoft: with a skip connection in front, of embeddings, of groups.
 #include "base/error.h"
 #include "ops/frame/expansion.h"
+#include "ops/frame/size_node.h"
 #include "ops/microsoft/row.h"
 
 namespace tonnx {
@@ -172,9 +173,11 @@ bool expand_gated_rms_norm(const NodeView& n, OnnxEdit& edit) {
 }
 
 constexpr OnnxOp kMsNormOnnx[] = {
-    expanded_row("SimplifiedLayerNormalization(T X, V scale, *, int axis=-1, float epsilon=1e-05, int stash_type=1) "
-                 "-> (V Y, U? inv_std_var)",
-                 expand_simplified),
+    with(expanded_row(
+             "SimplifiedLayerNormalization(T X, V scale, *, int axis=-1, float epsilon=1e-05, int stash_type=1) "
+             "-> (V Y, U? inv_std_var)",
+             expand_simplified),
+         {.sizes = sizes_of_last_axis}),
     expanded_row("com.microsoft::SimplifiedLayerNormalization(T X, V scale, *, int axis=-1, float epsilon=1e-05, "
                  "int stash_type=1) -> (V Y, U? inv_std_var)",
                  expand_simplified),

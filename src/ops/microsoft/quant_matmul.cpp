@@ -4,6 +4,7 @@
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
+#include "ops/frame/size_node.h"
 #include "ops/matmul/matmul.h"
 
 namespace tonnx {
@@ -222,27 +223,40 @@ Values lower_gather_block_quantized(const OnnxNode& n, AtenBuilder& aten) {
   return aten("mul.Tensor", q, spread(picked("scales")));
 }
 
+/// The columns of the first input are as many as the attribute says.
+void sizes_of_n_bits(SizeNode& n) {
+  const Dim depth(n.number("K", 0));
+  n.equal(n.size(0, -1), &depth);
+}
+
 constexpr OnnxOp kMsQuantMatMulOnnx[] = {
     {.sig = "com.microsoft::MatMulIntegerToFloat(T1 A, T2 B, T3 a_scale, T3 b_scale, T1? a_zero_point, "
             "T2? b_zero_point, T3? bias) -> T3 Y",
      .since = 1,
      .traits = kSumsProducts,
+     .sizes = sizes_of_product<1>,
      .expand = expand_mat_mul_integer_to_float},
     {.sig = "com.microsoft::DynamicQuantizeMatMul(T1 A, T2 B, T1 b_scale, T2? b_zero_point, T1? bias) -> T1 Y",
      .since = 1,
      .traits = kSumsProducts,
+     .sizes = sizes_of_product<1>,
      .expand = expand_dynamic_quantize_mat_mul},
-    {.sig = "com.microsoft::MatMulInteger16(T1 A, T2 B) -> T3 Y", .since = 1, .expand = expand_mat_mul_integer_16},
+    {.sig = "com.microsoft::MatMulInteger16(T1 A, T2 B) -> T3 Y",
+     .since = 1,
+     .sizes = sizes_of_product<1>,
+     .expand = expand_mat_mul_integer_16},
     {.sig = "com.microsoft::QGemm(TA A, T a_scale, TA a_zero_point, TB B, T b_scale, TB b_zero_point, TC? C, "
             "T? y_scale, TYZ? y_zero_point, *, float alpha=1.0, int transA=0, int transB=0) -> TY Y",
      .since = 1,
      .traits = kSumsProducts,
+     .sizes = sizes_of_gemm<3>,
      .expand = expand_q_gemm},
     {.sig = "com.microsoft::MatMulNBits(T1 A, T2 B, T1 scales, T3? zero_points, T4? g_idx, T1? bias, *, int K, int N, "
             "int accuracy_level=0, int bits=4, int block_size, int weight_prepacked=0) -> T1 Y",
      .since = 1,
      .traits = kSumsProducts,
      .infer = infer_mat_mul_n_bits,
+     .sizes = sizes_of_n_bits,
      .lower = lower_mat_mul_n_bits,
      .note = "weights of 2, 4 or 8 bits; no g_idx"},
     {.sig = "com.microsoft::GatherBlockQuantized(T1 data, Tind indices, T2 scales, T1? zero_points, *, int bits=4, "

@@ -5,8 +5,7 @@
 #include "ops/frame/expansion.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
-#include "ops/linalg/raise.h"
-#include "ops/linalg/types.h"
+#include "ops/linalg/rows.h"
 #include "ops/microsoft/row.h"
 
 namespace tonnx {

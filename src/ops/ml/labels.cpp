@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/onnx_to_aten.h"
-#include "ops/special/raise.h"
+#include "ops/special/rows.h"
 
 namespace tonnx {
 

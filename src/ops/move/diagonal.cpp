@@ -9,10 +9,7 @@
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
-#include "ops/index/eval.h"
-#include "ops/move/eval.h"
-#include "ops/move/older.h"
-#include "ops/move/raise.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 namespace {

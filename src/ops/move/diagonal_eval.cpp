@@ -1,8 +1,9 @@
-// diagonal_eval.cpp - evaluation of Trilu.
+// diagonal_eval.cpp - evaluation of Trilu and EyeLike.
 #include <cstring>
 
+#include "ops/frame/eval_elements.h"
 #include "ops/frame/eval_map.h"
-#include "ops/move/eval.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 
@@ -26,6 +27,19 @@ Results eval_trilu(const NodeView& n) {
     const int64_t begin = upper ? border : 0, end = upper ? columns : border;
     const int64_t at = (line * columns + begin) * size;
     if (begin < end) std::memcpy(result.data() + at, x.data.data() + at, static_cast<size_t>((end - begin) * size));
+  }
+  return result.done();
+}
+
+Results eval_eye_like(const NodeView& n) {
+  const auto dims = static_dims(n.node().output(0));
+  const DType dtype = n.node().output(0)->type.dtype;
+  const int64_t k = n.i("k");
+  if (!dims || dims->size() != 2 || !is_plain_number(dtype)) return {};
+  NewTensor result(dtype, *dims);
+  for (int64_t row = 0; row < (*dims)[0]; ++row) {
+    if (k < -row || k >= (*dims)[1] - row) continue;
+    result.set(row * (*dims)[1] + row + k, 1.0);
   }
   return result.done();
 }

@@ -1,7 +1,7 @@
 // diagonal_older.cpp - Trilu in operators that older opsets have.
 #include "base/error.h"
 #include "ops/frame/expansion.h"
-#include "ops/move/older.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 

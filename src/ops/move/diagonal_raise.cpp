@@ -7,8 +7,7 @@
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
 #include "ops/frame/result_dtype.h"
-#include "ops/move/raise.h"
-#include "ops/move/types.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 namespace {

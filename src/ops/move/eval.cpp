@@ -8,7 +8,7 @@
 #include "ir/transposed.h"
 #include "ops/frame/eval_elements.h"
 #include "ops/frame/eval_walk.h"
-#include "ops/move/eval.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 

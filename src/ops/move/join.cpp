@@ -8,10 +8,8 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/same_value.h"
-#include "ops/move/eval.h"
-#include "ops/move/open.h"
-#include "ops/move/raise.h"
-#include "ops/move/types.h"
+#include "ops/frame/size_node.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 namespace {
@@ -217,6 +215,7 @@ constexpr OnnxOp kJoinOnnx[] = {
      .traits = kTakesStrings,
      .history = kConcatHistory,
      .infer = infer_concat,
+     .sizes = sizes_of_joined,
      .open = open_concat,
      .eval = eval_concat,
      .same = same_of_one,

@@ -2,8 +2,7 @@
 #include "base/checked_int.h"
 #include "ops/frame/aten_types.h"
 #include "ops/frame/node_view.h"
-#include "ops/move/raise.h"
-#include "ops/move/types.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 namespace {

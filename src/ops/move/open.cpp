@@ -1,10 +1,9 @@
 // open.cpp - Concat, Split and Slice of tensors that have an open size.
-#include "ops/move/open.h"
-
 #include <algorithm>
 
 #include "ops/frame/node_facts.h"
 #include "ops/frame/node_view.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 namespace {

@@ -4,8 +4,7 @@
 
 #include "base/budget.h"
 #include "ops/frame/aten_types.h"
-#include "ops/move/raise.h"
-#include "ops/move/types.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 namespace {

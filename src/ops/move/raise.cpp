@@ -1,10 +1,9 @@
 // raise.cpp - what raisings that move elements around share.
-#include "ops/move/raise.h"
-
 #include <algorithm>
 #include <numeric>
 
 #include "base/budget.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 Shape onnx_shape(const Type& aten) {

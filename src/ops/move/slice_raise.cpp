@@ -5,8 +5,7 @@
 #include "base/budget.h"
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
-#include "ops/move/raise.h"
-#include "ops/move/types.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 

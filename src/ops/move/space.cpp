@@ -5,9 +5,7 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/same_value.h"
-#include "ops/move/eval.h"
-#include "ops/move/raise.h"
-#include "ops/move/types.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 namespace {

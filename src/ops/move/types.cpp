@@ -1,9 +1,8 @@
 // types.cpp - types of what operators give that cut, join, pad and repeat.
-#include "ops/move/types.h"
-
 #include <algorithm>
 
 #include "ops/frame/result_dtype.h"
+#include "ops/move/rows.h"
 
 namespace tonnx {
 namespace {

@@ -14,11 +14,10 @@
 #include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/rank_choice.h"
-#include "ops/norm/eval.h"
+#include "ops/frame/size_node.h"
 #include "ops/norm/idle.h"
-#include "ops/norm/raise.h"
-#include "ops/reduce/raise.h"
-#include "ops/reduce/types.h"
+#include "ops/norm/rows.h"
+#include "ops/reduce/rows.h"
 
 namespace tonnx {
 namespace {
@@ -240,6 +239,7 @@ constexpr OnnxOp kNormBatchOnnx[] = {
      .since = 1,
      .history = kBatchNormHistory,
      .infer = infer_batch_norm,
+     .sizes = sizes_of_channels,
      .open = open_samples,
      .eval = eval_batch_normalization,
      .lower = lower_batch_norm,

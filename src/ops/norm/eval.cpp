@@ -1,9 +1,8 @@
 // eval.cpp - evaluation of normalisations by mean and variance: of batches, layers, groups, instances.
-#include "ops/norm/eval.h"
-
 #include <cmath>
 
 #include "ops/frame/eval_map.h"
+#include "ops/norm/rows.h"
 
 namespace tonnx {
 namespace {

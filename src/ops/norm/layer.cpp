@@ -11,10 +11,9 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
-#include "ops/norm/eval.h"
+#include "ops/frame/size_node.h"
 #include "ops/norm/idle.h"
-#include "ops/norm/older.h"
-#include "ops/norm/raise.h"
+#include "ops/norm/rows.h"
 
 namespace tonnx {
 namespace {
@@ -351,6 +350,7 @@ constexpr OnnxOp kNormLayerOnnx[] = {
      .since = 1,
      .history = kInstanceNormHistory,
      .infer = infer_same_as_first,
+     .sizes = sizes_of_channels,
      .open = open_samples,
      .eval = eval_instance_normalization,
      .lower = lower_instance_norm},
@@ -358,6 +358,7 @@ constexpr OnnxOp kNormLayerOnnx[] = {
             "-> (T Y, U? Mean, U? InvStdDev)",
      .since = 17,
      .infer = infer_layer_norm,
+     .sizes = sizes_of_last_axis,
      .open = open_from_axis,
      .eval = eval_layer_normalization,
      .lower = lower_layer_norm,
@@ -366,6 +367,7 @@ constexpr OnnxOp kNormLayerOnnx[] = {
      .since = 18,
      .history = kGroupNormHistory,
      .infer = infer_group_norm,
+     .sizes = sizes_of_channels,
      .open = open_samples,
      .eval = eval_group_normalization,
      .lower = lower_group_norm,
@@ -373,6 +375,7 @@ constexpr OnnxOp kNormLayerOnnx[] = {
     {.sig = "RMSNormalization(T X, V scale, *, int axis=-1, float epsilon=1e-05, int stash_type=1) -> V Y",
      .since = 23,
      .infer = infer_rms_norm,
+     .sizes = sizes_of_last_axis,
      .open = open_from_axis,
      .eval = eval_rms_normalization,
      .lower = lower_rms_norm,

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "ops/frame/eval_lines.h"
-#include "ops/norm/eval.h"
+#include "ops/norm/rows.h"
 
 namespace tonnx {
 

@@ -1,10 +1,9 @@
 // older.cpp - LayerNormalization, GroupNormalization and RMSNormalization in operators that older opsets have.
-#include "ops/norm/older.h"
-
 #include <numeric>
 
 #include "base/error.h"
 #include "ops/frame/expansion.h"
+#include "ops/norm/rows.h"
 
 namespace tonnx {
 namespace {

@@ -1,8 +1,6 @@
 // raise.cpp - PyTorch's normalisations as ONNX.
-#include "ops/norm/raise.h"
-
 #include "base/checked_int.h"
-#include "ops/norm/types.h"
+#include "ops/norm/rows.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {

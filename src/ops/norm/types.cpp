@@ -1,5 +1,5 @@
 // types.cpp - types of what norms give beside their result: means, and the inverse of deviations.
-#include "ops/norm/types.h"
+#include "ops/norm/rows.h"
 
 namespace tonnx {
 

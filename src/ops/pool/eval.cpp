@@ -1,8 +1,7 @@
 // eval.cpp - evaluation of pools: over sliding windows, whole planes and regions.
-#include "ops/pool/eval.h"
-
 #include <cmath>
 
+#include "ops/pool/rows.h"
 #include "ops/window/sliding.h"
 
 namespace tonnx {

@@ -1,7 +1,7 @@
 // fractional_raise.cpp - pools over windows that random numbers place, as ONNX.
 #include "base/budget.h"
 #include "ops/frame/aten_types.h"
-#include "ops/pool/types.h"
+#include "ops/pool/rows.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {

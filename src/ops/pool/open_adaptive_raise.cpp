@@ -1,6 +1,6 @@
 // open_adaptive_raise.cpp - adaptive pools over sizes that only the run tells: one slice for each window of a
 // dimension.
-#include "ops/pool/raise.h"
+#include "ops/pool/rows.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {

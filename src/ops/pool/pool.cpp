@@ -12,10 +12,8 @@
 #include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/same_value.h"
-#include "ops/pool/eval.h"
-#include "ops/pool/raise.h"
-#include "ops/pool/types.h"
-#include "ops/shape/raise.h"
+#include "ops/pool/rows.h"
+#include "ops/shape/rows.h"
 #include "ops/window/window.h"
 
 namespace tonnx {

@@ -1,11 +1,9 @@
 // raise.cpp - PyTorch's pools over sliding windows as ONNX.
-#include "ops/pool/raise.h"
-
 #include <numeric>
 
 #include "base/budget.h"
 #include "ops/frame/aten_types.h"
-#include "ops/pool/types.h"
+#include "ops/pool/rows.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {

@@ -1,5 +1,5 @@
 // types.cpp - types of what pools and windows give.
-#include "ops/pool/types.h"
+#include "ops/pool/rows.h"
 
 namespace tonnx {
 namespace {

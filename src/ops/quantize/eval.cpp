@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "ops/frame/eval_map.h"
-#include "ops/quantize/eval.h"
+#include "ops/quantize/rows.h"
 
 namespace tonnx {
 namespace {

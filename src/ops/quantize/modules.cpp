@@ -1,11 +1,10 @@
 // modules.cpp - QuantLinear and QuantConv2d: the classes that a file of generated code has for layers of 8 bits.
-#include "ops/quantize/modules.h"
-
 #include <fmt/format.h>
 
 #include <array>
 
 #include "ops/conv/conv.h"
+#include "ops/quantize/rows.h"
 
 namespace tonnx {
 namespace {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/frame/opset_step.h"
+#include "ops/frame/quantized.h"
 #include "ops/quantize/quantize.h"
 
 namespace tonnx {
@@ -15,34 +16,6 @@ bool is_node(const Node* node, std::string_view op) {
 bool is_byte(DType dtype) { return is_integer(dtype) && info(dtype).bits == 8; }
 
 bool is_one_number(const Value* value) { return value != nullptr && value->constant && value->constant->count() == 1; }
-
-/// A tensor as its DequantizeLinear has it, or as a QuantizeLinear gives it.
-struct Quantized {
-  Value* x = nullptr;
-  Value* scale = nullptr;
-  Value* zero_point = nullptr;  // may be absent
-  int64_t axis = 1;
-
-  explicit operator bool() const { return x != nullptr; }
-  DType dtype() const { return x->type.dtype; }
-  bool is_per_tensor() const { return is_one_number(scale); }
-};
-
-/// What is dequantised into the value, with constant scales; nothing where it comes from elsewhere.
-Quantized dequantized_from(const Value* value) {
-  const Node* node = value ? value->producer : nullptr;
-  if (!is_node(node, "DequantizeLinear") || node->input(0) == nullptr) return {};
-  const Attribute* block = node->find_attribute("block_size");
-  const auto* size = block ? block->value.get<int64_t>() : nullptr;
-  const bool is_plain = size == nullptr || *size == 0;
-  const Value *scale = node->input(1), *zero_point = node->input(2);
-  const bool is_constant = scale && scale->constant && scale->constant->dtype == DType::Float32 &&
-                           scale->constant->dims.size() <= 1 && (zero_point == nullptr || zero_point->constant);
-  if (!is_plain || !is_constant) return {};
-  const Attribute* axis = node->find_attribute("axis");
-  const auto* number = axis ? axis->value.get<int64_t>() : nullptr;
-  return {node->input(0), node->input(1), node->input(2), number ? *number : 1};
-}
 
 class QdqRule {
  public:
@@ -214,14 +187,6 @@ class QdqRule {
 };
 
 }  // namespace
-
-bool expand_gather(const NodeView&, OnnxEdit& edit) {
-  const Quantized table = dequantized_from(edit.node().input(0));
-  if (!table || !table.x->constant || !table.is_per_tensor()) return false;
-  std::vector<Attribute> attributes = edit.node().attributes;
-  Value* rows = edit.before("Gather", {table.x, edit.node().input(1)}, std::move(attributes));
-  return edit.replace_with({edit.before("DequantizeLinear", {rows, table.scale, table.zero_point})});
-}
 
 bool expand_quantize(const NodeView&, OnnxEdit& edit) { return QdqRule(edit).run(); }
 

@@ -5,13 +5,14 @@
 
 #include "base/error.h"
 #include "ops/conv/conv.h"
-#include "ops/conv/eval.h"
+#include "ops/conv/rows.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/rank_choice.h"
+#include "ops/frame/size_node.h"
 #include "ops/matmul/eval.h"
 #include "ops/matmul/matmul.h"
 #include "ops/quantize/quantize.h"
@@ -242,6 +243,7 @@ constexpr OnnxOp kQLinearOnnx[] = {
      .since = 10,
      .traits = kSumsProducts,
      .infer = infer_mat_mul_integer,
+     .sizes = sizes_of_product<1>,
      .eval = eval_matmul_integer,
      .lower = lower_mat_mul_integer,
      .expand = expand_by_rank<"a_zero_point", 0, 2>},
@@ -250,6 +252,7 @@ constexpr OnnxOp kQLinearOnnx[] = {
      .since = 10,
      .traits = kSumsProducts,
      .infer = infer_conv_integer,
+     .sizes = sizes_of_conv<1>,
      .open = open_samples,
      .eval = eval_conv_integer,
      .lower = lower_conv_integer,
@@ -261,6 +264,7 @@ constexpr OnnxOp kQLinearOnnx[] = {
      .traits = kSumsProducts,
      .history = kQLinearMatMulHistory,
      .infer = infer_qlinear_mat_mul,
+     .sizes = sizes_of_product<3>,
      .eval = eval_qlinear_matmul,
      .lower = lower_qlinear_mat_mul,
      .expand = expand_qlinear_mat_mul},
@@ -270,6 +274,7 @@ constexpr OnnxOp kQLinearOnnx[] = {
      .since = 10,
      .traits = kSumsProducts,
      .infer = infer_qlinear_conv,
+     .sizes = sizes_of_conv<3>,
      .open = open_samples,
      .eval = eval_qlinear_conv,
      .lower = lower_qlinear_conv,

@@ -12,12 +12,10 @@
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/rank_choice.h"
-#include "ops/move/types.h"
-#include "ops/quantize/eval.h"
-#include "ops/quantize/modules.h"
-#include "ops/reduce/raise.h"
-#include "ops/reduce/types.h"
-#include "ops/search/raise.h"
+#include "ops/move/rows.h"
+#include "ops/quantize/rows.h"
+#include "ops/reduce/rows.h"
+#include "ops/search/rows.h"
 
 namespace tonnx {
 

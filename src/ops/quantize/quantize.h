@@ -43,8 +43,6 @@ IntRange range_of(DType dtype);
 /// Rounds to nearest, ties to even, adds the zero point, and holds the result to the range of the integer type.
 Value* rounded_to(AtenBuilder& aten, Value* x, const QuantParam& zero_point, DType to);
 
-/// Of Gather: rows of a quantised table are dequantised once they are taken, and not the whole table.
-bool expand_gather(const NodeView& n, OnnxEdit& edit);
 /// Of QuantizeLinear: makes it one with the operator in front of it, where that works on dequantised numbers.
 bool expand_quantize(const NodeView& n, OnnxEdit& edit);
 

@@ -5,8 +5,7 @@
 #include "ops/frame/emission.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/same_value.h"
-#include "ops/random/eval.h"
-#include "ops/random/raise.h"
+#include "ops/random/rows.h"
 
 namespace tonnx {
 namespace {

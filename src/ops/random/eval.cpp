@@ -1,7 +1,7 @@
 // eval.cpp - evaluation of Dropout.
-#include "ops/random/eval.h"
-
 #include <cstring>
+
+#include "ops/random/rows.h"
 
 namespace tonnx {
 

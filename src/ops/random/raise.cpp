@@ -1,15 +1,12 @@
 // raise.cpp - PyTorch's random numbers and dropout as ONNX's random operators.
-#include "ops/math/raise.h"
-
 #include <cmath>
 #include <numbers>
 
-#include "ops/create/create.h"
-#include "ops/create/types.h"
+#include "ops/create/rows.h"
 #include "ops/frame/aten_types.h"
 #include "ops/frame/emission.h"
-#include "ops/random/raise.h"
-#include "ops/random/types.h"
+#include "ops/math/rows.h"
+#include "ops/random/rows.h"
 
 namespace tonnx {
 namespace {

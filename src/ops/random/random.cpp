@@ -2,15 +2,12 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ops/create/create.h"
-#include "ops/create/types.h"
+#include "ops/create/rows.h"
 #include "ops/frame/aten_types.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
-#include "ops/random/raise.h"
-#include "ops/random/types.h"
-#include "ops/search/raise.h"
-#include "ops/search/types.h"
+#include "ops/random/rows.h"
+#include "ops/search/rows.h"
 
 namespace tonnx {
 namespace {

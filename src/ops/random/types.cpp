@@ -1,5 +1,5 @@
 // types.cpp - the types of random numbers.
-#include "ops/random/types.h"
+#include "ops/random/rows.h"
 
 namespace tonnx {
 

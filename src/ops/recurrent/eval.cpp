@@ -1,11 +1,10 @@
 // eval.cpp - evaluation of RNN, GRU and LSTM, step by step.
-#include "ops/recurrent/eval.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "ops/frame/eval_elements.h"
 #include "ops/recurrent/recurrent.h"
+#include "ops/recurrent/rows.h"
 
 namespace tonnx {
 namespace {

@@ -1,5 +1,5 @@
 // open.cpp - recurrent layers over a tensor that has an open size.
-#include "ops/recurrent/open.h"
+#include "ops/recurrent/rows.h"
 
 namespace tonnx {
 

@@ -1,5 +1,5 @@
 // packed_raise.cpp - packed sequences as ONNX, whose layers take padded ones and their lengths.
-#include "ops/recurrent/raise.h"
+#include "ops/recurrent/rows.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {

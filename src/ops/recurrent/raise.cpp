@@ -1,9 +1,7 @@
 // raise.cpp - PyTorch's recurrent layers and cells as ONNX.
-#include "ops/recurrent/raise.h"
-
 #include "base/budget.h"
 #include "ops/recurrent/projected_raise.h"
-#include "ops/recurrent/types.h"
+#include "ops/recurrent/rows.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {

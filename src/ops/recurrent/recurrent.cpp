@@ -7,10 +7,8 @@
 #include "ops/frame/infer.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
-#include "ops/recurrent/eval.h"
-#include "ops/recurrent/open.h"
-#include "ops/recurrent/raise.h"
-#include "ops/recurrent/types.h"
+#include "ops/frame/size_node.h"
+#include "ops/recurrent/rows.h"
 
 namespace tonnx {
 namespace {
@@ -304,6 +302,7 @@ constexpr OnnxOp kRecurrentOnnx[] = {
      .zeros = {1 << 3 | 1 << 5},
      .history = kRecurrentHistory,
      .infer = infer_recurrent,
+     .sizes = sizes_of_recurrent,
      .open = open_recurrent,
      .eval = eval_recurrent,
      .lower = lower_recurrent,
@@ -316,6 +315,7 @@ constexpr OnnxOp kRecurrentOnnx[] = {
      .zeros = {1 << 3 | 1 << 5},
      .history = kGruHistory,
      .infer = infer_recurrent,
+     .sizes = sizes_of_recurrent,
      .open = open_recurrent,
      .eval = eval_recurrent,
      .lower = lower_recurrent,
@@ -335,6 +335,7 @@ constexpr OnnxOp kRecurrentOnnx[] = {
      .zeros = {1 << 3 | 1 << 5 | 1 << 6 | 1 << 7},
      .history = kRecurrentHistory,
      .infer = infer_recurrent,
+     .sizes = sizes_of_recurrent,
      .open = open_recurrent,
      .eval = eval_recurrent,
      .lower = lower_recurrent,

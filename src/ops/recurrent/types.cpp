@@ -1,5 +1,5 @@
 // types.cpp - types of what recurrent layers give.
-#include "ops/recurrent/types.h"
+#include "ops/recurrent/rows.h"
 
 namespace tonnx {
 namespace {

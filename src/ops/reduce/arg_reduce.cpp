@@ -7,9 +7,7 @@
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
-#include "ops/reduce/eval.h"
-#include "ops/reduce/raise.h"
-#include "ops/reduce/types.h"
+#include "ops/reduce/rows.h"
 
 namespace tonnx {
 namespace {

@@ -1,10 +1,9 @@
 // eval.cpp - evaluation of reductions: sums, norms, extremes and their places.
-#include "ops/reduce/eval.h"
-
 #include <cmath>
 #include <limits>
 
 #include "ops/frame/eval_map.h"
+#include "ops/reduce/rows.h"
 
 namespace tonnx {
 namespace {

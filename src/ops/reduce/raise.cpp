@@ -1,13 +1,11 @@
 // raise.cpp - PyTorch's reductions as ONNX.
-#include "ops/reduce/raise.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
-#include "ops/reduce/types.h"
+#include "ops/reduce/rows.h"
 
 namespace tonnx {
 namespace {

@@ -13,12 +13,9 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/same_value.h"
-#include "ops/math/raise.h"
-#include "ops/math/types.h"
-#include "ops/reduce/eval.h"
-#include "ops/reduce/raise.h"
+#include "ops/math/rows.h"
+#include "ops/reduce/rows.h"
 #include "ops/reduce/run_time_axis.h"
-#include "ops/reduce/types.h"
 
 namespace tonnx {
 namespace {

@@ -1,7 +1,7 @@
 // types.cpp - types of what reductions give.
-#include "ops/reduce/types.h"
-
 #include <algorithm>
+
+#include "ops/reduce/rows.h"
 
 namespace tonnx {
 namespace {

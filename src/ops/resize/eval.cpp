@@ -1,10 +1,9 @@
 // eval.cpp - evaluation of Resize: one axis after the other.
-#include "ops/resize/eval.h"
-
 #include <algorithm>
 
 #include "ops/frame/eval_elements.h"
 #include "ops/resize/resize.h"
+#include "ops/resize/rows.h"
 
 namespace tonnx {
 namespace {

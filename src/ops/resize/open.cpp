@@ -1,8 +1,7 @@
 // open.cpp - Resize of a tensor that has an open size.
-#include "ops/resize/open.h"
-
 #include "ops/frame/node_facts.h"
 #include "ops/frame/node_view.h"
+#include "ops/resize/rows.h"
 
 namespace tonnx {
 

@@ -1,12 +1,10 @@
 // raise.cpp - PyTorch's interpolation of images as ONNX.
-#include "ops/resize/raise.h"
-
 #include <cmath>
 
 #include "base/budget.h"
 #include "base/whole.h"
 #include "ops/resize/resize.h"
-#include "ops/resize/types.h"
+#include "ops/resize/rows.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {

@@ -11,10 +11,7 @@
 #include "ops/frame/opset_step.h"
 #include "ops/frame/rank_choice.h"
 #include "ops/frame/same_value.h"
-#include "ops/resize/eval.h"
-#include "ops/resize/open.h"
-#include "ops/resize/raise.h"
-#include "ops/resize/types.h"
+#include "ops/resize/rows.h"
 
 namespace tonnx {
 

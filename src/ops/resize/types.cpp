@@ -1,5 +1,5 @@
 // types.cpp - types of what resizing gives.
-#include "ops/resize/types.h"
+#include "ops/resize/rows.h"
 
 namespace tonnx {
 

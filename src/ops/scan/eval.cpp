@@ -1,7 +1,6 @@
 // eval.cpp - evaluation of running sums and products.
-#include "ops/scan/eval.h"
-
 #include "ops/frame/eval_lines.h"
+#include "ops/scan/rows.h"
 
 namespace tonnx {
 namespace {

@@ -1,6 +1,4 @@
 // raise.cpp - PyTorch's running sums, products and extremes, and differences along a dimension, as ONNX.
-#include "ops/activation/raise.h"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -9,10 +7,10 @@
 #include "ops/frame/aten_types.h"
 #include "ops/frame/complex_parts.h"
 #include "ops/frame/expansion.h"
-#include "ops/move/raise.h"
-#include "ops/scan/raise.h"
-#include "ops/scan/types.h"
-#include "ops/search/types.h"
+#include "ops/math/rows.h"
+#include "ops/move/rows.h"
+#include "ops/scan/rows.h"
+#include "ops/search/rows.h"
 
 namespace tonnx {
 namespace {

@@ -7,12 +7,9 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
-#include "ops/move/raise.h"
-#include "ops/move/types.h"
+#include "ops/move/rows.h"
 #include "ops/reduce/run_time_axis.h"
-#include "ops/scan/eval.h"
-#include "ops/scan/raise.h"
-#include "ops/scan/types.h"
+#include "ops/scan/rows.h"
 
 namespace tonnx {
 namespace {

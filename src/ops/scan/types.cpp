@@ -1,7 +1,6 @@
 // types.cpp - types of running sums and their kin.
-#include "ops/scan/types.h"
-
-#include "ops/reduce/types.h"
+#include "ops/reduce/rows.h"
+#include "ops/scan/rows.h"
 
 namespace tonnx {
 

@@ -1,11 +1,10 @@
 // eval.cpp - evaluation of what orders and compares elements: TopK, Unique, NonMaxSuppression.
-#include "ops/search/eval.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "ops/frame/eval_elements.h"
+#include "ops/search/rows.h"
 
 namespace tonnx {
 namespace {

@@ -6,9 +6,9 @@
 #include "ops/frame/aten_types.h"
 #include "ops/frame/node_facts.h"
 #include "ops/frame/node_view.h"
-#include "ops/index/raise.h"
-#include "ops/move/raise.h"
-#include "ops/search/types.h"
+#include "ops/index/rows.h"
+#include "ops/move/rows.h"
+#include "ops/search/rows.h"
 
 namespace tonnx {
 namespace {

@@ -1,9 +1,7 @@
 // raise.cpp - PyTorch's searches, distinct elements and repetitions as ONNX.
-#include "ops/move/raise.h"
-
 #include "ops/frame/complex_parts.h"
-#include "ops/move/types.h"
-#include "ops/search/types.h"
+#include "ops/move/rows.h"
+#include "ops/search/rows.h"
 
 namespace tonnx {
 

@@ -5,11 +5,8 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
-#include "ops/reduce/raise.h"
-#include "ops/reduce/types.h"
-#include "ops/search/eval.h"
-#include "ops/search/raise.h"
-#include "ops/search/types.h"
+#include "ops/reduce/rows.h"
+#include "ops/search/rows.h"
 
 namespace tonnx {
 namespace {

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "ops/frame/aten_types.h"
-#include "ops/move/raise.h"
-#include "ops/reduce/types.h"
-#include "ops/search/types.h"
+#include "ops/move/rows.h"
+#include "ops/reduce/rows.h"
+#include "ops/search/rows.h"
 
 namespace tonnx {
 namespace {

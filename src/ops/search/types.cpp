@@ -1,5 +1,5 @@
 // types.cpp - types of what sorting and searching give.
-#include "ops/search/types.h"
+#include "ops/search/rows.h"
 
 namespace tonnx {
 

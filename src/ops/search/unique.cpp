@@ -5,9 +5,7 @@
 #include "ops/frame/kernel_type.h"
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
-#include "ops/search/eval.h"
-#include "ops/search/raise.h"
-#include "ops/search/types.h"
+#include "ops/search/rows.h"
 
 namespace tonnx {
 namespace {

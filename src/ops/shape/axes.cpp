@@ -12,14 +12,10 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/same_value.h"
-#include "ops/index/raise.h"
-#include "ops/index/types.h"
-#include "ops/move/eval.h"
-#include "ops/search/raise.h"
-#include "ops/search/types.h"
-#include "ops/shape/open.h"
-#include "ops/shape/raise.h"
-#include "ops/shape/types.h"
+#include "ops/index/rows.h"
+#include "ops/move/rows.h"
+#include "ops/search/rows.h"
+#include "ops/shape/rows.h"
 
 namespace tonnx {
 namespace {

@@ -1,11 +1,10 @@
 // open.cpp - Reshape, Flatten, Expand and Squeeze of a tensor that has an open size.
-#include "ops/shape/open.h"
-
 #include <algorithm>
 #include <numeric>
 
 #include "base/error.h"
 #include "ops/frame/node_view.h"
+#include "ops/shape/rows.h"
 
 namespace tonnx {
 namespace {

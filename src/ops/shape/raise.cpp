@@ -1,11 +1,10 @@
 // raise.cpp - PyTorch's changes of shape and of the order of axes as ONNX.
-#include "ops/move/raise.h"
-
 #include <algorithm>
 #include <numeric>
 
 #include "ops/frame/aten_types.h"
-#include "ops/shape/types.h"
+#include "ops/move/rows.h"
+#include "ops/shape/rows.h"
 
 namespace tonnx {
 

@@ -10,10 +10,9 @@
 #include "ops/frame/onnx_to_aten.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/same_value.h"
-#include "ops/move/eval.h"
-#include "ops/shape/open.h"
-#include "ops/shape/raise.h"
-#include "ops/shape/types.h"
+#include "ops/frame/size_node.h"
+#include "ops/move/rows.h"
+#include "ops/shape/rows.h"
 
 namespace tonnx {
 namespace {
@@ -385,6 +384,7 @@ constexpr OnnxOp kShapeOnnx[] = {
      .traits = kTakesStrings | kMoves,
      .history = kReshapeHistory,
      .infer = infer_reshape,
+     .sizes = sizes_of_elements,
      .open = open_reshape,
      .eval = eval_same_elements,
      .same = same_where_shape_stays,
@@ -394,6 +394,7 @@ constexpr OnnxOp kShapeOnnx[] = {
      .traits = kTakesStrings | kMoves,
      .history = kFlattenHistory,
      .infer = infer_flatten,
+     .sizes = sizes_of_elements,
      .open = open_flatten,
      .eval = eval_same_elements,
      .same = same_where_shape_stays,
@@ -434,6 +435,11 @@ constexpr AtenOp kShapeAten[] = {
      .types = types_expand,
      .view = ViewRule::Expand,
      .emit = emit_sizes,
+     .raise = raise_expand},
+    {.sig = "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+     .types = types_expand_as,
+     .view = ViewRule::Expand,
+     .python = ".expand_as",
      .raise = raise_expand},
     {.sig = "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor",
      .types = types_repeat,

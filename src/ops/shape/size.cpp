@@ -1,9 +1,8 @@
 // size.cpp - sizes and integers in aten graphs: sym_size, arithmetic on integers, and lists read from tensors.
 #include "ops/frame/emission.h"
 #include "ops/frame/op_def.h"
-#include "ops/shape/raise.h"
+#include "ops/shape/rows.h"
 #include "ops/shape/script.h"
-#include "ops/shape/types.h"
 
 namespace tonnx {
 namespace {

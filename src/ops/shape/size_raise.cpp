@@ -1,8 +1,8 @@
 // size_raise.cpp - PyTorch's numbers that do not follow from sizes, as ONNX.
 #include "ops/frame/aten_types.h"
-#include "ops/move/raise.h"
+#include "ops/move/rows.h"
+#include "ops/shape/rows.h"
 #include "ops/shape/script.h"
-#include "ops/shape/types.h"
 
 namespace tonnx {
 namespace {

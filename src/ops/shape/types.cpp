@@ -1,7 +1,7 @@
 // types.cpp - types of what changes of shape give, and of sizes.
-#include "ops/shape/types.h"
-
 #include <algorithm>
+
+#include "ops/shape/rows.h"
 
 namespace tonnx {
 

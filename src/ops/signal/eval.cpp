@@ -1,11 +1,10 @@
 // eval.cpp - evaluation of spectra and of windows for them.
-#include "ops/signal/eval.h"
-
 #include <cmath>
 #include <complex>
 #include <numbers>
 
 #include "ops/frame/eval_elements.h"
+#include "ops/signal/rows.h"
 
 namespace tonnx {
 namespace {

@@ -2,11 +2,10 @@
 #include <cmath>
 #include <utility>
 
-#include "ops/linalg/raise.h"
-#include "ops/move/raise.h"
+#include "ops/linalg/rows.h"
+#include "ops/move/rows.h"
 #include "ops/signal/fourier.h"
-#include "ops/signal/raise.h"
-#include "ops/signal/types.h"
+#include "ops/signal/rows.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {

@@ -3,18 +3,14 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ops/create/create.h"
-#include "ops/create/raise.h"
-#include "ops/create/types.h"
+#include "ops/create/rows.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/rank_choice.h"
-#include "ops/math/raise.h"
+#include "ops/math/complex.h"
+#include "ops/math/rows.h"
 #include "ops/reduce/run_time_axis.h"
-#include "ops/signal/complex.h"
-#include "ops/signal/eval.h"
-#include "ops/signal/raise.h"
-#include "ops/signal/types.h"
+#include "ops/signal/rows.h"
 
 namespace tonnx {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "ops/signal/fourier.h"
-#include "ops/signal/types.h"
+#include "ops/signal/rows.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {

@@ -1,5 +1,5 @@
-// types.cpp - types of what transforms and complex numbers give.
-#include "ops/signal/types.h"
+// types.cpp - types of what transforms give.
+#include "ops/signal/rows.h"
 
 namespace tonnx {
 namespace {
@@ -110,46 +110,6 @@ void types_istft(TypeNode& n) {
   shape.back() = (frames - Dim(1)) * Dim(*hop) + Dim(n.args().flag("center") ? length % 2 : length);
   if (n.args().has("length")) shape.back() = n.size("length").value_or(n.fresh());
   n.set(dtype, shape);
-}
-
-void types_view_as_complex(TypeNode& n) {
-  reshape_self(n, [](Shape shape) -> MaybeShape {
-    if (!shape.empty()) shape.pop_back();
-    return shape;
-  });
-  n.found()[0].dtype = n.dtype("self") == DType::Float64 ? DType::Complex128 : DType::Complex64;
-}
-
-namespace {
-
-DType real_part(DType dtype) {
-  return dtype == DType::Complex128 ? DType::Float64 : dtype == DType::Complex64 ? DType::Float32 : dtype;
-}
-
-}  // namespace
-
-void types_real(TypeNode& n) {
-  const Type* self = n.tensor("self");
-  if (self != nullptr) n.set(real_part(self->dtype), self->shape);
-}
-
-void types_view_as_real(TypeNode& n) {
-  const Type* self = n.tensor("self");
-  if (self == nullptr) return;
-  MaybeShape shape = self->shape;
-  if (shape) shape->push_back(Dim(2));
-  n.set(real_part(self->dtype), shape);
-}
-
-void types_complex(TypeNode& n) {
-  std::vector<const Type*> parts;
-  for (const char* const name : {"real", "imag", "abs", "angle"}) {
-    if (n.args().signature().find_input(name) >= 0) parts.push_back(n.tensor(name));
-  }
-  if (parts.size() != 2 || parts[0] == nullptr || parts[1] == nullptr) return;
-  const bool is_known = parts[0]->shape && parts[1]->shape;
-  n.set(parts[0]->dtype == DType::Float64 ? DType::Complex128 : DType::Complex64,
-        is_known ? joint_shape(*parts[0]->shape, *parts[1]->shape) : std::nullopt);
 }
 
 }  // namespace tonnx

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "ops/frame/wide_number.h"
-#include "ops/math/raise.h"
+#include "ops/math/rows.h"
 #include "ops/special/constants.h"
-#include "ops/special/raise.h"
+#include "ops/special/rows.h"
 #include "ops/special/tables.h"
 
 namespace tonnx {

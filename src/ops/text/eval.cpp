@@ -1,10 +1,9 @@
 // eval.cpp - evaluation of operators on strings: StringConcat, StringSplit, StringNormalizer.
-#include "ops/text/eval.h"
-
 #include <cctype>
 #include <set>
 
 #include "ops/frame/eval_map.h"
+#include "ops/text/rows.h"
 
 namespace tonnx {
 namespace {

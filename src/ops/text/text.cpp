@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "ops/frame/eval.h"
 #include "ops/frame/infer.h"
-#include "ops/text/eval.h"
+#include "ops/text/rows.h"
 
 namespace tonnx {
 namespace {

@@ -2,14 +2,12 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "ops/conv/eval.h"
+#include "ops/conv/rows.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
 #include "ops/frame/open_node.h"
 #include "ops/frame/rank_choice.h"
-#include "ops/vision/eval.h"
-#include "ops/vision/raise.h"
-#include "ops/vision/types.h"
+#include "ops/vision/rows.h"
 #include "ops/window/window.h"
 
 namespace tonnx {

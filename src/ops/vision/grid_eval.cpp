@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "ops/frame/eval_elements.h"
-#include "ops/vision/eval.h"
+#include "ops/vision/rows.h"
 
 namespace tonnx {
 namespace {

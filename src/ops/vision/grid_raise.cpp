@@ -1,8 +1,7 @@
 // grid_raise.cpp - PyTorch's sampling of images at given places, and windows as columns, as ONNX.
 #include "base/budget.h"
 #include "base/checked_int.h"
-#include "ops/vision/raise.h"
-#include "ops/vision/types.h"
+#include "ops/vision/rows.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {
@@ -65,19 +64,6 @@ Values raise_im2col(const AtenNode& n, OnnxBuilder& onnx) {
 }
 
 }  // namespace
-
-Values raise_col2im(const AtenNode& n, OnnxBuilder& onnx) {
-  const auto two = [&](const char* name) { return each(n.positives(name), 2); };
-  const bool is_added = n.rank("self") == 2;
-  Value* x = is_added ? onnx.unsqueeze(n.input("self"), {0}) : n.input("self");
-  std::vector<Attribute> attributes;
-  add_unless(attributes, "dilations", two("dilation"), 1);
-  add_unless(attributes, "pads", twice(each(n.ints("padding"), 2)), 0);
-  add_unless(attributes, "strides", two("stride"), 1);
-  Value* y =
-      onnx("Col2Im", {x, onnx.list(n.int_args("output_size")), onnx.ints(two("kernel_size"))}, std::move(attributes));
-  return is_added ? onnx.squeeze(y, {0}) : y;
-}
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include "ops/frame/expansion.h"
 #include "ops/frame/infer.h"
 #include "ops/frame/open_node.h"
-#include "ops/search/eval.h"
+#include "ops/search/rows.h"
 
 namespace tonnx {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "ops/frame/elementwise.h"
 #include "ops/frame/emission.h"
-#include "ops/pool/eval.h"
+#include "ops/pool/rows.h"
 
 namespace tonnx {
 namespace {

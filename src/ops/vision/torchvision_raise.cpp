@@ -1,7 +1,7 @@
 // torchvision_raise.cpp - torchvision's own operators as ONNX.
 #include <limits>
 
-#include "ops/vision/types.h"
+#include "ops/vision/rows.h"
 #include "ops/window/raise_window.h"
 
 namespace tonnx {

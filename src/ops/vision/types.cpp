@@ -1,5 +1,5 @@
 // types.cpp - types of what grids and boxes give.
-#include "ops/vision/types.h"
+#include "ops/vision/rows.h"
 
 namespace tonnx {
 

@@ -8,10 +8,9 @@
 #include "ops/frame/emission.h"
 #include "ops/frame/open_node.h"
 #include "ops/frame/rank_choice.h"
-#include "ops/index/raise.h"
-#include "ops/move/eval.h"
-#include "ops/vision/raise.h"
-#include "ops/window/types.h"
+#include "ops/index/rows.h"
+#include "ops/window/raise_window.h"
+#include "ops/window/rows.h"
 #include "ops/window/window.h"
 
 namespace tonnx {

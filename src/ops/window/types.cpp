@@ -1,5 +1,5 @@
 // types.cpp - the type of what puts windows together.
-#include "ops/window/types.h"
+#include "ops/window/rows.h"
 
 namespace tonnx {
 

@@ -10,9 +10,7 @@
 #include "base/identifier.h"
 #include "ops/frame/node_view.h"
 #include "ops/frame/op_def.h"
-#include "passes/dialects/to_code_control.h"
-#include "passes/dialects/to_code_copies.h"
-#include "passes/dialects/to_code_numbers.h"
+#include "passes/dialects/to_code_steps.h"
 #include "passes/frame/aten_match.h"
 
 namespace tonnx {

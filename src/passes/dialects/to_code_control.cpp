@@ -1,10 +1,9 @@
 // to_code_control.cpp - rewrites higher-order operators.
-#include "passes/dialects/to_code_control.h"
-
 #include <algorithm>
 
 #include "base/error.h"
 #include "ir/clone.h"
+#include "passes/dialects/to_code_steps.h"
 #include "passes/frame/aten_match.h"
 
 namespace tonnx {

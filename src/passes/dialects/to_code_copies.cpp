@@ -1,10 +1,9 @@
 // to_code_copies.cpp - removes what only places and copies tensors.
-#include "passes/dialects/to_code_copies.h"
-
 #include <algorithm>
 #include <array>
 #include <limits>
 
+#include "passes/dialects/to_code_steps.h"
 #include "passes/frame/aten_match.h"
 
 namespace tonnx {

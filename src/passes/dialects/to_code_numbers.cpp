@@ -1,8 +1,7 @@
 // to_code_numbers.cpp - constants of one number as literals.
-#include "passes/dialects/to_code_numbers.h"
-
 #include <algorithm>
 
+#include "passes/dialects/to_code_steps.h"
 #include "passes/frame/aten_match.h"
 
 namespace tonnx {

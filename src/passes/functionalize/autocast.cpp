@@ -1,9 +1,8 @@
 // autocast.cpp - what torch.autocast does to the operators inside it, written down as conversions.
-#include "passes/functionalize/autocast.h"
-
 #include "ops/frame/aten_names.h"
 #include "ops/frame/op_def.h"
 #include "passes/frame/aten_writer.h"
+#include "passes/functionalize/readying.h"
 
 namespace tonnx {
 namespace {

@@ -10,10 +10,8 @@
 #include "ir/clone.h"
 #include "ops/frame/aten_names.h"
 #include "passes/frame/aten_match.h"
-#include "passes/functionalize/autocast.h"
 #include "passes/functionalize/functional_write.h"
-#include "passes/functionalize/hidden_views.h"
-#include "passes/functionalize/memory_order.h"
+#include "passes/functionalize/readying.h"
 #include "passes/passes.h"
 
 namespace tonnx {

@@ -1,9 +1,9 @@
 // hidden_views.cpp - operators that may give a view, though their schemas do not say so.
-#include "passes/functionalize/hidden_views.h"
-
 #include <algorithm>
 #include <optional>
 #include <string>
+
+#include "passes/functionalize/readying.h"
 
 namespace tonnx {
 namespace {

@@ -1,12 +1,11 @@
 // memory_order.cpp - as_strided means memory: what it looks at becomes a tensor that lies row by row.
-#include "passes/functionalize/memory_order.h"
-
 #include <algorithm>
 #include <numeric>
 
 #include "base/checked_int.h"
 #include "ops/frame/aten_names.h"
 #include "ops/frame/result_dtype.h"
+#include "passes/functionalize/readying.h"
 
 namespace tonnx {
 namespace {

@@ -1,7 +1,7 @@
 // torchscript.cpp - the code of TorchScript archives, and whole archives on their way to ONNX.
 #include "base/output_file.h"
 #include "convert/pipeline.h"
-#include "formats/torchscript/parser.h"
+#include "formats/torchscript/source/syntax.h"
 #include "fuzz/targets/targets.h"
 
 namespace tonnx::fuzz {

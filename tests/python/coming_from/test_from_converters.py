@@ -12,6 +12,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 import torch
+from conftest import REPOSITORY
 from onnx import TensorProto, helper, numpy_helper, version_converter
 from torch import nn
 
@@ -29,8 +30,6 @@ from tonnx import (
     onnx_mapping_from_node,
     simplify,
 )
-
-REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(autouse=True)

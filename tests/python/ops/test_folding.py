@@ -11,8 +11,8 @@ import onnx
 import pytest
 import torch
 from checks import check_model, expected, forward_of, one_node, parsed
+from limited_runs import run_limited
 from onnx import TensorProto, helper, numpy_helper
-from test_hostile import run_limited
 from torch import nn
 
 import tonnx

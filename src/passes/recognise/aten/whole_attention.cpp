@@ -1,12 +1,11 @@
 // whole_attention.cpp - aten: recognises nn.MultiheadAttention by what happens to each dimension between its weights.
-#include "passes/recognise/aten/whole_attention.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "ops/frame/python_names.h"
 #include "passes/frame/aten_match.h"
+#include "passes/passes.h"
 
 namespace tonnx {
 namespace {

@@ -1,0 +1,1 @@
+"""Operators that the user writes in ONNX: torch.onnx's symbolics, and nodes for operators without a conversion."""
