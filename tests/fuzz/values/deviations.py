@@ -227,6 +227,9 @@ def single_target_reason(node: onnx.NodeProto, known: Known) -> str:
     targets = attributes.get("n_targets", attributes.get("targets", 1))
     if targets == 1 and attributes.get("post_transform", b"NONE") not in (b"NONE", 0):
         return "ONNX Runtime leaves the scores of one target as they are"
+    is_softmax = attributes.get("post_transform") == b"SOFTMAX_ZERO"
+    if is_softmax and any((run == 0).all(axis=-1).any() for run in known.get(node.input[0], ())):
+        return "ONNX Runtime divides 0 by 0 where all scores are 0"
     return no_number_reason(node, known)
 
 

@@ -80,6 +80,12 @@ def noisy_run(model: onnx.ModelProto, feeds: dict[str, np.ndarray], seed: int) -
     }
     stored = {t.name: t for t in model.graph.initializer}
     for node in model.graph.node:
+        if node.op_type in ("Optional", "OptionalGetElement") and node.input and node.input[0] in known:
+            known[node.output[0]] = known[node.input[0]]  # the runtime gives what an optional holds as it is
+            continue
+        if node.op_type == "OptionalHasElement" and node.input and node.input[0] in known:
+            known[node.output[0]] = ort.OrtValue.ortvalue_from_numpy(np.array(True))
+            continue
         names = captured(node)
         inputs = {n: known[n] for n in names if n in known}
         infos = [typed(n, value) for n, value in inputs.items()]
