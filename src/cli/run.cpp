@@ -29,7 +29,7 @@ int report(const tonnx::Error& e) {
     case tonnx::Error::Kind::Differs: return kDiffers;
     case tonnx::Error::Kind::Internal: break;
   }
-  std::fprintf(stderr, "  this is a mistake of tonnx, not of the model\n");
+  std::fprintf(stderr, "  internal error in tonnx: please report it\n");
   return kInternal;
 }
 

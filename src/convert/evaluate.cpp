@@ -104,7 +104,7 @@ bool is_sorted_for_layer(const Node& node) {
     for (const Value* output : todo[i]->outputs()) {
       if (output == nullptr) continue;
       for (const Use& use : output->uses) {
-        if (use.user != nullptr && has_trait(*use.user, kSortsWeights)) return true;
+        if (use.user != nullptr && has_trait(*use.user, kWeightOrderDiffersFromTorch)) return true;
         if (use.user != nullptr && todo.size() < kMostBetween &&
             std::find(todo.begin(), todo.end(), use.user) == todo.end())
           todo.push_back(use.user);

@@ -138,7 +138,7 @@ void Lexer::advance() {
     token_.text = read_string();
   } else if (c == '%') {
     const size_t length = plain_name_length(text_.substr(start + 1));
-    if (length == 0) fail_at(text_.data() + start, "a name is missing behind '%'");
+    if (length == 0) fail_at(text_.data() + start, "a name is missing after '%'");
     take(Token::Kind::Value, length + 1);
     token_.text.erase(0, 1);
   } else if (kMarks.find(c) != std::string_view::npos) {

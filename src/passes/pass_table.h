@@ -63,7 +63,7 @@ bool drop_default_inputs(Node& node, Rewriter& rewriter);
 bool merge_casts(Node& node, Rewriter& rewriter);
 bool merge_gathers(Node& node, Rewriter& rewriter);
 bool merge_reshapes(Node& node, Rewriter& rewriter);
-bool narrow_tensors(Node& node, Rewriter& rewriter);
+bool remove_redundant_broadcasts(Node& node, Rewriter& rewriter);
 bool merge_transposes(Node& node, Rewriter& rewriter);
 bool move_transposes(Node& node, Rewriter& rewriter);
 bool merge_slices(Node& node, Rewriter& rewriter);

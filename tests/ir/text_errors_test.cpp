@@ -52,7 +52,7 @@ TEST(TextErrors, SayWhereAndWhat) {
       {"graph { %y = A() {a: nothing = 1} }", "the type of an attribute is expected"},
       {"graph { %y = A() {a=%y} }", "a value is no attribute"},
       {"graph { %y = A() {a=12x} }", "a number that ends in letters"},
-      {"graph { % = A() }", "a name is missing behind '%'"},
+      {"graph { % = A() }", "a name is missing after '%'"},
       {"graph { %y = A() \"name }\n", "line 1, column 18: a string without its closing quote"},
       {"graph { %y = A() \"a\\q\" }", "line 1, column 20: an escape that is none of"},
       {"graph { %y = A() \"a\\x4\" }", "an escape that is none of"},

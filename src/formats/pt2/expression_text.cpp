@@ -87,7 +87,7 @@ class Printer {
   std::string print() {
     expression(0);
     skip_spaces();
-    require(at_ == text_.size(), "the expression '{}' goes on behind its end", text_);
+    require(at_ == text_.size(), "the expression '{}' goes on after its end", text_);
     return std::move(result_);
   }
 

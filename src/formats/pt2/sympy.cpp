@@ -29,7 +29,7 @@ class Parser {
   std::optional<Dim> parse() {
     const Term result = expression(0);
     skip_spaces();
-    require(at_ == text_.size(), "the size '{}' goes on behind its end", text_);
+    require(at_ == text_.size(), "the size '{}' goes on after its end", text_);
     return whole(result);
   }
 

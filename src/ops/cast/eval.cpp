@@ -182,7 +182,7 @@ bool is_only_written(const Node& node, DType from) {
   if (!contains(kCastFloats, from) || !contains(kCastFloats, to) || from == to || result.uses.empty()) return false;
   if (byte_size(to, node.input(0)->constant->count()) < kLarge) return false;
   return std::all_of(result.uses.begin(), result.uses.end(), [](const Use& use) {
-    return use.user != nullptr && use.index == 1 && has_trait(*use.user, kHandsOnWeight);
+    return use.user != nullptr && use.index == 1 && has_trait(*use.user, kForwardsWeight);
   });
 }
 

@@ -299,7 +299,7 @@ constexpr OnnxOp kConvOnnx[] = {
     {.sig = "Conv(T X, T W, T? B, *, str auto_pad=\"NOTSET\", ints? dilations, int group=1, ints? kernel_shape, "
             "ints? pads, ints? strides) -> T Y",
      .since = 1,
-     .traits = kSumsProducts | kHandsOnWeight,
+     .traits = kSumsProducts | kForwardsWeight,
      .zeros = {1 << 2},
      .history = kConvHistory,
      .infer = infer_conv,
@@ -312,7 +312,7 @@ constexpr OnnxOp kConvOnnx[] = {
     {.sig = "ConvTranspose(T X, T W, T? B, *, str auto_pad=\"NOTSET\", ints? dilations, int group=1, "
             "ints? kernel_shape, ints? output_padding, ints? output_shape, ints? pads, ints? strides) -> T Y",
      .since = 1,
-     .traits = kSumsProducts | kHandsOnWeight,
+     .traits = kSumsProducts | kForwardsWeight,
      .zeros = {1 << 2},
      .history = kConvHistory,
      .infer = infer_conv_transpose,

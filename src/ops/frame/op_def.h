@@ -74,9 +74,9 @@ enum OnnxTrait : uint16_t {
   kQuantizes = 64,     // it says how numbers are to be stored and computed with
   kNotNegative = 128,  // no element of the output is below 0
   kWhole = 256,        // every element of the output is a whole number
-  kSumsProducts = 512,    // an element of the output is a sum of many products, by weights most of all
-  kHandsOnWeight = 1024,  // nothing but its evaluation looks at the elements of its second input
-  kSortsWeights = 2048,   // the layer of PyTorch's has its weights in another order
+  kSumsProducts = 512,                  // an element of the output is a sum of many products, by weights most of all
+  kForwardsWeight = 1024,               // nothing but its evaluation looks at the elements of its second input
+  kWeightOrderDiffersFromTorch = 2048,  // the layer of PyTorch's has its weights in another order
 };
 
 /// The integers, and bool, that the CPU kernels of ONNX Runtime take; empty: all that the standard has. Where it is not

@@ -303,7 +303,7 @@ void open_gemm(OpenNode& n) {
 constexpr OnnxOp kMatMulOnnx[] = {
     {.sig = "MatMul(T A, T B) -> T Y",
      .since = 1,
-     .traits = kSumsProducts | kHandsOnWeight,
+     .traits = kSumsProducts | kForwardsWeight,
      .runtime = {kWideInts},
      .history = kMatMulHistory,
      .infer = infer_mat_mul,
@@ -313,7 +313,7 @@ constexpr OnnxOp kMatMulOnnx[] = {
      .lower = lower_mat_mul},
     {.sig = "Gemm(T A, T B, T? C, *, float alpha=1.0, float beta=1.0, int transA=0, int transB=0) -> T Y",
      .since = 1,
-     .traits = kSumsProducts | kHandsOnWeight,
+     .traits = kSumsProducts | kForwardsWeight,
      .zeros = {1 << 2, 11},
      .history = kGemmHistory,
      .infer = infer_gemm,

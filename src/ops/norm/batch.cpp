@@ -15,7 +15,7 @@
 #include "ops/frame/opset_step.h"
 #include "ops/frame/rank_choice.h"
 #include "ops/frame/size_node.h"
-#include "ops/norm/idle.h"
+#include "ops/norm/identity_affine.h"
 #include "ops/norm/rows.h"
 #include "ops/reduce/rows.h"
 
@@ -92,7 +92,7 @@ Values lower_batch_norm(const OnnxNode& n, AtenBuilder& aten) {
       weights[i] = aten("to.dtype", weights[i], dtype);
   }
   if (n.flag("training_mode")) return lower_training_batch_norm(n, aten, weights);
-  if (are_idle(weights[0], weights[1])) weights[0] = weights[1] = nullptr;
+  if (is_identity_affine(weights[0], weights[1])) weights[0] = weights[1] = nullptr;
   Value* x = n.input("X");
   const bool is_flat = n.find_rank("X") == 1;  // one channel for all
   if (is_flat) x = aten("unsqueeze", x, 1);

@@ -12,7 +12,7 @@
 #include "ops/frame/open_node.h"
 #include "ops/frame/opset_step.h"
 #include "ops/frame/size_node.h"
-#include "ops/norm/idle.h"
+#include "ops/norm/identity_affine.h"
 #include "ops/norm/rows.h"
 
 namespace tonnx {
@@ -37,7 +37,7 @@ Values lower_instance_norm(const OnnxNode& n, AtenBuilder& aten) {
   const double epsilon = n.f("epsilon");
   if (shape != nullptr && std::all_of(shape->begin() + 2, shape->end(), is_one))
     return normalized_element(aten, x, bias, shape->size());
-  if (are_idle(scale, bias)) scale = bias = nullptr;
+  if (is_identity_affine(scale, bias)) scale = bias = nullptr;
   return aten("instance_norm", x, scale, bias, nullptr, nullptr, true, 0.1, epsilon, true);
 }
 
@@ -155,8 +155,8 @@ Values lower_layer_norm(const OnnxNode& n, AtenBuilder& aten) {
   const IntArgs sizes = normalized_sizes(n, "Scale");
   Values outputs{nullptr, nullptr, nullptr};
   if (fits(n, "Scale", "Scale") && (bias == nullptr || fits(n, "B", "Scale"))) {
-    if (is_idle(bias, 0)) bias = nullptr;
-    if (are_idle(scale, bias)) scale = nullptr;
+    if (is_placeholder(bias, 0)) bias = nullptr;
+    if (is_identity_affine(scale, bias)) scale = nullptr;
     outputs[0] = aten("layer_norm", x, sizes, scale, bias, epsilon);
   } else {
     Value* y = aten("mul.Tensor", aten("layer_norm", x, sizes, nullptr, nullptr, epsilon), scale);

@@ -298,7 +298,7 @@ constexpr OnnxOp kRecurrentOnnx[] = {
             "floats? activation_beta, strs? activations, float? clip, str direction=\"forward\", int? hidden_size, "
             "int layout=0) -> (T? Y, T? Y_h)",
      .since = 1,
-     .traits = kSumsProducts | kSortsWeights,
+     .traits = kSumsProducts | kWeightOrderDiffersFromTorch,
      .zeros = {1 << 3 | 1 << 5},
      .history = kRecurrentHistory,
      .infer = infer_recurrent,
@@ -311,7 +311,7 @@ constexpr OnnxOp kRecurrentOnnx[] = {
             "floats? activation_beta, strs? activations, float? clip, str direction=\"forward\", int? hidden_size, "
             "int layout=0, int linear_before_reset=0) -> (T? Y, T? Y_h)",
      .since = 1,
-     .traits = kSumsProducts | kSortsWeights,
+     .traits = kSumsProducts | kWeightOrderDiffersFromTorch,
      .zeros = {1 << 3 | 1 << 5},
      .history = kGruHistory,
      .infer = infer_recurrent,
@@ -325,13 +325,13 @@ constexpr OnnxOp kRecurrentOnnx[] = {
             "floats? activation_beta, strs? activations, float? clip, str direction=\"forward\", int? hidden_size, "
             "int input_forget=0) -> (T? Y, T? Y_h, T? Y_c)",
      .since = 1,
-     .traits = kSumsProducts | kSortsWeights,
+     .traits = kSumsProducts | kWeightOrderDiffersFromTorch,
      .expand = expand_recurrent},
     {.sig = "LSTM(T X, T W, T R, T? B, T1? sequence_lens, T? initial_h, T? initial_c, T? P, *, "
             "floats? activation_alpha, floats? activation_beta, strs? activations, float? clip, "
             "str direction=\"forward\", int? hidden_size, int input_forget=0, int layout=0) -> (T? Y, T? Y_h, T? Y_c)",
      .since = 1,
-     .traits = kSumsProducts | kSortsWeights,
+     .traits = kSumsProducts | kWeightOrderDiffersFromTorch,
      .zeros = {1 << 3 | 1 << 5 | 1 << 6 | 1 << 7},
      .history = kRecurrentHistory,
      .infer = infer_recurrent,

@@ -1,4 +1,4 @@
-// tables.cpp - recognises tables that follow from the places of their elements alone.
+// tables.cpp - recognises constants that can be computed from their indices.
 #include "passes/constants/tables.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// tables.h - recognises tables that follow from the places of their elements alone: masks of shifted windows, and
-// numbers of relative positions.
+// tables.h - constants that can be computed from their indices.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -51,7 +51,7 @@ inline bool is_number(const Node& node, std::string_view argument, double number
 }
 
 /// The node that makes a value for one user only, in the user's own graph; null elsewhere.
-inline const Node* made_for_one(const Value* value, const Graph& graph) {
+inline const Node* single_use_producer(const Value* value, const Graph& graph) {
   const bool is_own = value && value->producer && value->producer->graph == &graph && value->uses.size() == 1;
   return is_own ? value->producer : nullptr;
 }

@@ -10,8 +10,8 @@
 #include "ir/clone.h"
 #include "ops/frame/aten_names.h"
 #include "passes/frame/aten_match.h"
-#include "passes/functionalize/functional_write.h"
 #include "passes/functionalize/readying.h"
+#include "passes/functionalize/write_as_functional_op.h"
 #include "passes/passes.h"
 
 namespace tonnx {

@@ -51,10 +51,10 @@ void fold_conv_bias(Graph& graph) {
     // add(conv(x, W), b) with a constant b of one number for each channel -> conv(x, W, b)
     if (is_aten(node, "add", "Tensor") && !node->find_attribute("alpha")) {
       Value *a = operand(*node, "self"), *b = operand(*node, "other");
-      const Node* conv = made_for_one(a, graph);
+      const Node* conv = single_use_producer(a, graph);
       if (!find_channels(conv)) {
         std::swap(a, b);
-        conv = made_for_one(a, graph);
+        conv = single_use_producer(a, graph);
       }
       const auto channels = find_channels(conv);
       const Value* weight = channels ? operand(*conv, "weight") : nullptr;

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 # same: equal values. refused: an error that says what is not supported. wrong: other values than the oracle's. internal: a
-# mistake of tonnx, or an exception that is no error of tonnx. invalid: a file that its checker or runtime refuses.
+# defect of tonnx, or an exception that is no error of tonnx. invalid: a file that its checker or runtime refuses.
 # unstable: other values where rounding alone explains them. empty: PyTorch refuses a tensor without elements, or of one.
 # deviates: ONNX's own evaluator agrees with tonnx, and not with ONNX Runtime. skipped: nothing to compare. crash: a process that died.
 KINDS = ("same", "refused", "wrong", "internal", "invalid", "unstable", "empty", "deviates", "skipped", "crash")

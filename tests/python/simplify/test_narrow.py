@@ -1,4 +1,4 @@
-"""narrow_tensors and merge_gathers: what only repeats a tensor, or takes all of it in its order, goes."""
+"""remove_redundant_broadcasts and merge_gathers: what only repeats a tensor, or takes all of it in its order, goes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from simplify_checks import check, check_unchanged, model
 
-NARROW = ["narrow_tensors"]
+NARROW = ["remove_redundant_broadcasts"]
 GATHERS = ["merge_gathers"]
 TRUE = (
     "<bool[3,1] t = {1,1,1}, bool[3,1] f = {0,0,0}, bool[3,1] m = {1,0,1}, int64[2] s = {3,4}, float[3,1] o = {1,1,1}>"

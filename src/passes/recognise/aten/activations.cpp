@@ -30,13 +30,13 @@ Value* sum(const Node* node, double number) {
 
 /// relu6(x + 3): x.
 Value* hard_step(const Node* node, const Graph& graph) {
-  return is_aten(node, "relu6") ? sum(made_for_one(operand(*node, "self"), graph), 3) : nullptr;
+  return is_aten(node, "relu6") ? sum(single_use_producer(operand(*node, "self"), graph), 3) : nullptr;
 }
 
 /// 1 + erf(x / sqrt(2)): x.
 Value* normal_step(const Node* node, const Graph& graph) {
-  const Node* erf = made_for_one(sum(node, 1), graph);
-  return is_aten(erf, "erf") ? quotient(made_for_one(operand(*erf, "self"), graph), kRootTwo) : nullptr;
+  const Node* erf = single_use_producer(sum(node, 1), graph);
+  return is_aten(erf, "erf") ? quotient(single_use_producer(operand(*erf, "self"), graph), kRootTwo) : nullptr;
 }
 
 /// c0 + c1 x + c2 x^2 + c3 x^3.
@@ -86,7 +86,7 @@ std::optional<Cubic> cubic_of(const Value* value, const Value* x, int depth = 0)
 /// Whether the node is 1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)).
 bool is_tanh_step(const Node* node, const Value* x, const Graph& graph) {
   constexpr double kRoot = 0.7978845608028654, kThird = 0.044715;
-  const Node* tanh = made_for_one(sum(node, 1), graph);
+  const Node* tanh = single_use_producer(sum(node, 1), graph);
   const auto cubic = is_aten(tanh, "tanh") && x ? cubic_of(operand(*tanh, "self"), x) : std::nullopt;
   const auto is_near = [](double a, double b) { return std::abs(a - b) <= 5e-4 * std::abs(b); };
   return cubic && (*cubic)[0] == 0 && (*cubic)[2] == 0 && is_near((*cubic)[1], kRoot) &&
@@ -104,14 +104,14 @@ const char* find_gelu_step(const Node* node, const Value* x, const Graph& graph)
 
 /// The activation that x * factor is.
 const char* gated(const Value* x, const Value* factor, const Graph& graph) {
-  const Node* gate = made_for_one(factor, graph);
+  const Node* gate = single_use_producer(factor, graph);
   if (gate == nullptr) return nullptr;
   const Value* of = operand(*gate, "self");
   if (of == x && is_aten(gate, "sigmoid")) return "silu";
   if (of == x && is_aten(gate, "hardsigmoid")) return "hardswish";
-  if (hard_step(made_for_one(quotient(gate, 6), graph), graph) == x) return "hardswish";
-  if (const char* gelu = find_gelu_step(made_for_one(quotient(gate, 2), graph), x, graph)) return gelu;
-  const Node* inner = is_aten(gate, "tanh") ? made_for_one(of, graph) : nullptr;
+  if (hard_step(single_use_producer(quotient(gate, 6), graph), graph) == x) return "hardswish";
+  if (const char* gelu = find_gelu_step(single_use_producer(quotient(gate, 2), graph), x, graph)) return gelu;
+  const Node* inner = is_aten(gate, "tanh") ? single_use_producer(of, graph) : nullptr;
   const bool is_mish = is_aten(inner, "softplus") && operand(*inner, "self") == x && inner->attributes.size() == 1;
   return is_mish ? "mish" : nullptr;
 }
@@ -134,24 +134,24 @@ std::optional<Activation> find_activation(const Node& node, const Graph& graph) 
   // 2. (x / 2) * (1 + erf(x / sqrt(2)))
   std::optional<Activation> gelu;
   of_factors(&node, [&](Value* half, Value* step) -> const char* {
-    Value* x = quotient(made_for_one(half, graph), 2);
-    const char* op = find_gelu_step(made_for_one(step, graph), x, graph);
+    Value* x = quotient(single_use_producer(half, graph), 2);
+    const char* op = find_gelu_step(single_use_producer(step, graph), x, graph);
     if (op != nullptr) gelu = Activation{op, x};
     return op;
   });
   if (gelu) return gelu;
   // 3. (x * relu6(x + 3)) / 6, (x * (1 + erf(x / sqrt(2)))) / 2
-  const Node* product = made_for_one(quotient(&node, 6), graph);
+  const Node* product = single_use_producer(quotient(&node, 6), graph);
   const auto hardswish = of_factors(product, [&](Value* x, Value* step) {
-    return hard_step(made_for_one(step, graph), graph) == x ? "hardswish" : nullptr;
+    return hard_step(single_use_producer(step, graph), graph) == x ? "hardswish" : nullptr;
   });
   if (hardswish) return hardswish;
-  const Node* doubled = made_for_one(quotient(&node, 2), graph);
-  const auto last =
-      of_factors(doubled, [&](Value* x, Value* step) { return find_gelu_step(made_for_one(step, graph), x, graph); });
+  const Node* doubled = single_use_producer(quotient(&node, 2), graph);
+  const auto last = of_factors(
+      doubled, [&](Value* x, Value* step) { return find_gelu_step(single_use_producer(step, graph), x, graph); });
   if (last) return last;
   // 4. relu6(x + 3) / 6
-  Value* x = hard_step(made_for_one(quotient(&node, 6), graph), graph);
+  Value* x = hard_step(single_use_producer(quotient(&node, 6), graph), graph);
   return x ? std::optional(Activation{"hardsigmoid", x}) : std::nullopt;
 }
 

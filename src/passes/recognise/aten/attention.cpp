@@ -83,7 +83,7 @@ class ScoreReader {
   explicit ScoreReader(const Graph& graph) : graph_(graph) {}
 
   bool read(Value* scores, Attention& found) const {
-    const Node* node = made_for_one(scores, graph_);
+    const Node* node = single_use_producer(scores, graph_);
     if (node == nullptr || found.mask.size() > 2) return false;
     if (is_aten(node, "add", "Tensor") && !node->find_attribute("alpha")) {
       Value *a = operand(*node, "self"), *b = operand(*node, "other");
@@ -110,7 +110,7 @@ class ScoreReader {
   bool read_windows(const Node& joined, const Value* scores, Attention& found) const {
     const bool joins = is_aten(joined, "reshape") || is_aten(joined, "flatten", "using_ints");
     const Value* apart = joins ? operand(joined, "self") : nullptr;
-    const Node* sum = made_for_one(apart, graph_);
+    const Node* sum = single_use_producer(apart, graph_);
     if (!is_aten(sum, "add", "Tensor") || sum->find_attribute("alpha")) return false;
     Value *a = operand(*sum, "self"), *b = operand(*sum, "other");
     return read_window_mask(a, b, *apart, scores, found) || read_window_mask(b, a, *apart, scores, found);
@@ -118,7 +118,7 @@ class ScoreReader {
 
   bool read_window_mask(const Value* split, Value* mask, const Value& apart, const Value* scores,
                         Attention& found) const {
-    const Node* splits = made_for_one(split, graph_);
+    const Node* splits = single_use_producer(split, graph_);
     Value* inner = is_aten(splits, "reshape") ? operand(*splits, "self") : nullptr;
     if (inner == nullptr || mask == nullptr || mask->type.dtype != scores->type.dtype || !mask->type.shape ||
         !apart.type.shape || !split->type.shape || !scores->type.shape || !inner->type.shape)
@@ -163,7 +163,7 @@ class ScoreReader {
 
   bool read_product(Value* scores, Attention& found) const {
     const Scaled product = without_scale(scores);
-    const Node* node = made_for_one(product.of, graph_);
+    const Node* node = single_use_producer(product.of, graph_);
     const bool is_product = is_aten(node, "matmul") || is_aten(node, "bmm");
     if (!is_product || operand(*node, "self") == nullptr) return false;
     const Scaled q = without_scale(operand(*node, "self"));
@@ -189,7 +189,7 @@ struct Weights {
 };
 Weights find_weights(const Value* value, const Graph& graph) {
   using Guard = Weights::Guard;
-  const Node* node = made_for_one(value, graph);
+  const Node* node = single_use_producer(value, graph);
   if (is_aten(node, "softmax", "int")) return {node};
   const bool fills = is_aten(node, "masked_fill", "Scalar") && number_of(*node, "value") == 0.0;
   const bool chooses = is_aten(node, "where", "ScalarOther") && number_of(*node, "other") == 0.0;

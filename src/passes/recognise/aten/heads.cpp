@@ -34,7 +34,7 @@ void end_with_permute(Graph& graph, Node& last, Value* x, std::vector<int64_t> d
 /// dimension k in front
 bool move_to_front(Graph& graph, Node& last) {
   const bool is_squeeze = is_aten(last, "squeeze", "dim") || is_aten(last, "squeeze", "dims");
-  const Node* turn = is_squeeze ? made_for_one(last.input(0), graph) : nullptr;
+  const Node* turn = is_squeeze ? single_use_producer(last.input(0), graph) : nullptr;
   const auto swapped = swapped_dims(turn);
   const Attribute* squeezed = last.find_attribute("dim");
   const auto* one = squeezed ? squeezed->value.get<int64_t>() : nullptr;
@@ -42,7 +42,7 @@ bool move_to_front(Graph& graph, Node& last) {
     one = list->data();
   if (!swapped || swapped->first != 0 || swapped->second < 2 || !one || *one != swapped->second) return false;
   Value* y = operand(*turn, "self");
-  const Node* widened = made_for_one(y, graph);
+  const Node* widened = single_use_producer(y, graph);
   const auto& shape = y->type.shape;
   if (!shape || static_cast<int64_t>(shape->size()) <= swapped->second || !shape->front().is(1)) return false;
   const Shape rest(shape->begin() + 1, shape->end());
@@ -70,10 +70,10 @@ bool move_to_front(Graph& graph, Node& last) {
 /// 2. reshape(transpose(reshape(x, [a, b * h, d]), 0, 1), [b, h, a, d]) of a tensor [a, b, h * d]: the heads beside the
 /// batch, permute(unflatten(x, -1, [h, d]), [1, 2, 0, 3])
 bool split_heads(Graph& graph, Node& last) {
-  const Node* turn = is_aten(last, "reshape") ? made_for_one(operand(last, "self"), graph) : nullptr;
+  const Node* turn = is_aten(last, "reshape") ? single_use_producer(operand(last, "self"), graph) : nullptr;
   if (swapped_dims(turn) != std::pair<int64_t, int64_t>(0, 1)) return false;
   const Value* rows = operand(*turn, "self");
-  const Node* first = made_for_one(rows, graph);
+  const Node* first = single_use_producer(rows, graph);
   Value* x = is_aten(first, "reshape") ? operand(*first, "self") : nullptr;
   const auto& to = last.output(0)->type.shape;
   if (x == nullptr || !x->type.shape || !rows->type.shape || !to) return false;
@@ -98,10 +98,10 @@ bool split_heads(Graph& graph, Node& last) {
 /// 3. reshape(transpose(reshape(x, [b * h, ...]), i, k), [b, h, ...]) of a tensor [b, h, ...]: what is turned behind
 /// the first two dimensions is so without making one of them, transpose(x, i + 1, k + 1)
 bool turn_behind_heads(Graph& graph, Node& last) {
-  const Node* turn = is_aten(last, "reshape") ? made_for_one(operand(last, "self"), graph) : nullptr;
+  const Node* turn = is_aten(last, "reshape") ? single_use_producer(operand(last, "self"), graph) : nullptr;
   const auto swapped = swapped_dims(turn);
   const Value* rows = swapped && swapped->first > 0 ? operand(*turn, "self") : nullptr;
-  const Node* first = made_for_one(rows, graph);
+  const Node* first = single_use_producer(rows, graph);
   const bool merges = is_aten(first, "reshape") || is_aten(first, "flatten", "using_ints");
   Value* x = merges ? operand(*first, "self") : nullptr;
   const auto& to = last.output(0)->type.shape;
@@ -124,7 +124,7 @@ bool turn_behind_heads(Graph& graph, Node& last) {
 /// 4. transpose(transpose(x, i, k), i, k): x
 bool turn_back(Graph& graph, Node& last) {
   const auto swapped = swapped_dims(&last);
-  const Node* first = swapped ? made_for_one(operand(last, "self"), graph) : nullptr;
+  const Node* first = swapped ? single_use_producer(operand(last, "self"), graph) : nullptr;
   const bool is_output = std::any_of(last.output(0)->uses.begin(), last.output(0)->uses.end(),
                                      [](const Use& use) { return use.user == nullptr; });
   if (first == nullptr || is_output || swapped_dims(first) != swapped) return false;

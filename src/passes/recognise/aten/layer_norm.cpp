@@ -48,11 +48,11 @@ struct Normalised {
 /// 1 / sqrt(sum): the sum. The reciprocal may be needed more than once.
 const Node* under_root(const Value* value, const Graph& graph) {
   const Node* node = value && value->producer && value->producer->graph == &graph ? value->producer : nullptr;
-  if (is_aten(node, "rsqrt")) return made_for_one(operand(*node, "self"), graph);
+  if (is_aten(node, "rsqrt")) return single_use_producer(operand(*node, "self"), graph);
   if (is_aten(node, "pow", "Tensor_Scalar") && number_of(*node, "exponent") == -0.5)
-    return made_for_one(operand(*node, "self"), graph);
-  const Node* root = is_aten(node, "reciprocal") ? made_for_one(operand(*node, "self"), graph) : nullptr;
-  return is_aten(root, "sqrt") ? made_for_one(operand(*root, "self"), graph) : nullptr;
+    return single_use_producer(operand(*node, "self"), graph);
+  const Node* root = is_aten(node, "reciprocal") ? single_use_producer(operand(*node, "self"), graph) : nullptr;
+  return is_aten(root, "sqrt") ? single_use_producer(operand(*root, "self"), graph) : nullptr;
 }
 
 /// mean(square) + eps: what is squared, and eps.
@@ -63,7 +63,8 @@ struct Spread {
 Spread find_spread(const Node* sum, const Graph& graph) {
   const auto eps =
       is_aten(sum, "add", "Scalar") && !sum->find_attribute("alpha") ? number_of(*sum, "other") : std::nullopt;
-  const Node* square = eps ? made_for_one(mean_of(made_for_one(operand(*sum, "self"), graph)), graph) : nullptr;
+  const Node* square =
+      eps ? single_use_producer(mean_of(single_use_producer(operand(*sum, "self"), graph)), graph) : nullptr;
   Value* of = square ? squared(square) : nullptr;
   return of ? Spread{of, *eps} : Spread{};
 }
@@ -89,8 +90,8 @@ std::optional<Normalised> find_normalised(const Node& node, const Graph& graph) 
     return Normalised{x, spread.eps};
   };
   if (is_aten(node, "div", "Tensor")) {
-    const Node* root = made_for_one(operand(node, "other"), graph);
-    return is_aten(root, "sqrt") ? divided(operand(node, "self"), made_for_one(operand(*root, "self"), graph))
+    const Node* root = single_use_producer(operand(node, "other"), graph);
+    return is_aten(root, "sqrt") ? divided(operand(node, "self"), single_use_producer(operand(*root, "self"), graph))
                                  : std::nullopt;
   }
   if (!is_aten(node, "mul", "Tensor")) return std::nullopt;
@@ -112,13 +113,13 @@ struct Affine {
 std::optional<Affine> find_affine(const Node& node, const Graph& graph) {
   if (!is_aten(node, "add", "Tensor")) return std::nullopt;
   return of_both(node, [&](Value* scaled, Value* shift) -> std::optional<Affine> {
-    const Node* product = scaled ? made_for_one(scaled, graph) : nullptr;
-    const Node* difference = shift ? made_for_one(shift, graph) : nullptr;
+    const Node* product = scaled ? single_use_producer(scaled, graph) : nullptr;
+    const Node* difference = shift ? single_use_producer(shift, graph) : nullptr;
     if (!is_aten(product, "mul", "Tensor") || !is_aten(difference, "sub", "Tensor") ||
         difference->find_attribute("alpha"))
       return std::nullopt;
     Value* bias = operand(*difference, "self");
-    const Node* moved = made_for_one(operand(*difference, "other"), graph);
+    const Node* moved = single_use_producer(operand(*difference, "other"), graph);
     if (!is_aten(moved, "mul", "Tensor")) return std::nullopt;
     return of_both(*product, [&](Value* x, Value* factor) -> std::optional<Affine> {
       const int64_t size = x ? last_size(x).value_or(-1) : -1;

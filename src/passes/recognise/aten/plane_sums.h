@@ -1,5 +1,4 @@
-// plane_sums.h - what nodes compute that gather elements of each plane of a tensor at places that they know, choose
-// among them and add them up.
+// plane_sums.h - evaluates chains of gather, select and add, plane by plane.
 #pragma once
 #include <optional>
 #include <unordered_map>

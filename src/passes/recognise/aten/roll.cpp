@@ -12,7 +12,7 @@ struct Part {
   std::optional<int64_t> end;
 };
 std::optional<Part> find_part(const Value* value, const Graph& graph) {
-  const Node* node = made_for_one(value, graph);
+  const Node* node = single_use_producer(value, graph);
   if (!is_aten(node, "slice", "Tensor") || node->inputs().size() != 1) return std::nullopt;
   Part part{operand(*node, "self")};
   if (part.of == nullptr || !part.of->type.shape) return std::nullopt;

@@ -33,7 +33,7 @@ bool replace_by_softmax(Graph& graph, Node& node) {
   Value *exponents = operand(node, "self"), *total = operand(node, "other");
   const Node* exp = exponents && exponents->uses.size() == 2 ? exponents->producer : nullptr;
   if (!is_aten(exp, "exp") || exp->graph != &graph || total == nullptr) return false;
-  const Node* difference = made_for_one(operand(*exp, "self"), graph);
+  const Node* difference = single_use_producer(operand(*exp, "self"), graph);
   if (!is_aten(difference, "sub", "Tensor") || difference->find_attribute("alpha")) return false;
   Value *x = operand(*difference, "self"), *most = operand(*difference, "other");
   if (x == nullptr || most == nullptr || !is_float(x->type.dtype)) return false;

@@ -24,7 +24,7 @@ void stack(Graph& graph, Node& node) {
   if (list == nullptr || list->size() < 2 || list->size() != node.inputs().size()) return;
   const auto dim = dim_of(node, *node.output(0));
   const bool are_new = dim && std::all_of(node.inputs().begin(), node.inputs().end(), [&](const Value* input) {
-                         const Node* made = made_for_one(input, graph);
+                         const Node* made = single_use_producer(input, graph);
                          return is_aten(made, "unsqueeze") && operand(*made, "self") && dim_of(*made, *input) == dim;
                        });
   if (!are_new) return;

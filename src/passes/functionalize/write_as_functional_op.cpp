@@ -1,5 +1,5 @@
-// functional_write.cpp - what each kind of writing operator leaves in memory.
-#include "passes/functionalize/functional_write.h"
+// write_as_functional_op.cpp - what each kind of writing operator leaves in memory.
+#include "passes/functionalize/write_as_functional_op.h"
 
 #include <algorithm>
 #include <unordered_map>

@@ -1,4 +1,5 @@
-// narrow.cpp - tensors that are made larger by repetition for nodes that would repeat them themselves stay small.
+// remove_redundant_broadcasts.cpp - tensors that are made larger by repetition for nodes that would repeat them
+// themselves stay small.
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
@@ -82,7 +83,7 @@ class Narrowing {
 
 /// 1. Expand, And with what is all true, a choice that is always the same, and the like, go where the nodes behind them
 /// broadcast.
-bool narrow_tensors(Node& node, Rewriter& rewriter) {
+bool remove_redundant_broadcasts(Node& node, Rewriter& rewriter) {
   Value *x = repeated(node), *wide = node.output(0);
   if (x == nullptr || x->constant || !is_used(wide) || is_graph_output(wide) || x->type.dtype != wide->type.dtype)
     return false;

@@ -1,4 +1,4 @@
-// functional_write.h - one node that writes to tensors, turned into nodes that give what is there afterwards.
+// write_as_functional_op.h - one node that writes to tensors, turned into nodes that give what is there afterwards.
 #pragma once
 #include <string_view>
 #include <vector>

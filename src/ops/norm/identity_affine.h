@@ -1,4 +1,5 @@
-// idle.h - weights of a normalisation that do nothing, and are there only because ONNX asks for them.
+// identity_affine.h - whether the scale and the bias of a normalisation change nothing, and stand there because ONNX
+// requires them.
 #pragma once
 #include <algorithm>
 
@@ -15,7 +16,7 @@ inline bool is_constant_name(std::string_view name) {
 
 /// Whether a weight, which may be absent, is a constant of this number that an exporter made: none that has the name of
 /// a weight, which somebody may train.
-inline bool is_idle(const Value* weight, double number) {
+inline bool is_placeholder(const Value* weight, double number) {
   if (weight == nullptr) return true;
   const bool is_named = weight->trainable && !python::is_made_up(weight->name) && !is_constant_name(weight->name);
   const auto elements = weight->constant && !is_named ? floats_of(*weight->constant) : std::nullopt;
@@ -23,6 +24,8 @@ inline bool is_idle(const Value* weight, double number) {
 }
 
 /// The same of a scale and a bias.
-inline bool are_idle(const Value* scale, const Value* bias) { return is_idle(scale, 1) && is_idle(bias, 0); }
+inline bool is_identity_affine(const Value* scale, const Value* bias) {
+  return is_placeholder(scale, 1) && is_placeholder(bias, 0);
+}
 
 }  // namespace tonnx
