@@ -43,7 +43,7 @@ tonnx opt --passes merge_casts model.onnx graph.txt
 tonnx opt --passes share_nodes graph.txt
 ```
 
-Each runs once, in the order in which it is named, behind an inference of all types; to run one twice, name it twice.
+Each runs once, in the order in which it is named, after an inference of all types; to run one twice, name it twice.
 `simplify` runs its passes in rounds until nothing changes. A model is an `.onnx`, a `.pt2`, a `.pt`, or a `.txt` in
 [the text form](ir.md#the-text-form), of ONNX or of aten. A pass of aten makes code of a model of ONNX or of a program
 first, as it is before any pass; text of aten is taken as such code. With a second file nothing is printed: the result

@@ -68,7 +68,7 @@ void require_known_passes(const SimplifyOptions& options);
 /// Changes the model. Throws InvalidModel where the options name what the model or tonnx does not have.
 SimplifyReport simplify(Model& model, const SimplifyOptions& options = {});
 
-/// Runs one pass of Phase::Simplify once, behind an inference of all types, and says whether it changed anything.
+/// Runs one pass of Phase::Simplify once, after an inference of all types, and says whether it changed anything.
 bool run_simplify_pass(Model& model, const Pass& pass);
 
 /// Makes a graph at the newest opset, whose types are known, simpler before it is lowered: what nodes do in vain goes
