@@ -77,6 +77,7 @@ enum OnnxTrait : uint16_t {
   kSumsProducts = 512,                  // an element of the output is a sum of many products, by weights most of all
   kForwardsWeight = 1024,               // nothing but its evaluation looks at the elements of its second input
   kWeightOrderDiffersFromTorch = 2048,  // the layer of PyTorch's has its weights in another order
+  kOutsideStandard = 4096,              // ONNX Runtime takes it in ai.onnx, and the standard does not have it
 };
 
 /// The integers, and bool, that the CPU kernels of ONNX Runtime take; empty: all that the standard has. Where it is not

@@ -315,9 +315,8 @@ std::span<const int> standard_versions(std::string_view name) {
   static const auto& versions = *new auto([] {
     std::unordered_map<std::string_view, std::vector<int>> all;
     for (const OpFamily* family : kFamilies) {
-      if (family->name.starts_with("ms_")) continue;  // what ONNX Runtime alone takes, in ai.onnx too
       for (const OnnxOp& op : family->onnx) {
-        if (op.sig.name().find("::") != std::string_view::npos) continue;
+        if (op.has(kOutsideStandard) || op.sig.name().find("::") != std::string_view::npos) continue;
         std::vector<int>& found = all[op.sig.name()];
         found.push_back(op.since);
         for (const OpsetStep& step : op.history) found.push_back(step.to);

@@ -122,11 +122,11 @@ constexpr OnnxOp kMsActivationOnnx[] = {
     expanded_row("com.microsoft::BiasDropout(T data, T bias, T? residual, T1? ratio, T2? training_mode, *, int? seed) "
                  "-> (T output, T2? mask)",
                  expand_bias_dropout),
-    expanded_row("Affine(T X, *, float alpha=1.0, float beta=0.0) -> T Y", expand_affine),
-    expanded_row("Scale(T input, *, float scale=1.0) -> T output", expand_scale),
-    expanded_row("ScaledTanh(T input, *, float? alpha, float? beta) -> T output", expand_scaled_tanh),
-    expanded_row("ParametricSoftplus(T X, *, float? alpha, float? beta) -> T Y", expand_parametric_softplus),
-    expanded_row("ImageScaler(T input, *, floats? bias, float scale=1.0) -> T output", expand_image_scaler),
+    nonstandard_row("Affine(T X, *, float alpha=1.0, float beta=0.0) -> T Y", expand_affine),
+    nonstandard_row("Scale(T input, *, float scale=1.0) -> T output", expand_scale),
+    nonstandard_row("ScaledTanh(T input, *, float? alpha, float? beta) -> T output", expand_scaled_tanh),
+    nonstandard_row("ParametricSoftplus(T X, *, float? alpha, float? beta) -> T Y", expand_parametric_softplus),
+    nonstandard_row("ImageScaler(T input, *, floats? bias, float scale=1.0) -> T output", expand_image_scaler),
 };
 
 }  // namespace

@@ -173,7 +173,7 @@ bool expand_gated_rms_norm(const NodeView& n, OnnxEdit& edit) {
 }
 
 constexpr OnnxOp kMsNormOnnx[] = {
-    with(expanded_row(
+    with(nonstandard_row(
              "SimplifiedLayerNormalization(T X, V scale, *, int axis=-1, float epsilon=1e-05, int stash_type=1) "
              "-> (V Y, U? inv_std_var)",
              expand_simplified),

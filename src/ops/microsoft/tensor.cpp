@@ -203,7 +203,7 @@ constexpr OnnxOp kMsTensorOnnx[] = {
             "int channels_last=0, int dilation=1, int ndim=1, int state_window=0) -> (T output, T present_state)",
             expand_causal_conv),
         {.traits = kSumsProducts}),
-    expanded_row("Crop(T input, *, ints? border, ints? scale) -> T output", expand_crop),
+    nonstandard_row("Crop(T input, *, ints? border, ints? scale) -> T output", expand_crop),
     {.sig = "com.microsoft::Inverse(T X) -> T Y", .since = 1, .infer = infer_same_as_first, .lower = lower_inverse},
     {.sig = "com.microsoft::CDist(T A, T B, *, str metric=\"sqeuclidean\") -> T C",
      .since = 1,
