@@ -53,12 +53,6 @@ TensorPtr constant_of(const Value* value) {
   return tensor != nullptr ? *tensor : nullptr;
 }
 
-int64_t int_attribute(const Node& node, std::string_view name, int64_t otherwise) {
-  const Attribute* attribute = node.find_attribute(name);
-  const auto* number = attribute != nullptr ? attribute->value.get<int64_t>() : nullptr;
-  return number != nullptr ? *number : otherwise;
-}
-
 std::vector<int64_t> ints_attribute(const Node& node, std::string_view name) {
   const Attribute* attribute = node.find_attribute(name);
   const auto* numbers = attribute != nullptr ? attribute->value.get<std::vector<int64_t>>() : nullptr;
@@ -95,11 +89,11 @@ class Follower {
     const std::string_view op = node.op.view();
     InputHint* first = find(input_of(node, 0));
     if (passes_on(op) && first != nullptr) {
-      if (op == "Cast" && int_attribute(node, "to", 0) == kOnnxBool) first->is_mask = true;
+      if (op == "Cast" && int_of(node, "to") == kOnnxBool) first->is_mask = true;
       for (const Value* output : node.outputs()) from_[output] = from_[input_of(node, 0)];
     }
     if (is_one_of(op, {"Concat", "cat"})) follow_only_source(node);
-    if (is_one_of(op, {"Gather", "GatherElements"})) note_rows(node, int_attribute(node, "axis", 0));
+    if (is_one_of(op, {"Gather", "GatherElements"})) note_rows(node, int_of(node, "axis").value_or(0));
     if (op == "embedding") note_rows(node, 0);
     if (op == "OneHot" && first != nullptr) note_depth(*first, constant_of(input_of(node, 1)));
     if (const auto sign = comparison_of(op)) note_comparison(node, *sign);

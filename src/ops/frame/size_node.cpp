@@ -16,12 +16,6 @@ const Dim* SizeNode::size(size_t input, int64_t axis) const {
   return axis >= 0 && axis < rank ? &(*sizes)[static_cast<size_t>(axis)] : nullptr;
 }
 
-int64_t SizeNode::number(std::string_view attribute, int64_t otherwise) const {
-  const Attribute* found = node_->find_attribute(attribute);
-  const auto* number = found != nullptr ? found->value.get<int64_t>() : nullptr;
-  return number != nullptr ? *number : otherwise;
-}
-
 void SizeNode::equal(const Dim* a, const Dim* b) const {
   if (a != nullptr && b != nullptr) equal_(*a, *b);
 }
@@ -31,7 +25,7 @@ void sizes_of_channels(SizeNode& n) { n.equal(n.size(0, 1), n.size(1, 0)); }
 void sizes_of_last_axis(SizeNode& n) { n.equal(n.size(0, -1), n.size(1, -1)); }
 
 void sizes_of_recurrent(SizeNode& n) {
-  const int64_t batch = n.number("layout", 0) != 0 ? 0 : 1;
+  const int64_t batch = int_of(n.node(), "layout").value_or(0) != 0 ? 0 : 1;
   n.equal(n.size(0, 2), n.size(1, 2));
   for (const size_t state : {size_t{5}, size_t{6}}) {
     n.equal(n.size(state, batch), n.size(0, batch));
@@ -51,7 +45,7 @@ void sizes_of_joined(SizeNode& n) {
   const Shape* first = n.shape(0);
   if (first == nullptr) return;
   const auto rank = static_cast<int64_t>(first->size());
-  int64_t axis = n.number("axis", 0);
+  int64_t axis = int_of(n.node(), "axis").value_or(0);
   if (axis < 0) axis += rank;
   for (size_t i = 1; i < n.node().inputs().size(); ++i) {
     for (int64_t d = 0; d < rank; ++d) {

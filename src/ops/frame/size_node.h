@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "ir/graph.h"
-#include "ops/frame/op_def.h"
+#include "ops/frame/node_facts.h"
 
 namespace tonnx {
 
@@ -18,7 +18,6 @@ class SizeNode {
   const Shape* shape(size_t input) const;
   /// One size of an input, counted from the end where `axis` is negative; null where it is not known.
   const Dim* size(size_t input, int64_t axis) const;
-  int64_t number(std::string_view attribute, int64_t otherwise) const;
   /// Says nothing where one of both is not known.
   void equal(const Dim* a, const Dim* b) const;
 
@@ -36,7 +35,8 @@ void sizes_of_product(SizeNode& n) {
 /// The same of matrices that transA and transB turn around.
 template <size_t Weight>
 void sizes_of_gemm(SizeNode& n) {
-  const bool turns_a = n.number("transA", 0) != 0, turns_b = n.number("transB", 0) != 0;
+  const bool turns_a = int_of(n.node(), "transA").value_or(0) != 0,
+             turns_b = int_of(n.node(), "transB").value_or(0) != 0;
   n.equal(n.size(0, turns_a ? -2 : -1), n.size(Weight, turns_b ? -1 : -2));
 }
 /// A convolution with the weight at `Weight`.
@@ -44,7 +44,7 @@ template <size_t Weight>
 void sizes_of_conv(SizeNode& n) {
   const Dim* channels = n.size(Weight, 1);
   if (channels == nullptr) return;
-  const Dim all = *channels * Dim(n.number("group", 1));
+  const Dim all = *channels * Dim(int_of(n.node(), "group").value_or(1));
   n.equal(n.size(0, 1), &all);
 }
 /// The first size of the second input is the number of channels.

@@ -225,7 +225,7 @@ Values lower_gather_block_quantized(const OnnxNode& n, AtenBuilder& aten) {
 
 /// The columns of the first input are as many as the attribute says.
 void sizes_of_n_bits(SizeNode& n) {
-  const Dim depth(n.number("K", 0));
+  const Dim depth(int_of(n.node(), "K").value_or(0));
   n.equal(n.size(0, -1), &depth);
 }
 
