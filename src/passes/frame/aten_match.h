@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "ir/graph.h"
+#include "ops/frame/node_facts.h"
 
 namespace tonnx {
 
@@ -48,6 +49,37 @@ inline std::optional<double> number_of(const Node& node, std::string_view argume
 inline bool is_number(const Node& node, std::string_view argument, double number) {
   const auto given = number_of(node, argument);
   return given && std::abs(*given - number) <= 5e-4 * std::abs(number);
+}
+
+/// Which dimension of its input each one of a node's result is; nothing for what moves none.
+inline std::optional<std::vector<int64_t>> order_of(const Node* node, size_t rank) {
+  std::vector<int64_t> order;
+  for (size_t i = 0; i < rank; ++i) order.push_back(static_cast<int64_t>(i));
+  const auto from_front = [&](int64_t dim) {
+    return static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(rank) : dim);
+  };
+  if (is_aten(node, "transpose", "int")) {
+    const int64_t *a = find_int(*node, "dim0"), *b = find_int(*node, "dim1");
+    if (!a || !b || from_front(*a) >= rank || from_front(*b) >= rank) return std::nullopt;
+    std::swap(order[from_front(*a)], order[from_front(*b)]);
+    return order;
+  }
+  const Attribute* dims = is_aten(node, "permute") ? node->find_attribute("dims") : nullptr;
+  const auto* given = dims ? dims->value.get<std::vector<int64_t>>() : nullptr;
+  if (given == nullptr || given->size() != rank) return std::nullopt;
+  for (size_t i = 0; i < rank; ++i) {
+    if (from_front((*given)[i]) >= rank) return std::nullopt;
+    order[i] = static_cast<int64_t>(from_front((*given)[i]));
+  }
+  return order;
+}
+
+/// What the only user of a value combines it with by `op`, such as add, without alpha; null where it is used otherwise.
+inline Value* combined_with(const Value* value, std::string_view op) {
+  const Node* user = only_user(value);
+  if (!is_aten(user, op, "Tensor") || user->find_attribute("alpha")) return nullptr;
+  Value* self = operand(*user, "self");
+  return self == value ? operand(*user, "other") : self;
 }
 
 /// The node that makes a value for one user only, in the user's own graph; null elsewhere.

@@ -39,29 +39,6 @@ Scaled without_scale(Value* value) {
   return result;
 }
 
-/// Which dimension of its input each one of a node's result is; nothing for what moves none.
-std::optional<std::vector<int64_t>> order_of(const Node* node, size_t rank) {
-  std::vector<int64_t> order;
-  for (size_t i = 0; i < rank; ++i) order.push_back(static_cast<int64_t>(i));
-  const auto from_front = [&](int64_t dim) {
-    return static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(rank) : dim);
-  };
-  if (is_aten(node, "transpose", "int")) {
-    const int64_t *a = find_int(*node, "dim0"), *b = find_int(*node, "dim1");
-    if (!a || !b || from_front(*a) >= rank || from_front(*b) >= rank) return std::nullopt;
-    std::swap(order[from_front(*a)], order[from_front(*b)]);
-    return order;
-  }
-  const Attribute* dims = is_aten(node, "permute") ? node->find_attribute("dims") : nullptr;
-  const auto* given = dims ? dims->value.get<std::vector<int64_t>>() : nullptr;
-  if (given == nullptr || given->size() != rank) return std::nullopt;
-  for (size_t i = 0; i < rank; ++i) {
-    if (from_front((*given)[i]) >= rank) return std::nullopt;
-    order[i] = static_cast<int64_t>(from_front((*given)[i]));
-  }
-  return order;
-}
-
 /// A part of the mask: something that is added, or bools.
 struct MaskPart {
   Value* value;

@@ -79,11 +79,8 @@ std::optional<Grouped> find_grouped(const Node& last, const Graph& graph) {
 }
 
 /// The constant of one number for each channel with which the only user of a value combines it; null elsewhere.
-Value* per_channel(const Value* value, std::string_view op, const Grouped& found, const Graph& graph) {
-  const Node* user = value->uses.size() == 1 ? value->uses[0].user : nullptr;
-  if (!is_aten(user, op, "Tensor") || user->graph != &graph || user->find_attribute("alpha")) return nullptr;
-  Value *a = operand(*user, "self"), *b = operand(*user, "other");
-  Value* other = a == value ? b : a;
+Value* per_channel(const Value* value, std::string_view op, const Grouped& found) {
+  Value* other = combined_with(value, op);
   if (other == nullptr || !other->constant || other->constant->dims.empty()) return nullptr;
   std::vector<int64_t> dims = other->constant->dims;
   const size_t rank = found.of->type.shape->size();
@@ -117,9 +114,9 @@ void recognise_group_norm(Graph& graph) {
       ask_for_rows(*found->rows, found->of);
       ask_for_rows(*found->normalised, found->of);
       Node* last = node;
-      Value* weight = per_channel(last->output(0), "mul", *found, graph);
+      Value* weight = per_channel(last->output(0), "mul", *found);
       Node* scaling = weight ? last->output(0)->uses[0].user : nullptr;
-      Value* bias = scaling ? per_channel(scaling->output(0), "add", *found, graph) : nullptr;
+      Value* bias = scaling ? per_channel(scaling->output(0), "add", *found) : nullptr;
       if (bias != nullptr) last = scaling->output(0)->uses[0].user;  // nn.GroupNorm has both, or none
       if (channels && bias == nullptr) {
         node = next;

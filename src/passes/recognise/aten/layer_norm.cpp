@@ -141,11 +141,8 @@ std::optional<Affine> find_affine(const Node& node, const Graph& graph) {
 }
 
 /// The constant of that many elements with which the only user of a value combines it; null where there is none.
-Value* combined(const Value* value, const char* op, int64_t count, const Graph& graph) {
-  const Node* user = value->uses.size() == 1 ? value->uses[0].user : nullptr;
-  if (!is_aten(user, op, "Tensor") || user->graph != &graph || user->find_attribute("alpha")) return nullptr;
-  Value *a = operand(*user, "self"), *b = operand(*user, "other");
-  Value* other = a == value ? b : a;
+Value* combined(const Value* value, const char* op, int64_t count) {
+  Value* other = combined_with(value, op);
   return other && other->constant && other->constant->dims == std::vector<int64_t>{count} ? other : nullptr;
 }
 
@@ -174,9 +171,9 @@ void recognise_aten_layer_norm(Graph& graph) {
     const auto size = found ? last_size(found->of) : std::nullopt;
     if (size) {
       Node* last = node;
-      Value* weight = combined(last->output(0), "mul", *size, graph);
+      Value* weight = combined(last->output(0), "mul", *size);
       if (weight != nullptr) last = last->output(0)->uses[0].user;
-      Value* bias = weight && found->is_centred ? combined(last->output(0), "add", *size, graph) : nullptr;
+      Value* bias = weight && found->is_centred ? combined(last->output(0), "add", *size) : nullptr;
       if (bias != nullptr) last = last->output(0)->uses[0].user;
       if (next == last) next = last->next;
       replace_by_norm(graph, last, *found, weight, bias);

@@ -75,8 +75,7 @@ void recognise_linear(Graph& graph) {
         node->input(0)->type.rank().value_or(0) >= 2) {
       Value* product = node->output(0);
       Value* weight = node->input(1);
-      Node* sum = product->uses.size() == 1 ? product->uses[0].user : nullptr;
-      if (sum != nullptr && sum->graph != &graph) sum = nullptr;
+      Node* sum = only_user(product);
       Value* bias = sum ? added_bias(*sum, product, weight->constant->dims[1]) : nullptr;
       Value* transposed = add_transpose(graph, weight, *node);
       // 2. add(linear(x, W.t()), b) with a constant vector b -> linear(x, W.t(), b)

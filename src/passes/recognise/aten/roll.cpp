@@ -29,12 +29,6 @@ std::optional<Part> find_part(const Value* value, const Graph& graph) {
   return part;
 }
 
-std::vector<int64_t> ints_of(const Node& node, std::string_view name) {
-  const Attribute* found = node.find_attribute(name);
-  const auto* all = found ? found->value.get<std::vector<int64_t>>() : nullptr;
-  return all ? *all : std::vector<int64_t>();
-}
-
 /// 1. cat([x[k:], x[:k]]): roll(x, -k); 2. of a roll along another dimension: one roll along both
 bool replace(Graph& graph, Node& node) {
   if (!is_aten(node, "cat") || node.inputs().size() != 2) return false;
@@ -49,11 +43,11 @@ bool replace(Graph& graph, Node& node) {
   Value* of = back->of;
   const Node* before = of->producer && of->producer->graph == &graph && of->uses.size() == 2 ? of->producer : nullptr;
   const bool is_rolled = is_aten(before, "roll");
-  const std::vector<int64_t> other_dims = is_rolled ? ints_of(*before, "dims") : std::vector<int64_t>();
-  const std::vector<int64_t> other_shifts = is_rolled ? ints_of(*before, "shifts") : std::vector<int64_t>();
-  if (other_dims.size() == 1 && other_shifts.size() == 1 && other_dims[0] >= 0 && other_dims[0] != dims[0]) {
-    shifts.insert(shifts.begin(), other_shifts[0]);
-    dims.insert(dims.begin(), other_dims[0]);
+  const auto other_dim = is_rolled ? int_of(*before, "dims") : std::nullopt;
+  const auto other_shift = is_rolled ? int_of(*before, "shifts") : std::nullopt;
+  if (other_dim && other_shift && *other_dim >= 0 && *other_dim != dims[0]) {
+    shifts.insert(shifts.begin(), *other_shift);
+    dims.insert(dims.begin(), *other_dim);
     of = operand(*before, "self");
   }
   Node* roll = graph.add_node("aten", "roll", &node);

@@ -122,8 +122,7 @@ class WholeAttention {
     int64_t part = -1;
     const Value* value = node_.output(0);
     for (;;) {
-      const bool is_own = value->uses.size() == 1 && value->uses[0].user && value->uses[0].user->graph == &graph_;
-      Node* user = is_own ? value->uses[0].user : nullptr;
+      Node* user = only_user(value);
       if (user == nullptr || user->output(0) == nullptr) return false;
       if (is_aten(user, "linear") && operand(*user, "input") == value) {
         out_ = user;
@@ -146,8 +145,7 @@ class WholeAttention {
   bool find_result(Dimensions& dims) {
     result_ = out_->output(0);
     if (dims.size() == 2) {
-      const bool is_own = result_->uses.size() == 1 && result_->uses[0].user && result_->uses[0].user->graph == &graph_;
-      const Node* user = is_own ? result_->uses[0].user : nullptr;
+      const Node* user = only_user(result_);
       int64_t part = -1;
       if (user == nullptr || operand(*user, "self") != result_ || user->output(0) == nullptr ||
           !follow(*user->output(0), dims, part) || part >= 0)
@@ -155,7 +153,6 @@ class WholeAttention {
       result_ = user->output(0);
     }
     if (dims.size() != 3) return false;
-    forget_single(dims);
     for (const Atom atom : {Atom::First, Atom::Second}) {
       if (!size_of(atom).is(1)) continue;
       const auto empty = std::find(dims.begin(), dims.end(), Dimension{});
@@ -192,22 +189,9 @@ class WholeAttention {
       dims.erase(dims.begin() + static_cast<ptrdiff_t>(at));
       return true;
     }
-    if (is_aten(step, "transpose", "int")) {
-      const int64_t *a = find_int(step, "dim0"), *b = find_int(step, "dim1");
-      if (!a || !b || from_front(*a, dims.size()) >= dims.size() || from_front(*b, dims.size()) >= dims.size())
-        return false;
-      std::swap(dims[from_front(*a, dims.size())], dims[from_front(*b, dims.size())]);
-      return true;
-    }
-    if (is_aten(step, "permute")) {
-      const Attribute* given = step.find_attribute("dims");
-      const auto* order = given ? given->value.get<std::vector<int64_t>>() : nullptr;
-      if (order == nullptr || order->size() != dims.size()) return false;
+    if (const auto order = order_of(&step, dims.size())) {
       Dimensions moved;
-      for (const int64_t dim : *order) {
-        if (from_front(dim, dims.size()) >= dims.size()) return false;
-        moved.push_back(dims[from_front(dim, dims.size())]);
-      }
+      for (const int64_t dim : *order) moved.push_back(dims[static_cast<size_t>(dim)]);
       dims = std::move(moved);
       return true;
     }
@@ -314,9 +298,7 @@ class WholeAttention {
     std::vector<Side> inputs{{x, Atom::First}}, outputs{{y, first_of_output_}};
     if (x->producer && x->producer->graph == &graph_ && is_swap_of_first_two(x->producer))
       inputs.push_back({operand(*x->producer, "self"), Atom::Second});
-    if (y->uses.size() == 1 && y->uses[0].user && y->uses[0].user->graph == &graph_ &&
-        is_swap_of_first_two(y->uses[0].user))
-      outputs.push_back({y->uses[0].user->output(0), other});
+    if (Node* turn = only_user(y); is_swap_of_first_two(turn)) outputs.push_back({turn->output(0), other});
     for (const bool batch_first : {true, false}) {
       for (const Side& input : inputs) {
         for (const Side& output : outputs) {
